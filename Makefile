@@ -1,0 +1,38 @@
+# Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench clean
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with everything in it (uv where installed, else venv and pip)
+
+$(STAMP): pyproject.toml scripts/bootstrap.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" bash scripts/bootstrap.sh
+	@touch $@
+
+demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parquet, verified row by row
+	@$(BIN)/spanner-watcher demo $(DEMO_ARGS)
+
+test: $(STAMP) lint ## lint, then every test
+	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+
+lint: $(STAMP) ## ruff and mypy --strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(STAMP) ## let ruff mend what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(STAMP) ## the short set of benchmarks on the embedded server
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

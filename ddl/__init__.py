@@ -1,0 +1,1 @@
+"""Reads a Spanner schema and generates the migration that makes its tables watchable."""

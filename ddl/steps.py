@@ -1,0 +1,269 @@
+"""Every change of a schema as a value: what the parser reads, the differ finds, the renderer writes.
+
+A step knows how to apply itself to a schema (``apply``) and its way back (``reverse``). The embedded
+server executes the same values that the migration generator renders: one vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ddl.schema import (
+    ChangeStream,
+    Check,
+    Column,
+    ForeignKey,
+    Index,
+    Interleave,
+    OnDelete,
+    RowDeletionPolicy,
+    Table,
+    Verbatim,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE [IF NOT EXISTS]."""
+
+    table: Table
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """DROP TABLE [IF EXISTS]."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ALTER TABLE t ADD COLUMN [IF NOT EXISTS] c."""
+
+    table: str
+    column: Column
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """ALTER TABLE t DROP COLUMN c."""
+
+    table: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumn:
+    """ALTER TABLE t ALTER COLUMN c <type> [NOT NULL] [DEFAULT (...)]: the whole definition anew.
+
+    Covers SET NOT NULL / DROP NOT NULL of the PostgreSQL dialect too: ``column`` is the result.
+    """
+
+    table: str
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """ALTER COLUMN c SET DEFAULT (expression), or DROP DEFAULT when ``expression`` is None."""
+
+    table: str
+    column: str
+    expression: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetOnUpdate:
+    """ALTER COLUMN c SET ON UPDATE (expression), or DROP ON UPDATE when ``expression`` is None."""
+
+    table: str
+    column: str
+    expression: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnOptions:
+    """ALTER COLUMN c SET OPTIONS (...): None takes an option away."""
+
+    table: str
+    column: str
+    options: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    """ALTER TABLE t ADD [CONSTRAINT n] FOREIGN KEY."""
+
+    table: str
+    foreign_key: ForeignKey
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck:
+    """ALTER TABLE t ADD [CONSTRAINT n] CHECK (...)."""
+
+    table: str
+    check: Check
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """ALTER TABLE t DROP CONSTRAINT n."""
+
+    table: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetRowDeletionPolicy:
+    """ALTER TABLE t ADD | REPLACE | DROP ROW DELETION POLICY (None drops it)."""
+
+    table: str
+    policy: RowDeletionPolicy | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetOnDelete:
+    """ALTER TABLE t SET ON DELETE action (of its interleaving)."""
+
+    table: str
+    on_delete: OnDelete
+
+
+@dataclass(frozen=True, slots=True)
+class SetInterleave:
+    """ALTER TABLE t SET INTERLEAVE IN [PARENT] p."""
+
+    table: str
+    interleave: Interleave
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """CREATE [UNIQUE] [NULL_FILTERED] INDEX [IF NOT EXISTS]."""
+
+    index: Index
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    """DROP INDEX [IF EXISTS]."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterIndexStoring:
+    """ALTER INDEX i ADD | DROP STORED COLUMN c."""
+
+    index: str
+    column: str
+    add: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateChangeStream:
+    """CREATE CHANGE STREAM."""
+
+    change_stream: ChangeStream
+
+
+@dataclass(frozen=True, slots=True)
+class AlterChangeStream:
+    """ALTER CHANGE STREAM: ``change_stream`` is the result, or only the parts that ``changes`` names.
+
+    ``changes`` holds "watches" (SET FOR / DROP FOR ALL) and / or "options" (SET OPTIONS).
+    """
+
+    change_stream: ChangeStream
+    changes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DropChangeStream:
+    """DROP CHANGE STREAM."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase:
+    """ALTER DATABASE d SET OPTIONS (...): None takes an option away."""
+
+    database: str
+    options: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateNamedSchema:
+    """CREATE SCHEMA [IF NOT EXISTS] s."""
+
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropNamedSchema:
+    """DROP SCHEMA [IF EXISTS] s."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateVerbatim:
+    """CREATE of an object that the model keeps as text (OR REPLACE allowed)."""
+
+    item: Verbatim
+
+
+@dataclass(frozen=True, slots=True)
+class DropVerbatim:
+    """DROP of an object that the model keeps as text."""
+
+    kind: str
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OtherStatement:
+    """A statement that changes nothing the model keeps (GRANT, REVOKE, ANALYZE, ...)."""
+
+    kind: str
+    text: str
+
+
+Step = (
+    CreateTable
+    | DropTable
+    | AddColumn
+    | DropColumn
+    | AlterColumn
+    | SetDefault
+    | SetOnUpdate
+    | SetColumnOptions
+    | AddForeignKey
+    | AddCheck
+    | DropConstraint
+    | SetRowDeletionPolicy
+    | SetOnDelete
+    | SetInterleave
+    | CreateIndex
+    | DropIndex
+    | AlterIndexStoring
+    | CreateChangeStream
+    | AlterChangeStream
+    | DropChangeStream
+    | AlterDatabase
+    | CreateNamedSchema
+    | DropNamedSchema
+    | CreateVerbatim
+    | DropVerbatim
+    | OtherStatement
+)

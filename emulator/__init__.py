@@ -1,0 +1,1 @@
+"""An embedded Spanner: the real gRPC API on top of SQLite."""

