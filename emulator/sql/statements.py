@@ -1,0 +1,113 @@
+"""What a compiled statement is: SQLite text and everything the engine must know to run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ddl.schema import Index, Table, Type
+from emulator.engine.requests import ResultColumn
+
+
+class TableSource(Protocol):
+    """How a table is read in a FROM clause; given by the engine (now, or as of a timestamp)."""
+
+    def __call__(self, table: Table, index: Index | None, alias: str) -> str:
+        """SQLite text such as ``"Singers" AS "s" INDEXED BY "..."``; columns keep their names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The parameters of the SQLite text, all named.
+
+    User parameters appear as ``:p_<name in lower case>`` and stand in ``user`` with their types
+    (declared, or inferred when the client sent none). ``now`` and ``commit`` say whether the engine
+    must bind ``:now_`` (CURRENT_TIMESTAMP) and ``:commit_`` (PENDING_COMMIT_TIMESTAMP), both text.
+    """
+
+    user: tuple[ResultColumn, ...] = ()
+    now: bool = False
+    commit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SELECT. ``tables`` are the user tables read; ``catalog`` the INFORMATION_SCHEMA views.
+
+    A query reads either user tables or the catalog, never both (as in Spanner).
+    """
+
+    sql: str
+    columns: tuple[ResultColumn, ...]
+    bindings: Bindings
+    tables: tuple[str, ...] = ()
+    catalog: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """THEN RETURN: result columns and their SQLite expressions over the changed row."""
+
+    columns: tuple[ResultColumn, ...]
+    expressions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """``mode`` is "insert", "update" (OR UPDATE) or "ignore" (OR IGNORE).
+
+    ``rows_sql`` is a SQLite SELECT or VALUES that gives ``columns`` in order; DEFAULT in VALUES is
+    already replaced by the column's expression.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    rows_sql: str
+    mode: str
+    bindings: Bindings
+    tables: tuple[str, ...] = ()
+    returning: Returning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``assignments`` pair a column with a SQLite expression over the old row.
+
+    ``where_sql`` and the expressions refer to the target by ``alias``. ``index`` is a forced one.
+    """
+
+    table: str
+    alias: str
+    assignments: tuple[tuple[str, str], ...]
+    where_sql: str
+    bindings: Bindings
+    tables: tuple[str, ...] = ()
+    index: str | None = None
+    returning: Returning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """As ``Update``, without assignments."""
+
+    table: str
+    alias: str
+    where_sql: str
+    bindings: Bindings
+    tables: tuple[str, ...] = ()
+    index: str | None = None
+    returning: Returning | None = None
+
+
+Statement = Query | Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A scalar expression over one table's columns (generated column, default, check)."""
+
+    sql: str
+    type: Type
+    columns: tuple[str, ...]
+    bindings: Bindings
