@@ -1,0 +1,85 @@
+"""The Spark driver of the demo: from the source ``spanner-changes`` into checkpointed Parquet.
+
+A process of its own, so that it can be killed. A user's job looks like ``start``; the rest waits.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import watcher
+from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, Settings
+
+# Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
+KEEP_EVERY_BATCH = {
+    "spark.sql.streaming.minBatchesToRetain": "1000000",
+    "spark.sql.streaming.fileSink.log.deletion": "false",
+    "spark.sql.streaming.fileSink.log.compactInterval": "1000000",
+}
+
+
+def session() -> SparkSession:
+    """A local Spark for two cores, without its web page."""
+    builder = SparkSession.builder.master("local[2]").appName("spanner-watcher demo")
+    settings = KEEP_EVERY_BATCH | {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQuery:
+    """Starts the streaming query; after a crash the checkpoint says where it goes on."""
+    watcher.register(spark)
+    changes = (
+        spark.readStream.format("spanner-changes")
+        .option("project", PROJECT)
+        .option("instance", INSTANCE)
+        .option("database", DATABASE)
+        .option("table", TABLE)
+        .option("consumer", CONSUMER)
+        .option("shardGroups", settings.shard_groups)
+        .option("startingTimestamp", beginning)
+        .load()
+    )
+    return (
+        changes.writeStream.format("parquet")
+        .option("path", str(settings.sink))
+        .option("checkpointLocation", str(settings.checkpoint))
+        .trigger(processingTime=f"{settings.trigger_seconds} seconds")
+        .start()
+    )
+
+
+def wait_and_drain(query: StreamingQuery, settings: Settings) -> None:
+    """Until the drain is asked for; then everything that was written is delivered, and it ends."""
+    while query.isActive and not settings.drain_request.exists():
+        time.sleep(0.2)
+    if query.isActive:
+        query.processAllAvailable()
+        query.stop()
+    error = query.exception()
+    if error is not None:
+        raise error
+
+
+def main(arguments: list[str]) -> None:
+    """``python -m benchmarks.demo.query SETTINGS STARTING_TIMESTAMP``."""
+    settings = Settings.load(Path(arguments[0]))
+    spark = session()
+    try:
+        wait_and_drain(start(spark, settings, arguments[1]), settings)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,86 @@
+"""What a demo run is made of: one value, the same for every process of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PROJECT = "demo-project"
+INSTANCE = "demo-instance"
+DATABASE = "demo"
+TABLE = "Singers"
+CONSUMER = "demo"
+
+SINGERS = """\
+CREATE TABLE Singers (
+  SingerId INT64,
+  FirstName STRING(200),
+  LastName STRING(200),
+  BirthDate DATE,
+  Picture BYTES(MAX),
+) PRIMARY KEY (SingerId)"""
+"""An ordinary table, as a user has it: nothing in it is made for watching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Sizes are in rows, rates per second, times in seconds."""
+
+    directory: Path
+    server: str
+    rows: int = 10_000
+    mutations_per_second: int = 1_000
+    write_seconds: int = 30
+    shards: int = 16
+    shard_groups: int = 4
+    trigger_seconds: float = 0.0
+    clear_every_seconds: float = 5.0
+    driver_kills: int = 0
+    seed: int = 1
+
+    @property
+    def database_name(self) -> str:
+        """The full resource name of the demo's database."""
+        return f"projects/{PROJECT}/instances/{INSTANCE}/databases/{DATABASE}"
+
+    @property
+    def writer_log(self) -> Path:
+        """Every acknowledged write, a JSON line a commit: the ground truth."""
+        return self.directory / "writer.jsonl"
+
+    @property
+    def sink(self) -> Path:
+        """The Parquet files."""
+        return self.directory / "parquet"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's checkpoint."""
+        return self.directory / "checkpoint"
+
+    @property
+    def drain_request(self) -> Path:
+        """Exists once the Spark query is to deliver what is left and stop."""
+        return self.directory / "drain"
+
+    @property
+    def data(self) -> Path:
+        """The embedded server's data directory."""
+        return self.directory / "spanner"
+
+    def log(self, process: str) -> Path:
+        """Where a process of the demo writes what it has to say."""
+        return self.directory / f"{process}.log"
+
+    def save(self) -> Path:
+        """Writes the settings where the other processes read them."""
+        path = self.directory / "settings.json"
+        path.write_text(json.dumps(asdict(self) | {"directory": str(self.directory)}, indent=1))
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> Settings:
+        """Reads what ``save`` wrote."""
+        values = json.loads(path.read_text())
+        return cls(**(values | {"directory": Path(values["directory"])}))
