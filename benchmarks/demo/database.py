@@ -1,0 +1,39 @@
+"""The demo's database: an ordinary table with rows, and what it holds in the end."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+
+from google.cloud import spanner
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.keyset import KeySet
+
+from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, SINGERS, TABLE, Settings
+from benchmarks.demo.verification import Row
+from benchmarks.demo.writer import COLUMNS, row
+
+ROWS_A_LOAD_COMMIT = 1_000
+
+
+def create(settings: Settings, progress: Callable[[int], None]) -> Database:
+    """Creates instance and database and loads the table; ``progress`` is told of rows loaded."""
+    client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
+    configuration = f"projects/{PROJECT}/instanceConfigs/emulator-config"
+    instance = client.instance(INSTANCE, configuration_name=configuration, node_count=1)
+    instance.create().result(60)
+    database: Database = instance.database(DATABASE, ddl_statements=[SINGERS])
+    database.create().result(60)
+    for first in range(0, settings.rows, ROWS_A_LOAD_COMMIT):
+        keys = range(first, min(first + ROWS_A_LOAD_COMMIT, settings.rows))
+        with database.batch() as batch:
+            batch.insert(TABLE, COLUMNS, [row(key, "v0") for key in keys])
+        progress(len(keys))
+    return database
+
+
+def rows_by_key(database: Database) -> dict[int, Row]:
+    """Every row of the table, by a strong read; the client hands BYTES out in base64."""
+    with database.snapshot() as snapshot:
+        rows = snapshot.read(TABLE, COLUMNS, KeySet(all_=True))
+        return {values[0]: (*values[:-1], b64decode(values[-1])) for values in rows}
