@@ -1,0 +1,181 @@
+"""Spanner's GoogleSQL for sqlglot: queries, DML and expressions (DDL has a parser of its own).
+
+On top of BigQuery's dialect: hints ``@{...}``, ``INSERT OR UPDATE | IGNORE``, ``THEN RETURN``. Every
+function call comes out as ``exp.Anonymous`` with its arguments as written, so that nothing of
+Spanner's meaning is lost to another dialect's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.dialects.bigquery import BigQuery
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import TokenType
+
+from ddl.errors import DdlSyntaxError
+from ddl.tokens import Kind, Token, place, tokenize
+
+HINTS = "spanner_hints"
+"""Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
+
+KEPT_FUNCTIONS = ("ARRAY",)
+
+
+class Spanner(BigQuery):
+    """The dialect."""
+
+    class Parser(BigQuery.Parser):
+        """BigQuery's parser with table hints, and without its knowledge of functions."""
+
+        FUNCTIONS = {name: BigQuery.Parser.FUNCTIONS[name] for name in KEPT_FUNCTIONS}  # noqa: RUF012
+        NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
+
+        def _parse_table_parts(self, *args: object, **kwargs: object) -> exp.Table:
+            table = super()._parse_table_parts(*args, **kwargs)
+            hints: dict[str, str] = {}
+            while self._at_hint():
+                self._advance(2)
+                while not self._match(TokenType.R_BRACE):
+                    self._one_hint(hints)
+            if hints:
+                table.meta[HINTS] = hints
+            return table
+
+        def _at_hint(self) -> bool:
+            return bool(
+                self._curr
+                and self._next
+                and self._curr.token_type is TokenType.PARAMETER
+                and self._next.token_type is TokenType.L_BRACE
+            )
+
+        def _one_hint(self, hints: dict[str, str]) -> None:
+            name = self._dotted().upper()
+            if not self._match(TokenType.EQ):
+                self.raise_error("Expected = in a hint")
+            hints[name] = self._dotted()
+            self._match(TokenType.COMMA)
+
+        def _dotted(self) -> str:
+            if not self._curr:
+                self.raise_error("Expected a name in a hint")
+            text = str(self._curr.text)
+            self._advance()
+            while self._match(TokenType.DOT):
+                text += "." + str(self._curr.text)
+                self._advance()
+            return text
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A statement and the clauses that sqlglot has no place for.
+
+    ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None without THEN RETURN.
+    """
+
+    tree: exp.Expression
+    conflict: str = ""
+    returning: tuple[exp.Expression, ...] | None = None
+    hints: dict[str, str] = field(default_factory=dict)
+
+
+def parse_query(sql: str) -> Parsed:
+    """One query or DML statement.
+
+    Raises DdlSyntaxError with line and column; several statements are an error.
+    """
+    tokens = list(tokenize(sql))
+    while len(tokens) > 1 and tokens[-2].text == ";":
+        del tokens[-2]
+    text, hints = cut_hints(sql[: tokens[-2].end if len(tokens) > 1 else 0], tokens)
+    text, conflict = cut_conflict(text, tokens)
+    text, returned = cut_returning(text, tokens)
+    tree = parse_one(text, sql)
+    returning = None
+    if returned is not None:
+        select = parse_one(" " * 0 + "SELECT " + returned, sql)
+        returning = tuple(select.expressions)
+    return Parsed(tree, conflict, returning, hints)
+
+
+def parse_expression(sql: str) -> exp.Expression:
+    """A scalar expression, as DDL holds it. Raises DdlSyntaxError."""
+    tree = parse_one(f"SELECT {sql}", sql)
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        raise DdlSyntaxError(1, 1, "one expression", repr(sql))
+    expression: exp.Expression = tree.expressions[0]
+    return expression
+
+
+def parse_one(text: str, original: str) -> exp.Expression:
+    """Parses with the dialect; what sqlglot says is said as ours."""
+    try:
+        trees = [t for t in Spanner().parse(text) if t is not None]
+    except (ParseError, TokenError) as error:
+        details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+        raise DdlSyntaxError(
+            int(details.get("line") or 1),
+            int(details.get("col") or 1),
+            str(details.get("description") or "a statement"),
+            repr(details.get("highlight") or original[:40]),
+        ) from error
+    if len(trees) != 1:
+        raise DdlSyntaxError(1, 1, "a single statement", f"{len(trees)} statements")
+    tree: exp.Expression = trees[0]
+    if isinstance(tree, exp.Command):
+        raise DdlSyntaxError(*place(original, 0), "a query or DML", repr(original[:20]))
+    return tree
+
+
+def blank(text: str, start: int, end: int) -> str:
+    """The text with a part replaced by blanks, so that places stay."""
+    return text[:start] + " " * (end - start) + text[end:]
+
+
+def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
+    """Takes out hints of the statement and of keywords (joins); those of tables stay."""
+    hints: dict[str, str] = {}
+    position = 0
+    while position < len(tokens):
+        if tokens[position].text == "@{":
+            end = position
+            while tokens[end].text != "}":
+                if tokens[end].kind is Kind.END:
+                    found = place(text, tokens[end].start)
+                    raise DdlSyntaxError(*found, "}", "the end of the statement")
+                end += 1
+            before = tokens[position - 1] if position else None
+            if before is None or before.text.upper() in {"JOIN", "BY", "SELECT"}:
+                if before is None:
+                    words = [t.text for t in tokens[position + 1 : end]]
+                    hints |= dict(zip(map(str.upper, words[0::4]), words[2::4], strict=False))
+                text = blank(text, tokens[position].start, tokens[end].end)
+            position = end
+        position += 1
+    return text, hints
+
+
+def cut_conflict(text: str, tokens: list[Token]) -> tuple[str, str]:
+    """Takes out OR UPDATE | OR IGNORE of an INSERT."""
+    for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if first.kind is Kind.WORD and first.text.upper() in {"SELECT", "VALUES", "FROM"}:
+            break
+        if (first.text.upper(), second.text.upper()) == ("INSERT", "OR"):
+            if third.text.upper() not in {"UPDATE", "IGNORE"}:
+                raise DdlSyntaxError(*place(text, third.start), "UPDATE or IGNORE", third.text)
+            return blank(text, second.start, third.end), third.text.lower()
+    return text, ""
+
+
+def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None]:
+    """Takes out THEN RETURN and what follows it."""
+    for first, second in zip(tokens, tokens[1:], strict=False):
+        if first.kind is Kind.WORD and (first.text.upper(), second.text.upper()) == (
+            "THEN",
+            "RETURN",
+        ):
+            return text[: first.start], text[second.end :]
+    return text, None
