@@ -1,0 +1,141 @@
+"""What names mean while a statement is compiled: relations in scope, parameters, WITH queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ddl.schema import Schema, Table, Type
+from emulator import errors
+from emulator.engine.requests import ResultColumn
+from emulator.sql.statements import Bindings, TableSource
+from emulator.sql.types import Typed, plain, quote_name
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Something in a FROM clause. ``value`` is set for UNNEST: the alias is the element itself."""
+
+    alias: str
+    columns: tuple[tuple[str, Type], ...]
+    value: Type | None = None
+    hidden: frozenset[str] = frozenset()
+
+    def column(self, name: str) -> Typed | None:
+        """The column of this name, or None."""
+        folded = name.casefold()
+        for known, type_ in self.columns:
+            if known.casefold() == folded:
+                sql = f"{quote_name(self.alias)}.{quote_name(known)}"
+                return Typed(sql, plain(type_), column=known)
+        return None
+
+    def element(self) -> Typed:
+        """The element of an UNNEST."""
+        assert self.value is not None
+        return Typed(f'{quote_name(self.alias)}."value"', self.value, column=self.alias)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The relations of one SELECT; ``parent`` is the query around a subquery.
+
+    ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
+    that GROUP BY, HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY
+    expressions once the SELECT aggregates: outside of aggregate functions nothing else may be named.
+    """
+
+    relations: list[Relation] = field(default_factory=list)
+    parent: Scope | None = None
+    merged: dict[str, Typed] = field(default_factory=dict)
+    aliases: dict[str, Typed] = field(default_factory=dict)
+    grouped: frozenset[str] | None = None
+    in_aggregate: bool = False
+
+    def add(self, relation: Relation) -> None:
+        """Puts a relation in scope."""
+        if any(r.alias.casefold() == relation.alias.casefold() for r in self.relations):
+            raise errors.invalid_argument(f"Duplicate table alias {relation.alias} in the same FROM")
+        self.relations.append(relation)
+
+    def resolve(self, name: str, qualifier: str | None) -> Typed:
+        """A column, or INVALID_ARGUMENT as Spanner words it."""
+        found = self._lookup(name, qualifier)
+        written = f"{qualifier}.{name}" if qualifier else name
+        if found is None:
+            raise errors.invalid_argument(f"Unrecognized name: {written}")
+        free = self.grouped is None or self.in_aggregate or found.sql in self.grouped
+        if not free and any(found == r.column(found.column) for r in self.relations):
+            raise errors.invalid_argument(
+                f"SELECT list expression references column {written}"
+                " which is neither grouped nor aggregated"
+            )
+        return found
+
+    def relation(self, alias: str) -> Relation | None:
+        """The relation of this alias here or outside."""
+        for relation in self.relations:
+            if relation.alias.casefold() == alias.casefold():
+                return relation
+        return self.parent.relation(alias) if self.parent else None
+
+    def _lookup(self, name: str, qualifier: str | None) -> Typed | None:
+        if qualifier is not None:
+            relation = self.relation(qualifier)
+            return relation.column(name) if relation else None
+        if name.casefold() in self.merged:
+            return self.merged[name.casefold()]
+        found = [c for r in self.relations if (c := r.column(name)) is not None]
+        found += [
+            r.element()
+            for r in self.relations
+            if r.value is not None and r.alias.casefold() == name.casefold()
+        ]
+        if len(found) > 1:
+            raise errors.invalid_argument(f"Column name {name} is ambiguous")
+        if found:
+            return found[0]
+        return self.parent._lookup(name, None) if self.parent else None
+
+
+@dataclass(slots=True)
+class Context:
+    """What is gathered while one statement is compiled."""
+
+    schema: Schema
+    source: TableSource
+    declared: Mapping[str, Type]
+    catalog_types: Mapping[str, tuple[tuple[str, Type], ...]]
+    inferred: dict[str, Type | None] = field(default_factory=dict)
+    tables: dict[str, None] = field(default_factory=dict)
+    catalog: dict[str, None] = field(default_factory=dict)
+    with_queries: dict[str, Relation] = field(default_factory=dict)
+    uses_now: bool = False
+    uses_commit: bool = False
+    written_table: Table | None = None
+    counter: int = 0
+
+    def alias(self) -> str:
+        """A name that no statement can write."""
+        self.counter += 1
+        return f"${self.counter}"
+
+    def parameter(self, name: str) -> Typed:
+        """A parameter; its type may be known, or become known."""
+        key = name.lower()
+        known = {k.lower(): t for k, t in self.declared.items()}
+        if key in known:
+            self.inferred[key] = known[key]
+        type_ = self.inferred.setdefault(key, None)
+        untyped = key if type_ is None else None
+        return Typed(f":p_{key}", plain(type_) if type_ else None, parameter=untyped)
+
+    def infer(self, parameter: str, type_: Type) -> None:
+        """Gives an untyped parameter the type that its place asks for."""
+        if self.inferred.get(parameter) is None:
+            self.inferred[parameter] = plain(type_)
+
+    def bindings(self, untyped: Type) -> Bindings:
+        """What the engine must bind; a parameter that nothing types gets ``untyped``."""
+        user = tuple(ResultColumn(name, type_ or untyped) for name, type_ in self.inferred.items())
+        return Bindings(user, self.uses_now, self.uses_commit)

@@ -1,0 +1,143 @@
+"""Spanner's types in the compiler: names, coercions, literals in storage form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ddl.schema import StructField, Type, TypeCode
+from emulator import errors
+
+BOOL = Type(TypeCode.BOOL)
+INT64 = Type(TypeCode.INT64)
+FLOAT32 = Type(TypeCode.FLOAT32)
+FLOAT64 = Type(TypeCode.FLOAT64)
+NUMERIC = Type(TypeCode.NUMERIC)
+STRING = Type(TypeCode.STRING)
+BYTES = Type(TypeCode.BYTES)
+DATE = Type(TypeCode.DATE)
+TIMESTAMP = Type(TypeCode.TIMESTAMP)
+JSON = Type(TypeCode.JSON)
+UUID = Type(TypeCode.UUID)
+
+BY_DTYPE = {
+    "BIGINT": INT64,
+    "INT": INT64,
+    "DOUBLE": FLOAT64,
+    "FLOAT": FLOAT32,
+    "TEXT": STRING,
+    "VARCHAR": STRING,
+    "BINARY": BYTES,
+    "VARBINARY": BYTES,
+    "BOOLEAN": BOOL,
+    "DATE": DATE,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMP": TIMESTAMP,
+    "DECIMAL": NUMERIC,
+    "JSON": JSON,
+    "UUID": UUID,
+}
+
+# Lossless widenings that happen by themselves, least first.
+WIDER = {
+    TypeCode.INT64: (TypeCode.NUMERIC, TypeCode.FLOAT64),
+    TypeCode.FLOAT32: (TypeCode.FLOAT64,),
+    TypeCode.NUMERIC: (TypeCode.FLOAT64,),
+}
+FROM_STRING_LITERAL = {TypeCode.DATE, TypeCode.TIMESTAMP, TypeCode.UUID, TypeCode.BYTES}
+FROM_INTEGER_LITERAL = {TypeCode.FLOAT32}
+FROM_FLOAT_LITERAL = {TypeCode.FLOAT32, TypeCode.NUMERIC}
+NUMBERS = {TypeCode.INT64, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.NUMERIC}
+FLOATS = {TypeCode.FLOAT32, TypeCode.FLOAT64}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A compiled expression. ``type`` None is not known yet: NULL, or a parameter without a type.
+
+    ``literal`` holds a literal's own value, for coercion; ``parameter`` the name of an untyped
+    parameter; ``column`` the name that a result column takes from it.
+    """
+
+    sql: str
+    type: Type | None
+    literal: str | None = None
+    parameter: str | None = None
+    column: str = ""
+
+
+def array(element: Type) -> Type:
+    """ARRAY<element>."""
+    return Type(TypeCode.ARRAY, element=element)
+
+
+def plain(type_: Type) -> Type:
+    """A type without its length: what expressions have."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return array(plain(type_.element))
+    if type_.code is TypeCode.STRUCT:
+        fields = tuple(StructField(f.name, plain(f.type)) for f in type_.fields)
+        return Type(TypeCode.STRUCT, fields=fields)
+    if type_.length is not None:
+        return Type(type_.code)
+    return type_
+
+
+def name_of(type_: Type | None) -> str:
+    """A type as messages write it."""
+    if type_ is None:
+        return "NULL"
+    if type_.code is TypeCode.ARRAY:
+        return f"ARRAY<{name_of(type_.element)}>"
+    if type_.code is TypeCode.STRUCT:
+        return f"STRUCT<{', '.join(f'{f.name} {name_of(f.type)}'.strip() for f in type_.fields)}>"
+    return type_.code.value
+
+
+def from_datatype(node: exp.DataType) -> Type:
+    """The type that a CAST names."""
+    kind = node.this.name if hasattr(node.this, "name") else str(node.this)
+    if kind == "ARRAY" and node.expressions:
+        return array(from_datatype(node.expressions[0]))
+    if kind == "STRUCT":
+        return Type(TypeCode.STRUCT, fields=tuple(map(struct_field, node.expressions)))
+    if kind in BY_DTYPE:
+        return BY_DTYPE[kind]
+    raise errors.unimplemented(f"the type {node.sql('bigquery')}")
+
+
+def struct_field(node: exp.Expression) -> StructField:
+    """A field of STRUCT<...>."""
+    if isinstance(node, exp.ColumnDef) and isinstance(node.kind, exp.DataType):
+        return StructField(node.name, from_datatype(node.kind))
+    if isinstance(node, exp.DataType):
+        return StructField("", from_datatype(node))
+    raise errors.unimplemented(f"the field {node.sql('bigquery')}")
+
+
+def common(types: list[Type]) -> Type | None:
+    """The type that all can be widened to; None when there is none."""
+    if not types:
+        return None
+    first = types[0]
+    if all(t == first for t in types):
+        return first
+    codes = {t.code for t in types}
+    if codes <= NUMBERS:
+        if codes & FLOATS:
+            return FLOAT64
+        return NUMERIC
+    return None
+
+
+def quote_text(text: str) -> str:
+    """A string as a SQLite literal."""
+    if "\0" in text:
+        return f"CAST(x'{text.encode().hex()}' AS TEXT)"
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    """A name as a SQLite identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,135 @@
+"""Between the values of Python and the storage form of Spanner's types."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+NUMERIC_SCALE = Decimal(10) ** 9
+NUMERIC_LIMIT = 10**38
+NUMERIC_CONTEXT = Context(prec=100)
+DEFAULT_ZONE = ZoneInfo("America/Los_Angeles")
+"""Spanner's zone for timestamps that name none."""
+
+TIMESTAMP = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[ Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?"
+    r"\s*(?:([Zz])|([+-]\d{1,2}(?::?\d{2})?)|([A-Za-z_]+(?:/[A-Za-z_+-]+)*))?\Z"
+)
+DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
+
+
+def timestamp_from_micros(micros: int) -> str:
+    """Microseconds since 1970 -> the nine-digit form."""
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{moment.microsecond:06d}000Z"
+
+
+def micros_from_timestamp(form: str) -> int:
+    """The nine-digit form -> microseconds since 1970 (nanoseconds are cut off)."""
+    moment = datetime.fromisoformat(form[:26] + "+00:00")
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def timestamp(text: str, zone: ZoneInfo = DEFAULT_ZONE) -> str:
+    """A timestamp as people write it -> the nine-digit form. Raises ValueError."""
+    match = TIMESTAMP.match(text.strip())
+    if match is None:
+        raise ValueError(f"Invalid timestamp: '{text}'")
+    year, month, day, hour, minute, second, fraction, utc, offset, named = match.groups()
+    leap = 1 if second == "60" else 0
+    moment = datetime(
+        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0) - leap
+    )
+    if utc:
+        shifted = moment
+    elif offset:
+        shifted = moment - offset_of(offset)
+    else:
+        try:
+            place = ZoneInfo(named) if named else zone
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"Invalid time zone: {named}") from error
+        shifted = moment.replace(tzinfo=place).astimezone(UTC).replace(tzinfo=None)
+    shifted += timedelta(seconds=leap)
+    return shifted.isoformat(timespec="seconds").rjust(19, "0") + f".{(fraction or ''):0<9}Z"
+
+
+def offset_of(text: str) -> timedelta:
+    """+HH[:MM] -> a duration."""
+    digits = text[1:].replace(":", "")
+    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
+    if int(hours) > 14 or int(minutes) > 59:
+        raise ValueError(f"Invalid time zone: {text}")
+    duration = timedelta(hours=int(hours), minutes=int(minutes))
+    return -duration if text[0] == "-" else duration
+
+
+def timestamp_to_text(form: str) -> str:
+    """The nine-digit form -> RFC 3339 as Spanner prints it (no needless zeros)."""
+    if form.endswith(".000000000Z"):
+        return form[:19] + "Z"
+    if form.endswith("000Z"):
+        return form[:23] + "Z" if form.endswith("000000Z") else form[:26] + "Z"
+    return form
+
+
+def date_form(text: str) -> str:
+    """A date as people write it -> 'YYYY-MM-DD'. Raises ValueError."""
+    match = DATE.match(text.strip())
+    if match is None:
+        raise ValueError(f"Invalid date: '{text}'")
+    return date(*map(int, match.groups())).isoformat()
+
+
+def numeric_from_decimal(value: Decimal) -> str:
+    """A decimal -> the sortable form. Raises ValueError when it does not fit NUMERIC."""
+    scaled = int(
+        (value * NUMERIC_SCALE).quantize(Decimal(1), ROUND_HALF_UP, NUMERIC_CONTEXT)
+        if value.is_finite()
+        else NUMERIC_LIMIT
+    )
+    if abs(scaled) >= NUMERIC_LIMIT:
+        raise ValueError(f"Invalid NUMERIC value: {value}")
+    return f"1{scaled:038d}" if scaled >= 0 else f"0{NUMERIC_LIMIT + scaled:038d}"
+
+
+def numeric(text: str) -> str:
+    """A number as people write it -> the sortable form. Raises ValueError."""
+    try:
+        value = NUMERIC_CONTEXT.create_decimal(text.strip())
+    except InvalidOperation as error:
+        raise ValueError(f"Invalid NUMERIC value: '{text}'") from error
+    return numeric_from_decimal(value)
+
+
+def decimal_from_numeric(form: str) -> Decimal:
+    """The sortable form -> a decimal."""
+    scaled = int(form[1:]) - (0 if form[0] == "1" else NUMERIC_LIMIT)
+    return Decimal(scaled).scaleb(-9, NUMERIC_CONTEXT)
+
+
+def numeric_to_text(form: str) -> str:
+    """The sortable form -> as Spanner prints it (no needless zeros)."""
+    text = f"{decimal_from_numeric(form):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def json_form(text: str) -> str:
+    """JSON text -> Spanner's normal form. Raises ValueError."""
+    value = json.loads(text, parse_constant=lambda word: refuse_constant(word))
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def refuse_constant(word: str) -> object:
+    """NaN and Infinity are no JSON."""
+    raise ValueError(f"Invalid JSON: {word}")
+
+
+def uuid_form(text: str) -> str:
+    """A UUID in any usual writing -> lower case with dashes. Raises ValueError."""
+    return str(uuid.UUID(text))
