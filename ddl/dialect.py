@@ -20,7 +20,7 @@ from ddl.tokens import Kind, Token, place, tokenize
 HINTS = "spanner_hints"
 """Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
 
-KEPT_FUNCTIONS = ("ARRAY",)
+KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 
 
 class Spanner(BigQuery):
@@ -76,9 +76,9 @@ class Parsed:
     ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None without THEN RETURN.
     """
 
-    tree: exp.Expression
+    tree: exp.Expr
     conflict: str = ""
-    returning: tuple[exp.Expression, ...] | None = None
+    returning: tuple[exp.Expr, ...] | None = None
     hints: dict[str, str] = field(default_factory=dict)
 
 
@@ -101,16 +101,16 @@ def parse_query(sql: str) -> Parsed:
     return Parsed(tree, conflict, returning, hints)
 
 
-def parse_expression(sql: str) -> exp.Expression:
+def parse_expression(sql: str) -> exp.Expr:
     """A scalar expression, as DDL holds it. Raises DdlSyntaxError."""
     tree = parse_one(f"SELECT {sql}", sql)
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise DdlSyntaxError(1, 1, "one expression", repr(sql))
-    expression: exp.Expression = tree.expressions[0]
+    expression: exp.Expr = tree.expressions[0]
     return expression
 
 
-def parse_one(text: str, original: str) -> exp.Expression:
+def parse_one(text: str, original: str) -> exp.Expr:
     """Parses with the dialect; what sqlglot says is said as ours."""
     try:
         trees = [t for t in Spanner().parse(text) if t is not None]
@@ -124,7 +124,7 @@ def parse_one(text: str, original: str) -> exp.Expression:
         ) from error
     if len(trees) != 1:
         raise DdlSyntaxError(1, 1, "a single statement", f"{len(trees)} statements")
-    tree: exp.Expression = trees[0]
+    tree: exp.Expr = trees[0]
     if isinstance(tree, exp.Command):
         raise DdlSyntaxError(*place(original, 0), "a query or DML", repr(original[:20]))
     return tree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlglot import exp
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.calls import call
-from emulator.sql.coerce import cast, coerce, require, unify
+from emulator.sql.coerce import cast, require, unify
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import (
     BOOL,
@@ -19,14 +20,11 @@ from emulator.sql.types import (
     FLOAT64,
     FLOATS,
     INT64,
-    JSON,
     NUMBERS,
-    NUMERIC,
     STRING,
     TIMESTAMP,
     Typed,
     array,
-    common,
     from_datatype,
     name_of,
     quote_text,
@@ -39,7 +37,7 @@ class Subquery(Protocol):
     """Compiles a query inside an expression (given by the module of queries, which is above)."""
 
     def __call__(
-        self, node: exp.Expression, scope: Scope, context: Context
+        self, node: exp.Expr, outer: Scope | None, context: Context, /
     ) -> tuple[str, tuple[tuple[str, Type], ...]]:
         """SQLite text and the columns."""
         ...
@@ -51,7 +49,7 @@ class Expressions:
     def __init__(self, subquery: Subquery) -> None:
         self._subquery = subquery
 
-    def compile(self, node: exp.Expression, scope: Scope, context: Context) -> Typed:
+    def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
         """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for what is not known."""
         if scope.grouped is not None and not scope.in_aggregate:
             grouped = self._as_group_key(node, scope, context)
@@ -62,11 +60,11 @@ class Expressions:
             raise errors.unimplemented(f"the expression {node.sql('bigquery')[:60]}")
         return handler(self, node, scope, context)
 
-    def boolean(self, node: exp.Expression, scope: Scope, context: Context, where: str) -> Typed:
+    def boolean(self, node: exp.Expr, scope: Scope, context: Context, where: str) -> Typed:
         """An expression that must be BOOL."""
         return require(self.compile(node, scope, context), BOOL, context, where)
 
-    def _as_group_key(self, node: exp.Expression, scope: Scope, context: Context) -> Typed | None:
+    def _as_group_key(self, node: exp.Expr, scope: Scope, context: Context) -> Typed | None:
         assert scope.grouped is not None
         if isinstance(node, exp.Literal | exp.Parameter | exp.Null | exp.Boolean):
             return None
@@ -86,11 +84,11 @@ class Expressions:
             raise errors.invalid_argument("* is not allowed here")
         if not node.table and node.name.casefold() in scope.aliases:
             alias = scope.aliases[node.name.casefold()]
-            if scope._lookup(node.name, None) is None:
+            if scope.find(node.name, None) is None:
                 return alias
         if node.table and scope.relation(node.table) is None:
             return self._field(node, scope, context)
-        return scope.resolve(node.name, node.table or None)
+        return replace(scope.resolve(node.name, node.table or None), column=node.name)
 
     def _field(self, node: exp.Column, scope: Scope, context: Context) -> Typed:
         """alias.field, where the alias is a STRUCT element or column."""
@@ -196,7 +194,9 @@ class Expressions:
                 query.this if isinstance(query, exp.Subquery) else query, scope, context
             )
             if len(columns) != 1:
-                raise errors.invalid_argument("Subquery of type IN must have only one output column")
+                raise errors.invalid_argument(
+                    "Subquery of type IN must have only one output column"
+                )
             converted = require(item, columns[0][1], context, "The left side of IN")
             return Typed(f"({converted.sql} IN ({sql}))", BOOL)
         items = [self.compile(each, scope, context) for each in node.expressions]
@@ -204,9 +204,7 @@ class Expressions:
         listed = ", ".join(each.sql for each in unified[1:])
         return Typed(f"({unified[0].sql} IN ({listed}))", BOOL)
 
-    def _in_unnest(
-        self, item: Typed, node: exp.Unnest, scope: Scope, context: Context
-    ) -> Typed:
+    def _in_unnest(self, item: Typed, node: exp.Unnest, scope: Scope, context: Context) -> Typed:
         values = self.compile(node.expressions[0], scope, context)
         if values.type is None and item.type is not None:
             values = require(values, array(item.type), context, "IN UNNEST")
@@ -214,7 +212,7 @@ class Expressions:
             raise errors.invalid_argument("The argument of UNNEST must be an array")
         item = require(item, values.type.element, context, "The left side of IN")
         inner = elements(values)
-        return Typed(f"({item.sql} IN (SELECT \"value\" FROM {inner}))", BOOL)
+        return Typed(f'({item.sql} IN (SELECT "value" FROM {inner}))', BOOL)
 
     def _like(self, node: exp.Like, scope: Scope, context: Context) -> Typed:
         items = [self.compile(side, scope, context) for side in (node.this, node.expression)]
@@ -283,7 +281,7 @@ class Expressions:
         sql, columns = self._subquery(node.this, scope, context)
         if len(columns) != 1:
             raise errors.invalid_argument("Scalar subquery must have only one output column")
-        return Typed(f"(SELECT fn_single(\"v\") FROM ({sql_as_v(sql, columns)}))", columns[0][1])
+        return Typed(f'(SELECT agg_single("v") FROM ({sql_as_v(sql, columns)}))', columns[0][1])
 
     def _array(self, node: exp.Array, scope: Scope, context: Context) -> Typed:
         if len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
@@ -336,7 +334,7 @@ class Expressions:
         return Typed(f"fn_extract_timestamp('{part}', {inner.sql}, {zone})", result)
 
 
-def has_aggregate(node: exp.Expression) -> bool:
+def has_aggregate(node: exp.Expr) -> bool:
     """True when an aggregate function stands in the expression, outside of subqueries."""
     if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES:
         return not isinstance(node.parent, exp.Window)
@@ -346,8 +344,27 @@ def has_aggregate(node: exp.Expression) -> bool:
 
 
 AGGREGATES = frozenset(
-    "COUNT COUNTIF SUM AVG MIN MAX ANY_VALUE ARRAY_AGG STRING_AGG LOGICAL_AND LOGICAL_OR"
-    " BIT_AND BIT_OR BIT_XOR ARRAY_CONCAT_AGG STDDEV VARIANCE STDDEV_SAMP VAR_SAMP".split()
+    [
+        "COUNT",
+        "COUNTIF",
+        "SUM",
+        "AVG",
+        "MIN",
+        "MAX",
+        "ANY_VALUE",
+        "ARRAY_AGG",
+        "STRING_AGG",
+        "LOGICAL_AND",
+        "LOGICAL_OR",
+        "BIT_AND",
+        "BIT_OR",
+        "BIT_XOR",
+        "ARRAY_CONCAT_AGG",
+        "STDDEV",
+        "VARIANCE",
+        "STDDEV_SAMP",
+        "VAR_SAMP",
+    ]
 )
 
 
@@ -376,9 +393,9 @@ def from_element(sql: str, type_: Type) -> Typed:
 def elements(values: Typed) -> str:
     """A table with the columns "value" and "offset" of an array's elements."""
     assert values.type is not None and values.type.element is not None
-    value = from_element("\"value\"", values.type.element).sql
+    value = from_element('"value"', values.type.element).sql
     if values.type.element.code is TypeCode.STRUCT:
-        value = "json(\"value\")"
+        value = 'json("value")'
     return f'(SELECT {value} AS "value", "key" AS "offset" FROM json_each({values.sql}))'
 
 
@@ -427,7 +444,7 @@ BITWISE = {
 }
 
 Handler = Callable[..., Typed]
-HANDLERS: dict[type[exp.Expression], Handler] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: Expressions._column,
     exp.Dot: Expressions._dot,
     exp.Parameter: Expressions._parameter,
@@ -463,6 +480,3 @@ HANDLERS: dict[type[exp.Expression], Handler] = {
     **dict.fromkeys(ARITHMETIC, Expressions._arithmetic),
     **dict.fromkeys(BITWISE, Expressions._bitwise),
 }
-
-__all__ = ["AGGREGATES", "Expressions", "coerce", "common", "elements", "has_aggregate"]
-_ = (JSON, NUMERIC)

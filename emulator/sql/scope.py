@@ -55,12 +55,14 @@ class Scope:
     def add(self, relation: Relation) -> None:
         """Puts a relation in scope."""
         if any(r.alias.casefold() == relation.alias.casefold() for r in self.relations):
-            raise errors.invalid_argument(f"Duplicate table alias {relation.alias} in the same FROM")
+            raise errors.invalid_argument(
+                f"Duplicate table alias {relation.alias} in the same FROM"
+            )
         self.relations.append(relation)
 
     def resolve(self, name: str, qualifier: str | None) -> Typed:
         """A column, or INVALID_ARGUMENT as Spanner words it."""
-        found = self._lookup(name, qualifier)
+        found = self.find(name, qualifier)
         written = f"{qualifier}.{name}" if qualifier else name
         if found is None:
             raise errors.invalid_argument(f"Unrecognized name: {written}")
@@ -79,7 +81,8 @@ class Scope:
                 return relation
         return self.parent.relation(alias) if self.parent else None
 
-    def _lookup(self, name: str, qualifier: str | None) -> Typed | None:
+    def find(self, name: str, qualifier: str | None) -> Typed | None:
+        """A column here or outside, or None; two of one name are INVALID_ARGUMENT."""
         if qualifier is not None:
             relation = self.relation(qualifier)
             return relation.column(name) if relation else None
@@ -95,7 +98,7 @@ class Scope:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         if found:
             return found[0]
-        return self.parent._lookup(name, None) if self.parent else None
+        return self.parent.find(name, None) if self.parent else None
 
 
 @dataclass(slots=True)

@@ -97,7 +97,7 @@ def name_of(type_: Type | None) -> str:
 
 def from_datatype(node: exp.DataType) -> Type:
     """The type that a CAST names."""
-    kind = node.this.name if hasattr(node.this, "name") else str(node.this)
+    kind = str(getattr(node.this, "name", node.this))
     if kind == "ARRAY" and node.expressions:
         return array(from_datatype(node.expressions[0]))
     if kind == "STRUCT":
@@ -107,7 +107,7 @@ def from_datatype(node: exp.DataType) -> Type:
     raise errors.unimplemented(f"the type {node.sql('bigquery')}")
 
 
-def struct_field(node: exp.Expression) -> StructField:
+def struct_field(node: exp.Expr) -> StructField:
     """A field of STRUCT<...>."""
     if isinstance(node, exp.ColumnDef) and isinstance(node.kind, exp.DataType):
         return StructField(node.name, from_datatype(node.kind))

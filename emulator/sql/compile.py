@@ -1,0 +1,105 @@
+"""The compiler's front: one statement, or one expression of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from ddl.dialect import parse_expression, parse_query
+from ddl.errors import DdlSyntaxError
+from ddl.schema import Index, Schema, Table, Type
+from emulator import catalog, errors
+from emulator.engine.requests import ResultColumn
+from emulator.sql.dml import Dml, table_scope
+from emulator.sql.queries import Queries
+from emulator.sql.scope import Context, Scope
+from emulator.sql.statements import Expression, Query, Statement, TableSource
+from emulator.sql.types import STRING, plain, quote_name
+
+QUERIES = Queries()
+DML = Dml(QUERIES)
+STATEMENT_HINTS = {
+    "USE_ADDITIONAL_PARALLELISM",
+    "OPTIMIZER_VERSION",
+    "OPTIMIZER_STATISTICS_PACKAGE",
+    "ALLOW_DISTRIBUTED_MERGE",
+    "LOCK_SCANNED_RANGES",
+    "SCAN_METHOD",
+    "EXECUTION_METHOD",
+    "ALLOW_TIMESTAMP_PREDICATE_PUSHDOWN",
+    "PDML_MAX_PARALLELISM",
+    "JOIN_METHOD",
+    "FORCE_JOIN_ORDER",
+    "HASH_JOIN_BUILD_SIDE",
+    "BATCH_MODE",
+    "USE_UNENFORCED_FOREIGN_KEY",
+}
+
+
+def compile_statement(
+    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+) -> Statement:
+    """Compiles a query or DML statement.
+
+    ``types`` are the declared parameters. A parameter without a declared type takes the one that its
+    place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
+    Raises INVALID_ARGUMENT for what is wrong, UNIMPLEMENTED for what is not supported.
+    """
+    try:
+        parsed = parse_query(sql)
+    except DdlSyntaxError as error:
+        raise errors.invalid_argument(f"Syntax error: {error}") from error
+    for hint in parsed.hints:
+        if hint not in STATEMENT_HINTS:
+            raise errors.invalid_argument(f"Unsupported hint: {hint}.")
+    context = Context(schema, source, types, catalog.VIEWS)
+    tree = parsed.tree
+    if isinstance(tree, exp.Insert):
+        return DML.insert(parsed, context)
+    if isinstance(tree, exp.Update):
+        return DML.update(parsed, context)
+    if isinstance(tree, exp.Delete):
+        return DML.delete(parsed, context)
+    if not isinstance(tree, exp.Query):
+        raise errors.invalid_argument(f"Statement not supported: {sql.split(maxsplit=1)[0]}")
+    text, columns = QUERIES.query(tree, None, context)
+    if context.uses_commit:
+        raise errors.invalid_argument(
+            "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or"
+            " UPDATE of an appropriately typed column"
+        )
+    if context.catalog and context.tables:
+        raise errors.unimplemented("a query over both INFORMATION_SCHEMA and tables")
+    return Query(
+        text,
+        tuple(ResultColumn(name, type_) for name, type_ in columns),
+        context.bindings(STRING),
+        tuple(context.tables),
+        tuple(context.catalog),
+    )
+
+
+def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
+    """Compiles a generated column, a default or a check of a table; columns come out unqualified."""
+    try:
+        tree = parse_expression(sql)
+    except DdlSyntaxError as error:
+        raise errors.invalid_argument(f"Syntax error in {sql!r}: {error}") from error
+    context = Context(schema, no_tables, {}, {})
+    alias = "$t"
+    scope: Scope = table_scope(table, alias)
+    typed = QUERIES.expressions.compile(tree, scope, context)
+    qualifier = quote_name(alias) + "."
+    named = [c.name for c in table.columns if qualifier + quote_name(c.name) in typed.sql]
+    return Expression(
+        typed.sql.replace(qualifier, ""),
+        plain(typed.type or STRING),
+        tuple(named),
+        context.bindings(STRING),
+    )
+
+
+def no_tables(table: Table, index: Index | None, alias: str) -> str:
+    """Expressions of a schema have no subqueries."""
+    raise errors.invalid_argument(f"An expression of the schema may not read table {table.name}")

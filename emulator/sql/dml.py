@@ -1,0 +1,238 @@
+"""INSERT, UPDATE and DELETE -> the values that the engine runs."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ddl.dialect import Parsed, parse_expression
+from ddl.schema import Column, Table
+from emulator import errors
+from emulator.engine.requests import ResultColumn
+from emulator.sql.coerce import require
+from emulator.sql.queries import Queries, forced_index, star
+from emulator.sql.scope import Context, Relation, Scope
+from emulator.sql.statements import Delete, Insert, Returning, Update
+from emulator.sql.types import STRING, Typed, plain
+
+DEFAULT_WORD = "DEFAULT"
+
+
+class Dml:
+    """Compiles the three statements; ``queries`` compiles what stands inside them."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+        self._expressions = queries.expressions
+
+    def insert(self, parsed: Parsed, context: Context) -> Insert:
+        """INSERT [OR UPDATE | OR IGNORE]."""
+        node = parsed.tree
+        target = node.this
+        if not isinstance(target, exp.Schema):
+            raise errors.invalid_argument("INSERT must specify a column list")
+        table = table_of(target.this, context)
+        columns = tuple(writable(table, each.name) for each in target.expressions)
+        source = node.expression
+        if isinstance(source, exp.Values):
+            rows = [self._row(each, table, columns, context) for each in source.expressions]
+            sql = "VALUES " + ", ".join(f"({', '.join(row)})" for row in rows)
+        elif isinstance(source, exp.Query):
+            sql = self._selected(source, columns, context)
+        else:
+            raise errors.invalid_argument("INSERT must have VALUES or a query")
+        names = tuple(c.name for c in columns)
+        if len({name.casefold() for name in names}) != len(names):
+            raise errors.invalid_argument("INSERT has columns with duplicate name")
+        returning = self._returning(parsed, table, table.name, context)
+        return Insert(
+            table.name,
+            names,
+            sql,
+            parsed.conflict or "insert",
+            context.bindings(STRING),
+            tuple(context.tables),
+            returning,
+        )
+
+    def update(self, parsed: Parsed, context: Context) -> Update:
+        """UPDATE t SET ... WHERE ..."""
+        node = parsed.tree
+        table, alias, index = self._target(node.this, context)
+        scope = table_scope(table, alias)
+        if node.args.get("from_") or node.args.get("joins"):
+            raise errors.invalid_argument("UPDATE takes no FROM clause")
+        assignments = []
+        for each in node.expressions:
+            if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
+                raise errors.invalid_argument("SET needs assignments of the form column = value")
+            column = writable(table, each.this.name)
+            if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
+                raise errors.invalid_argument(
+                    f"Cannot UPDATE value on non-writable column: {column.name}"
+                )
+            assignments.append((column.name, self._value(each.expression, column, scope, context)))
+        if len({name for name, _ in assignments}) != len(assignments):
+            raise errors.invalid_argument("UPDATE assigns a column twice")
+        where = self._where(node, scope, context, "UPDATE")
+        return Update(
+            table.name,
+            alias,
+            tuple(assignments),
+            where,
+            context.bindings(STRING),
+            tuple(context.tables),
+            index,
+            self._returning(parsed, table, alias, context),
+        )
+
+    def delete(self, parsed: Parsed, context: Context) -> Delete:
+        """DELETE [FROM] t WHERE ..."""
+        node = parsed.tree
+        tables = node.args.get("tables")
+        target = node.this or (tables[0] if tables else None)
+        table, alias, index = self._target(target, context)
+        scope = table_scope(table, alias)
+        where = self._where(node, scope, context, "DELETE")
+        return Delete(
+            table.name,
+            alias,
+            where,
+            context.bindings(STRING),
+            tuple(context.tables),
+            index,
+            self._returning(parsed, table, alias, context),
+        )
+
+    def _target(self, node: exp.Expr | None, context: Context) -> tuple[Table, str, str | None]:
+        table = table_of(node, context)
+        assert isinstance(node, exp.Table)
+        index = forced_index(node, table, context)
+        return table, node.alias or table.name.rsplit(".", 1)[-1], index.name if index else None
+
+    def _where(self, node: exp.Expr, scope: Scope, context: Context, word: str) -> str:
+        where = node.args.get("where")
+        if where is None:
+            raise errors.invalid_argument(f"{word} must have a WHERE clause")
+        return self._expressions.boolean(where.this, scope, context, "WHERE clause").sql
+
+    def _row(
+        self,
+        node: exp.Expr,
+        table: Table,
+        columns: tuple[Column, ...],
+        context: Context,
+    ) -> list[str]:
+        values = node.expressions if isinstance(node, exp.Tuple) else [node]
+        values = [v.this if isinstance(v, exp.Paren) else v for v in values]
+        if len(values) != len(columns):
+            raise errors.invalid_argument(
+                f"Inserted row has wrong column count; Has {len(values)}, expected {len(columns)}"
+            )
+        scope = Scope()
+        return [
+            self._value(value, column, scope, context)
+            for value, column in zip(values, columns, strict=True)
+        ]
+
+    def _value(self, node: exp.Expr, column: Column, scope: Scope, context: Context) -> str:
+        if isinstance(node, exp.Var | exp.Column) and node.name.upper() == DEFAULT_WORD:
+            return self._default(column, context)
+        item = self._expressions.compile(node, scope, context)
+        self._check_pending(node, column)
+        where = f"Value for column {column.name}"
+        return require(item, column.type, context, where).sql
+
+    def _check_pending(self, node: exp.Expr, column: Column) -> None:
+        """Spanner: PENDING_COMMIT_TIMESTAMP() only as the whole value of such a column."""
+        for each in node.find_all(exp.Anonymous):
+            if each.name.upper() == "PENDING_COMMIT_TIMESTAMP" and (
+                each is not node or not column.allow_commit_timestamp
+            ):
+                raise errors.invalid_argument(
+                    "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for"
+                    " INSERT or UPDATE of an appropriately typed column with"
+                    " allow_commit_timestamp=true"
+                )
+
+    def _default(self, column: Column, context: Context) -> str:
+        if column.default is None:
+            return "NULL"
+        return default_value(column, self._queries, context).sql
+
+    def _selected(self, node: exp.Query, columns: tuple[Column, ...], context: Context) -> str:
+        sql, found = self._queries.query(node, None, context)
+        if len(found) != len(columns):
+            raise errors.invalid_argument(
+                f"Inserted row has wrong column count; Has {len(found)}, expected {len(columns)}"
+            )
+        names = [f'"c{number}"' for number in range(len(found))]
+        values = [
+            require(Typed(name, type_), column.type, context, f"Value for {column.name}").sql
+            for name, (_, type_), column in zip(names, found, columns, strict=True)
+        ]
+        listed = ", ".join(names)
+        return f'WITH "$i"({listed}) AS ({sql}) SELECT {", ".join(values)} FROM "$i"'
+
+    def _returning(
+        self, parsed: Parsed, table: Table, alias: str, context: Context
+    ) -> Returning | None:
+        if parsed.returning is None:
+            return None
+        scope = table_scope(table, alias)
+        columns, expressions = [], []
+        for each in parsed.returning:
+            if isinstance(each, exp.Star):
+                items = [(i.name, i.typed) for i in star(scope.relations, each, scope)]
+            else:
+                typed = self._expressions.compile(each, scope, context)
+                name = each.alias if isinstance(each, exp.Alias) else typed.column
+                items = [(name, typed)]
+            for name, typed in items:
+                check_returned(typed, table)
+                columns.append(ResultColumn(name, plain(typed.type or STRING)))
+                expressions.append(typed.sql)
+        return Returning(tuple(columns), tuple(expressions))
+
+
+def default_value(column: Column, queries: Queries, context: Context) -> Typed:
+    """The DEFAULT of a column as its type."""
+    item = queries.expressions.compile(parse_expression(column.default or "NULL"), Scope(), context)
+    return require(item, column.type, context, f"The default of {column.name}")
+
+
+def table_of(node: exp.Expr | None, context: Context) -> Table:
+    """The table that a DML statement writes."""
+    if not isinstance(node, exp.Table):
+        raise errors.invalid_argument("DML needs a table to write to")
+    name = ".".join(part.name for part in node.parts)
+    table = context.schema.table(name)
+    if table is None:
+        raise errors.invalid_argument(f"Table not found: {name}")
+    context.written_table = table
+    return table
+
+
+def table_scope(table: Table, alias: str) -> Scope:
+    """A scope with the columns of one table."""
+    hidden = frozenset(c.name.casefold() for c in table.columns if c.hidden)
+    columns = tuple((c.name, c.type) for c in table.columns)
+    return Scope([Relation(alias, columns, hidden=hidden)])
+
+
+def writable(table: Table, name: str) -> Column:
+    """A column that DML may assign."""
+    column = table.column(name)
+    if column is None:
+        raise errors.invalid_argument(f"Column {name} is not present in table {table.name}")
+    if column.generated is not None:
+        raise errors.invalid_argument(f"Cannot write into generated column `{table.name}.{name}`.")
+    return column
+
+
+def check_returned(typed: Typed, table: Table) -> None:
+    """Spanner: THEN RETURN cannot return a commit timestamp that is not chosen yet."""
+    column = table.column(typed.column) if typed.column else None
+    if column is not None and column.on_update is not None:
+        raise errors.invalid_argument(
+            f"Column {column.name} with a pending commit timestamp cannot be returned"
+        )

@@ -1,0 +1,53 @@
+"""Spanner's functions where SQLite has none, or others: registered on every connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+from emulator.errors import SpannerError
+from emulator.sql.functions import aggregates, arrays, casts, numbers, text, time
+
+Function = Callable[..., object]
+
+NULL_SAFE = {"fn_array"}
+"""Functions that see NULL arguments; of all others NULL gives NULL."""
+
+
+def register(connection: apsw.Connection) -> None:
+    """Adds every function; all but the random ones are deterministic."""
+    scalars: dict[str, Function] = {}
+    for module in (casts, numbers, text, time, arrays):
+        scalars |= module.FUNCTIONS
+    for name, function in scalars.items():
+        chosen = function if name in NULL_SAFE else strict(function)
+        deterministic = name not in text.RANDOM
+        connection.create_scalar_function(name, chosen, deterministic=deterministic)
+        if name.startswith(("cast_", "int64_", "numeric_", "float64_", "to_float32")):
+            connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=True)
+    for name, factory in aggregates.AGGREGATES.items():
+        connection.create_aggregate_function(name, factory)
+
+
+def strict(function: Function) -> Function:
+    """NULL in, NULL out."""
+
+    def call(*arguments: object) -> object:
+        if None in arguments:
+            return None
+        return function(*arguments)
+
+    return call
+
+
+def safe(function: Function) -> Function:
+    """NULL where the function refuses: the SAFE_ forms."""
+
+    def call(*arguments: object) -> object:
+        try:
+            return function(*arguments)
+        except SpannerError:
+            return None
+
+    return call

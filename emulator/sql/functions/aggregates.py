@@ -1,0 +1,127 @@
+"""Aggregate functions that SQLite has not, or has differently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+
+from emulator.errors import out_of_range
+from emulator.sql.functions.arrays import dump, to_json
+from emulator.sql.functions.numbers import Float, read, write
+from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+
+Step = Callable[..., None]
+Final = Callable[[object], object]
+Factory = Callable[[], tuple[list[object], Step, Final]]
+
+
+def gathering(finish: Callable[[list[object]], object], nulls: bool = False) -> Factory:
+    """An aggregate that looks at all its values at the end."""
+
+    def factory() -> tuple[list[object], Step, Final]:
+        def step(values: list[object], value: object) -> None:
+            if nulls or value is not None:
+                values.append(value)
+
+        return [], step, lambda values: finish(values)
+
+    return factory
+
+
+def numbers(values: list[object]) -> list[float]:
+    """Floats from their storage form."""
+    return [read(v) for v in values if isinstance(v, int | float | str)]
+
+
+def sum_float(values: list[object]) -> Float | None:
+    """SUM of FLOAT64; finite values that overflow are an error."""
+    if not values:
+        return None
+    found = numbers(values)
+    try:
+        return write(math.fsum(found))
+    except OverflowError as error:
+        raise out_of_range("double overflow in SUM") from error
+    except ValueError:
+        return "NaN"
+
+
+def average_float(values: list[object]) -> Float | None:
+    """AVG of FLOAT64."""
+    total = sum_float(values)
+    return None if total is None else write(read(total) / len(values))
+
+
+def sum_numeric(values: list[object]) -> str | None:
+    """SUM of NUMERIC."""
+    if not values:
+        return None
+    total = Decimal(0)
+    for value in values:
+        total = NUMERIC_CONTEXT.add(total, decimal_from_numeric(str(value)))
+    try:
+        return numeric_from_decimal(total)
+    except ValueError as error:
+        raise out_of_range("numeric overflow in SUM") from error
+
+
+def average_numeric(values: list[object]) -> str | None:
+    """AVG of NUMERIC."""
+    if not values:
+        return None
+    decimals = [decimal_from_numeric(str(value)) for value in values]
+    return numeric_from_decimal(NUMERIC_CONTEXT.divide(sum(decimals, Decimal(0)), len(decimals)))
+
+
+def extreme(choose: Callable[[list[float]], float]) -> Callable[[list[object]], Float | None]:
+    """MIN and MAX of floats: NaN if any is."""
+
+    def call(values: list[object]) -> Float | None:
+        if not values:
+            return None
+        return "NaN" if "NaN" in values else choose(numbers(values))
+
+    return call
+
+
+def bits(operation: Callable[[int, int], int]) -> Callable[[list[object]], int | None]:
+    """BIT_AND, BIT_OR, BIT_XOR."""
+
+    def call(values: list[object]) -> int | None:
+        if not values:
+            return None
+        result, *rest = [v for v in values if isinstance(v, int)]
+        for value in rest:
+            result = operation(result, value)
+        return result
+
+    return call
+
+
+def single(values: list[object]) -> object:
+    """The value of a scalar subquery: NULL of no row, an error of several."""
+    if len(values) > 1:
+        raise out_of_range("A scalar subquery returned more than one row.")
+    return values[0] if values else None
+
+
+def gather(values: list[object]) -> str:
+    """An array of all values, NULL too."""
+    return dump([to_json(value) for value in values])
+
+
+AGGREGATES: dict[str, Factory] = {
+    "agg_sum_float64": gathering(sum_float),
+    "agg_avg_float64": gathering(average_float),
+    "agg_sum_numeric": gathering(sum_numeric),
+    "agg_avg_numeric": gathering(average_numeric),
+    "agg_min_float64": gathering(extreme(min)),
+    "agg_max_float64": gathering(extreme(max)),
+    "agg_bit_and": gathering(bits(lambda a, b: a & b)),
+    "agg_bit_or": gathering(bits(lambda a, b: a | b)),
+    "agg_bit_xor": gathering(bits(lambda a, b: a ^ b)),
+    "agg_array": gathering(gather, nulls=True),
+    "agg_single": gathering(single, nulls=True),
+    "agg_array_or_null": gathering(lambda values: gather(values) if values else None, nulls=True),
+}

@@ -1,0 +1,152 @@
+"""CAST between Spanner's types."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+
+from emulator.errors import out_of_range
+from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read, to_float32, write
+from emulator.storage import forms
+
+INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z")
+
+
+def refusing(function: Callable[[str], object], type_: str) -> Callable[[str], object]:
+    """A conversion of text whose ValueError becomes OUT_OF_RANGE, as Spanner's CAST does."""
+
+    def call(text: str) -> object:
+        try:
+            return function(text)
+        except ValueError as error:
+            raise out_of_range(f"Could not cast {text!r} to type {type_}") from error
+
+    return call
+
+
+def integer(text: str) -> int:
+    """Decimal or hexadecimal text -> INT64."""
+    match = INTEGER.match(text)
+    if match is None:
+        raise ValueError(text)
+    value = int(match.group(1) + match.group(2), 16 if "x" in text.lower() else 10)
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise ValueError(text)
+    return value
+
+
+def boolean(text: str) -> int:
+    """'true' and 'false' in any case -> BOOL."""
+    words = {"true": 1, "false": 0}
+    if text.lower() not in words:
+        raise ValueError(text)
+    return words[text.lower()]
+
+
+def floating(text: str) -> Float:
+    """A number, inf or nan in any case -> FLOAT64."""
+    if "_" in text:
+        raise ValueError(text)
+    value = float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        raise ValueError(text)
+    return write(value)
+
+
+def float_text(value: Float) -> str:
+    """A FLOAT64 as Spanner prints it."""
+    number = read(value)
+    if math.isnan(number):
+        return "nan"
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    text = repr(number).removesuffix(".0")
+    return re.sub(r"e([+-])(\d)\Z", r"e\g<1>0\2", text)
+
+
+def float32_text(value: Float) -> str:
+    """A FLOAT32: the shortest text that reads back as the same single."""
+    number = read(value)
+    if not math.isfinite(number):
+        return float_text(value)
+    for digits in range(1, 10):
+        short = float(f"{number:.{digits}g}")
+        if to_float32(short) == number:
+            return float_text(short)
+    return float_text(number)
+
+
+def float_to_int64(value: Float) -> int:
+    """Rounded half away from zero."""
+    number = read(value)
+    if not math.isfinite(number):
+        raise out_of_range(f"Illegal conversion of non-finite value {number} to an integer")
+    rounded = int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP, forms.NUMERIC_CONTEXT))
+    if not INT64_MIN <= rounded <= INT64_MAX:
+        raise out_of_range(f"int64 out of range: {number}")
+    return rounded
+
+
+def float_to_numeric(value: Float) -> str:
+    """The nearest NUMERIC."""
+    number = read(value)
+    if not math.isfinite(number):
+        raise out_of_range(f"Illegal conversion of non-finite value {number} to NUMERIC")
+    try:
+        return forms.numeric_from_decimal(Decimal(repr(number)))
+    except ValueError as error:
+        raise out_of_range(f"numeric out of range: {number}") from error
+
+
+def numeric_to_int64(form: str) -> int:
+    """Rounded half away from zero."""
+    value = forms.decimal_from_numeric(form)
+    rounded = int(value.quantize(Decimal(1), ROUND_HALF_UP, forms.NUMERIC_CONTEXT))
+    if not INT64_MIN <= rounded <= INT64_MAX:
+        raise out_of_range(f"int64 out of range: {value}")
+    return rounded
+
+
+def bytes_to_text(value: bytes) -> str:
+    """BYTES that must be UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise out_of_range(f"Invalid cast of bytes to UTF8 string: {value[:20]!r}") from error
+
+
+def timestamp_text(form: str) -> str:
+    """A TIMESTAMP as CAST prints it: in the default zone, with its offset."""
+    return forms.timestamp_in_zone(form, forms.DEFAULT_ZONE)
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "cast_bool_string": lambda v: "true" if v else "false",
+    "cast_int64_bool": lambda v: int(v != 0),
+    "cast_int64_float64": float,
+    "cast_int64_string": str,
+    "int64_to_numeric": lambda v: forms.numeric_from_decimal(Decimal(v)),
+    "numeric_to_float64": lambda v: float(forms.decimal_from_numeric(v)),
+    "numeric_to_float32": lambda v: to_float32(float(forms.decimal_from_numeric(v))),
+    "cast_float_int64": float_to_int64,
+    "cast_float_numeric": float_to_numeric,
+    "cast_float64_string": float_text,
+    "cast_float32_string": float32_text,
+    "cast_numeric_int64": numeric_to_int64,
+    "cast_numeric_string": forms.numeric_to_text,
+    "cast_string_bool": refusing(boolean, "BOOL"),
+    "cast_string_int64": refusing(integer, "INT64"),
+    "cast_string_float64": refusing(floating, "FLOAT64"),
+    "cast_string_float32": refusing(lambda text: to_float32(floating(text)), "FLOAT32"),
+    "cast_string_numeric": refusing(forms.numeric, "NUMERIC"),
+    "cast_string_bytes": str.encode,
+    "cast_string_date": refusing(forms.date_form, "DATE"),
+    "cast_string_timestamp": refusing(forms.timestamp, "TIMESTAMP"),
+    "cast_string_uuid": refusing(forms.uuid_form, "UUID"),
+    "cast_bytes_string": bytes_to_text,
+    "cast_date_timestamp": forms.timestamp,
+    "cast_timestamp_string": timestamp_text,
+    "cast_timestamp_date": lambda form: forms.timestamp_in_zone(form, forms.DEFAULT_ZONE)[:10],
+}

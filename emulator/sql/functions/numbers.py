@@ -1,0 +1,294 @@
+"""Arithmetic as Spanner does it: overflow and division by zero are OUT_OF_RANGE."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+
+from emulator.errors import out_of_range
+from emulator.storage.forms import (
+    NUMERIC_CONTEXT,
+    decimal_from_numeric,
+    numeric_from_decimal,
+)
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+Float = float | str
+
+
+def read(value: Float) -> float:
+    """A float from its storage form."""
+    return math.nan if value == "NaN" else float(value)
+
+
+def write(value: float) -> Float:
+    """A float in its storage form."""
+    return "NaN" if math.isnan(value) else value
+
+
+def int64(value: int, what: str) -> int:
+    """An integer that must fit INT64."""
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise out_of_range(f"int64 overflow: {what}")
+    return value
+
+
+def int64_add(left: int, right: int) -> int:
+    """INT64 + INT64."""
+    return int64(left + right, f"{left} + {right}")
+
+
+def int64_sub(left: int, right: int) -> int:
+    """INT64 - INT64."""
+    return int64(left - right, f"{left} - {right}")
+
+
+def int64_mul(left: int, right: int) -> int:
+    """INT64 * INT64."""
+    return int64(left * right, f"{left} * {right}")
+
+
+def int64_div(left: int, right: int) -> int:
+    """DIV: the integer quotient towards zero."""
+    if right == 0:
+        raise out_of_range(f"division by zero: {left} / {right}")
+    quotient = abs(left) // abs(right)
+    return int64(quotient if (left < 0) == (right < 0) else -quotient, f"{left} / {right}")
+
+
+def int64_mod(left: int, right: int) -> int:
+    """MOD keeps the sign of the dividend."""
+    if right == 0:
+        raise out_of_range(f"division by zero: MOD({left}, {right})")
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def on_floats(operation: Callable[[float, float], float], sign: str) -> Callable[..., Float]:
+    """A float operation whose overflow from finite values is an error."""
+
+    def call(left: Float, right: Float) -> Float:
+        first, second = read(left), read(right)
+        result = operation(first, second)
+        if math.isinf(result) and math.isfinite(first) and math.isfinite(second):
+            raise out_of_range(f"double overflow: {first} {sign} {second}")
+        return write(result)
+
+    return call
+
+
+def divide(left: float, right: float) -> float:
+    """FLOAT64 / FLOAT64: by zero is an error."""
+    if right == 0:
+        raise out_of_range(f"division by zero: {left} / {right}")
+    return left / right
+
+
+def ieee_divide(left: Float, right: Float) -> Float:
+    """IEEE_DIVIDE: no error, ever."""
+    first, second = read(left), read(right)
+    if second != 0:
+        return write(first / second)
+    if first == 0 or math.isnan(first):
+        return "NaN"
+    return math.copysign(math.inf, first) * math.copysign(1.0, second)
+
+
+def on_numerics(operation: Callable[[Decimal, Decimal], Decimal], sign: str) -> Callable[..., str]:
+    """A NUMERIC operation, rounded half away from zero to nine digits."""
+
+    def call(left: str, right: str) -> str:
+        first, second = decimal_from_numeric(left), decimal_from_numeric(right)
+        if sign in {"/", "MOD", "DIV"} and second == 0:
+            raise out_of_range(f"division by zero: {first} {sign} {second}")
+        try:
+            return numeric_from_decimal(operation(first, second))
+        except ValueError as error:
+            raise out_of_range(f"numeric overflow: {first} {sign} {second}") from error
+
+    return call
+
+
+def rounded(mode: str) -> Callable[..., str]:
+    """ROUND, TRUNC, CEIL, FLOOR of a NUMERIC to so many digits."""
+
+    def call(form: str, digits: int = 0) -> str:
+        step = Decimal(1).scaleb(-min(max(digits, -38), 9))
+        value = decimal_from_numeric(form).quantize(step, mode, NUMERIC_CONTEXT)
+        try:
+            return numeric_from_decimal(value)
+        except ValueError as error:
+            raise out_of_range(f"numeric overflow: {value}") from error
+
+    return call
+
+
+def round_float(value: Float, digits: int = 0) -> Float:
+    """ROUND: half away from zero."""
+    number = read(value)
+    if not math.isfinite(number):
+        return value
+    step = Decimal(1).scaleb(-digits)
+    return float(Decimal(repr(number)).quantize(step, ROUND_HALF_UP, NUMERIC_CONTEXT))
+
+
+def truncate_float(value: Float, digits: int = 0) -> Float:
+    """TRUNC: towards zero."""
+    number = read(value)
+    if not math.isfinite(number):
+        return value
+    step = Decimal(1).scaleb(-digits)
+    return float(Decimal(repr(number)).quantize(step, ROUND_DOWN, NUMERIC_CONTEXT))
+
+
+def of_float(function: Callable[..., float], name: str) -> Callable[..., Float]:
+    """A function of mathematics; outside its domain is an error."""
+
+    def call(*values: Float) -> Float:
+        numbers = [read(value) for value in values]
+        if any(map(math.isnan, numbers)):
+            return "NaN"
+        try:
+            return write(function(*numbers))
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            listed = ", ".join(map(str, numbers))
+            raise out_of_range(f"Floating point error in function: {name}({listed})") from error
+
+    return call
+
+
+def logarithm(value: float, base: float = math.e) -> float:
+    """LOG(x [, base])."""
+    return math.log(value) / math.log(base)
+
+
+def to_float32(value: Float) -> Float:
+    """Rounded to single precision; too large is an error."""
+    number = read(value)
+    if not math.isfinite(number):
+        return value
+    try:
+        result: float = struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError as error:
+        raise out_of_range(f"float overflow: {number}") from error
+    return result
+
+
+def sign_of(number: float) -> int:
+    """-1, 0 or 1."""
+    return (number > 0) - (number < 0)
+
+
+def abs_int64(value: int) -> int:
+    """ABS of INT64."""
+    return int64(abs(value), f"ABS({value})")
+
+
+def abs_numeric(form: str) -> str:
+    """ABS of NUMERIC."""
+    return numeric_from_decimal(abs(decimal_from_numeric(form)))
+
+
+def sign_numeric(form: str) -> str:
+    """SIGN of NUMERIC."""
+    return numeric_from_decimal(Decimal(sign_of(float(decimal_from_numeric(form)))))
+
+
+def sign_float(value: Float) -> Float:
+    """SIGN of FLOAT64."""
+    number = read(value)
+    return "NaN" if math.isnan(number) else float(sign_of(number))
+
+
+def extreme_float(choose: Callable[..., float]) -> Callable[..., Float]:
+    """GREATEST and LEAST of floats: NaN if any is."""
+
+    def call(*values: Float) -> Float:
+        return "NaN" if "NaN" in values else choose(*map(read, values))
+
+    return call
+
+
+def bit_reverse(value: int, keep_sign: bool) -> int:
+    """BIT_REVERSE(value, preserve_sign)."""
+    if keep_sign:
+        if value < 0:
+            raise out_of_range("BIT_REVERSE with preserve_sign needs a value that is not negative")
+        return int(f"{value:063b}"[::-1], 2)
+    reversed_ = int(f"{value & (2**64 - 1):064b}"[::-1], 2)
+    return reversed_ - 2**64 if reversed_ > INT64_MAX else reversed_
+
+
+def not_negative(value: int, where: str) -> int:
+    """A LIMIT or OFFSET."""
+    if value < 0:
+        raise out_of_range(f"{where} expects a non-negative integer, got {value}")
+    return value
+
+
+def error(message: str) -> int:
+    """ERROR(message)."""
+    raise out_of_range(message)
+
+
+def bit_xor(left: int, right: int) -> int:
+    """INT64 ^ INT64."""
+    return left ^ right
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "int64_add": int64_add,
+    "int64_sub": int64_sub,
+    "int64_mul": int64_mul,
+    "int64_div": int64_div,
+    "int64_mod": int64_mod,
+    "float64_add": on_floats(lambda a, b: a + b, "+"),
+    "float64_sub": on_floats(lambda a, b: a - b, "-"),
+    "float64_mul": on_floats(lambda a, b: a * b, "*"),
+    "float64_div": on_floats(divide, "/"),
+    "numeric_add": on_numerics(NUMERIC_CONTEXT.add, "+"),
+    "numeric_sub": on_numerics(NUMERIC_CONTEXT.subtract, "-"),
+    "numeric_mul": on_numerics(NUMERIC_CONTEXT.multiply, "*"),
+    "numeric_div": on_numerics(NUMERIC_CONTEXT.divide, "/"),
+    "numeric_mod": on_numerics(NUMERIC_CONTEXT.remainder, "MOD"),
+    "fn_ieee_divide": ieee_divide,
+    "fn_abs_int64": abs_int64,
+    "fn_abs_float64": lambda v: write(abs(read(v))),
+    "fn_abs_numeric": abs_numeric,
+    "fn_sign_int64": sign_of,
+    "fn_sign_float64": sign_float,
+    "fn_sign_numeric": sign_numeric,
+    "fn_ceil_numeric": rounded(ROUND_CEILING),
+    "fn_floor_numeric": rounded(ROUND_FLOOR),
+    "fn_round_numeric": rounded(ROUND_HALF_UP),
+    "fn_trunc_numeric": rounded(ROUND_DOWN),
+    "fn_ceil": of_float(lambda x: x if math.isinf(x) else float(math.ceil(x)), "CEIL"),
+    "fn_floor": of_float(lambda x: x if math.isinf(x) else float(math.floor(x)), "FLOOR"),
+    "fn_round": round_float,
+    "fn_trunc": truncate_float,
+    "fn_sqrt": of_float(math.sqrt, "SQRT"),
+    "fn_exp": of_float(math.exp, "EXP"),
+    "fn_ln": of_float(math.log, "LN"),
+    "fn_log": of_float(logarithm, "LOG"),
+    "fn_log10": of_float(math.log10, "LOG10"),
+    "fn_pow": of_float(math.pow, "POW"),
+    "fn_sin": of_float(math.sin, "SIN"),
+    "fn_cos": of_float(math.cos, "COS"),
+    "fn_tan": of_float(math.tan, "TAN"),
+    "fn_asin": of_float(math.asin, "ASIN"),
+    "fn_acos": of_float(math.acos, "ACOS"),
+    "fn_atan": of_float(math.atan, "ATAN"),
+    "fn_atan2": of_float(math.atan2, "ATAN2"),
+    "fn_is_nan": lambda v: v == "NaN",
+    "fn_is_inf": lambda v: math.isinf(read(v)),
+    "fn_greatest_float64": extreme_float(max),
+    "fn_least_float64": extreme_float(min),
+    "fn_bit_count": lambda v: (v & (2**64 - 1)).bit_count(),
+    "fn_bit_reverse": bit_reverse,
+    "fn_bit_xor": bit_xor,
+    "fn_not_negative": not_negative,
+    "fn_error": error,
+    "to_float32": to_float32,
+}

@@ -1,0 +1,242 @@
+"""Functions of TIMESTAMP and DATE."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from emulator.errors import invalid_argument, out_of_range
+from emulator.storage import forms
+
+NANOS = {
+    "NANOSECOND": 1,
+    "MICROSECOND": 1_000,
+    "MILLISECOND": 1_000_000,
+    "SECOND": 1_000_000_000,
+    "MINUTE": 60_000_000_000,
+    "HOUR": 3_600_000_000_000,
+    "DAY": 86_400_000_000_000,
+}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its name."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise out_of_range(f"Invalid time zone: {name}") from error
+
+
+def nanos(form: str) -> int:
+    """The nine-digit form -> nanoseconds since 1970."""
+    seconds = (datetime.fromisoformat(form[:19] + "+00:00") - EPOCH) // timedelta(seconds=1)
+    return seconds * 1_000_000_000 + int(form[20:29])
+
+
+def from_nanos(value: int) -> str:
+    """Nanoseconds since 1970 -> the nine-digit form."""
+    seconds, fraction = divmod(value, 1_000_000_000)
+    try:
+        moment = EPOCH + timedelta(seconds=seconds)
+    except OverflowError as error:
+        raise out_of_range(f"Timestamp out of range: {value} ns") from error
+    return f"{moment.replace(tzinfo=None).isoformat()}.{fraction:09d}Z"
+
+
+def unit_of(unit: str, units: dict[str, int], function: str) -> int:
+    """The size of a unit."""
+    if unit not in units:
+        raise invalid_argument(f"{function} does not support the {unit} date part")
+    return units[unit]
+
+
+def timestamp_add(form: str, amount: int, unit: str) -> str:
+    """TIMESTAMP_ADD."""
+    return from_nanos(nanos(form) + amount * unit_of(unit, NANOS, "TIMESTAMP_ADD"))
+
+
+def timestamp_diff(left: str, right: str, unit: str) -> int:
+    """TIMESTAMP_DIFF: whole units, towards zero."""
+    difference = nanos(left) - nanos(right)
+    whole = abs(difference) // unit_of(unit, NANOS, "TIMESTAMP_DIFF")
+    return whole if difference >= 0 else -whole
+
+
+def timestamp_trunc(form: str, unit: str, zone: str) -> str:
+    """TIMESTAMP_TRUNC: days and longer in a zone."""
+    if unit in NANOS and unit != "DAY":
+        value = nanos(form)
+        return from_nanos(value - value % NANOS[unit])
+    local = date.fromisoformat(forms.timestamp_in_zone(form, zone_of(zone))[:10])
+    return forms.timestamp(date_trunc(local.isoformat(), unit), zone_of(zone))
+
+
+def date_trunc(form: str, unit: str) -> str:
+    """DATE_TRUNC."""
+    day = date.fromisoformat(form)
+    starts: dict[str, Callable[[], date]] = {
+        "DAY": lambda: day,
+        "WEEK": lambda: day - timedelta(days=day.isoweekday() % 7),
+        "ISOWEEK": lambda: day - timedelta(days=day.weekday()),
+        "MONTH": lambda: day.replace(day=1),
+        "QUARTER": lambda: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+        "YEAR": lambda: day.replace(month=1, day=1),
+    }
+    if unit not in starts:
+        raise invalid_argument(f"DATE_TRUNC does not support the {unit} date part")
+    return starts[unit]().isoformat()
+
+
+def date_add(form: str, amount: int, unit: str) -> str:
+    """DATE_ADD: months end at the last day that there is."""
+    day = date.fromisoformat(form)
+    try:
+        if unit in {"DAY", "WEEK"}:
+            return (day + timedelta(days=amount * (7 if unit == "WEEK" else 1))).isoformat()
+        months = day.year * 12 + day.month - 1 + amount * unit_of(unit, MONTHS, "DATE_ADD")
+        year, month = divmod(months, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        return date(year, month + 1, min(day.day, last)).isoformat()
+    except (OverflowError, ValueError) as error:
+        raise out_of_range(f"Date out of range: {form} and {amount} {unit}") from error
+
+
+def date_diff(left: str, right: str, unit: str) -> int:
+    """DATE_DIFF: how many borders of the unit lie between."""
+    first, second = date.fromisoformat(left), date.fromisoformat(right)
+    months = (first.year - second.year) * 12 + first.month - second.month
+    quarters = (first.year * 4 + (first.month - 1) // 3) - (
+        second.year * 4 + (second.month - 1) // 3
+    )
+    weeks = date.fromisoformat(date_trunc(left, "WEEK")) - date.fromisoformat(
+        date_trunc(right, "WEEK")
+    )
+    found = {
+        "DAY": (first - second).days,
+        "WEEK": weeks.days // 7,
+        "MONTH": months,
+        "QUARTER": quarters,
+        "YEAR": first.year - second.year,
+    }
+    return unit_of(unit, found, "DATE_DIFF")
+
+
+def extract_date(unit: str, form: str) -> int:
+    """EXTRACT(part FROM date)."""
+    day = date.fromisoformat(form)
+    found = {
+        "YEAR": day.year,
+        "MONTH": day.month,
+        "DAY": day.day,
+        "QUARTER": (day.month - 1) // 3 + 1,
+        "DAYOFWEEK": day.isoweekday() % 7 + 1,
+        "DAYOFYEAR": day.timetuple().tm_yday,
+        "ISOWEEK": day.isocalendar().week,
+        "ISOYEAR": day.isocalendar().year,
+    }
+    return unit_of(unit, found, "EXTRACT")
+
+
+def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
+    """EXTRACT(part FROM timestamp AT TIME ZONE zone)."""
+    local = forms.timestamp_in_zone(form, zone_of(zone))
+    if unit == "DATE":
+        return local[:10]
+    found = {
+        "HOUR": int(local[11:13]),
+        "MINUTE": int(local[14:16]),
+        "SECOND": int(local[17:19]),
+        "MILLISECOND": int(form[20:23]),
+        "MICROSECOND": int(form[20:26]),
+        "NANOSECOND": int(form[20:29]),
+    }
+    return found[unit] if unit in found else extract_date(unit, local[:10])
+
+
+def from_unit(size: int) -> Callable[[int], str]:
+    """TIMESTAMP_SECONDS and its kin."""
+    return lambda value: from_nanos(value * size)
+
+
+def to_unit(size: int) -> Callable[[str], int]:
+    """UNIX_SECONDS and its kin: towards minus infinity."""
+    return lambda form: nanos(form) // size
+
+
+def refusing(function: Callable[..., str]) -> Callable[..., str]:
+    """ValueError -> OUT_OF_RANGE."""
+
+    def call(*arguments: object) -> str:
+        try:
+            return function(*arguments)
+        except (ValueError, OverflowError) as error:
+            raise out_of_range(str(error)) from error
+
+    return call
+
+
+def timestamp_in(text: str, zone: str = "America/Los_Angeles") -> str:
+    """TIMESTAMP(text or date [, zone])."""
+    return forms.timestamp(text, zone_of(zone))
+
+
+def date_in(form: str, zone: str = "America/Los_Angeles") -> str:
+    """DATE(timestamp [, zone])."""
+    return forms.timestamp_in_zone(form, zone_of(zone))[:10]
+
+
+def string_in(form: str, zone: str = "America/Los_Angeles") -> str:
+    """STRING(timestamp [, zone])."""
+    return forms.timestamp_in_zone(form, zone_of(zone))
+
+
+def format_timestamp(pattern: str, form: str, zone: str = "America/Los_Angeles") -> str:
+    """FORMAT_TIMESTAMP, with the elements that C's strftime knows."""
+    moment = datetime.fromisoformat(form[:26] + "+00:00").astimezone(zone_of(zone))
+    return moment.strftime(pattern)
+
+
+def format_date(pattern: str, form: str) -> str:
+    """FORMAT_DATE."""
+    return date.fromisoformat(form).strftime(pattern)
+
+
+def parse_timestamp(pattern: str, text: str, zone: str = "America/Los_Angeles") -> str:
+    """PARSE_TIMESTAMP."""
+    moment = datetime.strptime(text, pattern)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone_of(zone))
+    return from_nanos((moment.astimezone(UTC) - EPOCH) // timedelta(microseconds=1) * 1_000)
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "fn_timestamp_add": timestamp_add,
+    "fn_timestamp_diff": timestamp_diff,
+    "fn_timestamp_trunc": timestamp_trunc,
+    "fn_date_add": date_add,
+    "fn_date_diff": date_diff,
+    "fn_date_trunc": date_trunc,
+    "fn_extract_date": extract_date,
+    "fn_extract_timestamp": extract_timestamp,
+    "fn_unix_seconds": to_unit(1_000_000_000),
+    "fn_unix_millis": to_unit(1_000_000),
+    "fn_unix_micros": to_unit(1_000),
+    "fn_timestamp_seconds": from_unit(1_000_000_000),
+    "fn_timestamp_millis": from_unit(1_000_000),
+    "fn_timestamp_micros": from_unit(1_000),
+    "fn_unix_date": lambda form: (date.fromisoformat(form) - date(1970, 1, 1)).days,
+    "fn_date_from_unix_date": lambda days: (date(1970, 1, 1) + timedelta(days=days)).isoformat(),
+    "fn_date": refusing(lambda y, m, d: date(y, m, d).isoformat()),
+    "fn_date_timestamp": date_in,
+    "fn_timestamp_string": refusing(timestamp_in),
+    "fn_timestamp_date": refusing(timestamp_in),
+    "fn_string_timestamp": string_in,
+    "fn_format_timestamp": format_timestamp,
+    "fn_format_date": format_date,
+    "fn_parse_date": refusing(lambda p, t: datetime.strptime(t, p).date().isoformat()),
+    "fn_parse_timestamp": refusing(parse_timestamp),
+}
