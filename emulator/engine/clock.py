@@ -1,0 +1,58 @@
+"""The time of the server: microseconds that never repeat for commits and never go back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def wall_micros() -> int:
+    """Unix time in microseconds."""
+    return time.time_ns() // 1000
+
+
+class Clock:
+    """Shared by all databases of a server."""
+
+    def __init__(self, wall: Callable[[], int] = wall_micros) -> None:
+        self._wall = wall
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def next(self) -> int:
+        """A commit timestamp: above everything that was given out before."""
+        with self._lock:
+            self._last = max(self._wall(), self._last + 1)
+            return self._last
+
+    def now(self) -> int:
+        """A read timestamp: every commit timestamp given out later is above it."""
+        with self._lock:
+            self._last = max(self._wall(), self._last)
+            return self._last
+
+    def observe(self, micros: int) -> None:
+        """Timestamps given out from now on are above this one (a restart, a read ahead)."""
+        with self._lock:
+            self._last = max(self._last, micros)
+
+    def wall(self) -> int:
+        """The time without any promise."""
+        return self._wall()
+
+
+def timestamp_text(micros: int) -> str:
+    """Unix microseconds in the storage form of a TIMESTAMP."""
+    seconds, fraction = divmod(micros, 1_000_000)
+    moment = EPOCH + timedelta(seconds=seconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{fraction:06}000Z".rjust(30, "0")
+
+
+def timestamp_micros(text: str) -> int:
+    """The storage form of a TIMESTAMP as Unix microseconds, rounded down."""
+    moment = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
+    return (moment - EPOCH) // timedelta(microseconds=1) + int(text[20:26])

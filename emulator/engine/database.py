@@ -1,0 +1,169 @@
+"""One database: a SQLite file, a schema, and the transactions over them. Thread-safe, no gRPC."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import apsw
+
+from ddl.render import render_schema
+from ddl.schema import Dialect, Schema, Type
+from emulator.engine.clock import Clock
+from emulator.engine.maintenance import Maintenance
+from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.read_only import READ_STATE, ReadOnlyTransaction, Surroundings
+from emulator.engine.read_write import ReadWriteTransaction
+from emulator.engine.requests import BoundKind, Committed, Mutation, TimestampBound
+from emulator.engine.schema_changes import change_schema, replayed, retention_seconds
+from emulator.engine.timeline import Timeline
+from emulator.engine.writer import Writer
+from emulator.errors import failed_precondition, unimplemented
+from emulator.sql.statements import Statement
+from emulator.storage.integrity import CREATE_REFERENCES
+from emulator.storage.sqlite import Storage, run
+
+FUTURE_MICROS_MAX = 3_600 * 1_000_000
+
+
+def ignore(_index: int, _commit_timestamp_micros: int) -> None:
+    """Nobody wants to know when a statement is done."""
+
+
+class Database:
+    """Opens or creates the database of a file; ``path`` None keeps it in memory."""
+
+    def __init__(
+        self,
+        name: str,
+        path: Path | None,
+        clock: Clock,
+        *,
+        dialect: Dialect = Dialect.GOOGLESQL,
+    ) -> None:
+        if dialect is not Dialect.GOOGLESQL:
+            raise unimplemented("The PostgreSQL dialect")
+        self.name = name
+        self._clock = clock
+        self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
+        self._ddl_lock = threading.Lock()
+        self._cleared_to = 0
+        self._timeline = Timeline(clock)
+        self._writer = Writer(self._storage, clock, self._timeline)
+        last_commit, version = prepare(self._writer.connection, clock.now())
+        self._timeline.restart(last_commit)
+        self._writer.state = replayed(statements(self._writer.connection), dialect, version)
+        self._around = Surroundings(
+            self._storage, self._timeline, lambda: self._writer.state, self.oldest_readable
+        )
+        self._maintenance = Maintenance(self._writer, self.oldest_readable)
+        self._maintenance.start()
+
+    @property
+    def schema(self) -> Schema:
+        """The schema now; an immutable value."""
+        return self._writer.state.schema
+
+    @property
+    def schema_version(self) -> int:
+        """Grows with every DDL statement: what is cached for a schema goes by it."""
+        return self._writer.state.version
+
+    def update_ddl(
+        self, texts: Sequence[str], on_done: Callable[[int, int], None] = ignore
+    ) -> None:
+        """Executes statements one after another; those before a failing one stay.
+
+        ``on_done`` is called after each with its index and its commit timestamp in microseconds.
+        """
+        with self._ddl_lock:
+            for index, text in enumerate(texts):
+                on_done(index, change_schema(self._writer, text))
+
+    def ddl(self) -> list[str]:
+        """Statements that create the same schema again."""
+        return render_schema(self.schema)
+
+    def read_only(self, bound: TimestampBound) -> ReadOnlyTransaction:
+        """A read-only transaction; returns when its timestamp can be read."""
+        return ReadOnlyTransaction(self._around, self._read_timestamp(bound))
+
+    def read_write(self) -> ReadWriteTransaction:
+        """A read-write transaction; it takes no lock before its first read or DML."""
+        return ReadWriteTransaction(self._writer)
+
+    def partitioned_dml(self) -> PartitionedDmlTransaction:
+        """Runs one idempotent statement part by part."""
+        return PartitionedDmlTransaction(self._storage, self._writer)
+
+    def write(self, mutations: Sequence[Mutation]) -> Committed:
+        """Commits mutations alone."""
+        return self._writer.write(mutations)
+
+    def compile(self, sql: str, types: Mapping[str, Type]) -> Statement:
+        """What a statement is, without running it."""
+        return self._writer.state.compile(sql, types)
+
+    def oldest_readable(self) -> int:
+        """The earliest timestamp, in Unix microseconds, at which a read is possible."""
+        retention = retention_seconds(self.schema.options) * 1_000_000
+        self._cleared_to = max(self._cleared_to, self._clock.wall() - retention)
+        return self._cleared_to
+
+    def sweep(self) -> int:
+        """Removes old versions and expired rows now; how many rows went."""
+        return self._maintenance.sweep()
+
+    def close(self) -> None:
+        """Ends the database's threads and connections; a database in memory is gone."""
+        self._maintenance.stop()
+        self._writer.abandon()
+        self._writer.connection.close()
+        self._storage.close()
+
+    def drop(self) -> None:
+        """Closes the database and deletes its file."""
+        self.close()
+        self._storage.remove()
+
+    def _read_timestamp(self, bound: TimestampBound) -> int:
+        """The timestamp of a bound; waits for one that lies ahead."""
+        strong = self._timeline.strong()
+        if bound.kind is BoundKind.STRONG or bound.kind is BoundKind.MAX_STALENESS:
+            return strong
+        if bound.kind is BoundKind.MIN_READ_TIMESTAMP and bound.micros <= strong:
+            return strong
+        micros = bound.micros
+        if bound.kind is BoundKind.EXACT_STALENESS:
+            micros = self._clock.wall() - bound.micros
+        if micros - self._clock.wall() > FUTURE_MICROS_MAX:
+            raise failed_precondition("The read timestamp is more than one hour in the future.")
+        self._timeline.wait_until_readable(micros)
+        return micros
+
+
+def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
+    """Creates the server's own tables in a new file; last commit and schema version."""
+    run(
+        connection,
+        "BEGIN IMMEDIATE",
+        'CREATE TABLE IF NOT EXISTS "$state" '
+        "(last_commit INTEGER NOT NULL, schema_version INTEGER NOT NULL)",
+        'CREATE TABLE IF NOT EXISTS "$statements" (number INTEGER PRIMARY KEY, text TEXT NOT NULL)',
+        CREATE_REFERENCES,
+    )
+    connection.execute(
+        'INSERT INTO "$state" SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM "$state")', (now,)
+    )
+    run(connection, "COMMIT")
+    row = connection.execute(READ_STATE).fetchone()
+    if row is None:
+        raise failed_precondition("The database file has no state.")
+    return int(row[0]), int(row[1])
+
+
+def statements(connection: apsw.Connection) -> list[str]:
+    """The DDL statements that were executed, oldest first."""
+    rows = connection.execute('SELECT text FROM "$statements" ORDER BY number')
+    return [str(row[0]) for row in rows]

@@ -1,0 +1,271 @@
+"""INSERT, UPDATE and DELETE statements inside a transaction of SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import apsw
+
+from ddl.schema import Column, Index, Table
+from emulator.engine.mutations import (
+    PENDING_TEXT,
+    Moment,
+    Row,
+    WritePlan,
+    exists,
+    key_of,
+    resolve,
+    write_rows,
+)
+from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
+from emulator.engine.requests import DmlResult, MutationKind, Stats, Stored
+from emulator.engine.results import replayed
+from emulator.engine.state import SchemaState
+from emulator.errors import SpannerError, invalid_argument
+from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
+from emulator.storage.sqlite import current, index_name, quote
+
+KINDS = {
+    "insert": MutationKind.INSERT,
+    "update": MutationKind.INSERT_OR_UPDATE,
+    "ignore": MutationKind.INSERT,
+}
+
+
+@dataclass(slots=True)
+class Dml:
+    """Runs statements on the writing connection and remembers what they left open.
+
+    ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
+    """
+
+    connection: apsw.Connection
+    state: SchemaState
+    changed: set[str] = field(default_factory=set)
+    pending: set[tuple[str, str]] = field(default_factory=set)
+
+    def execute(
+        self,
+        statement: Insert | Update | Delete,
+        params: Mapping[str, Stored],
+        moment: Moment,
+        rows: str | None = None,
+    ) -> DmlResult:
+        """Runs a statement; the caller's savepoint takes it back when it fails.
+
+        ``rows`` is bound to ``:rows_``: the rows to which partitioned DML restricts a statement.
+        """
+        table = self.state.schema.table(statement.table)
+        if table is None:
+            raise unknown_table(statement.table)
+        bindings = bound(statement.bindings, params, moment)
+        if rows is not None:
+            bindings["rows_"] = rows
+        if isinstance(statement, Insert):
+            self.changed.add(table.name.casefold())
+            return self.insert(statement, table, bindings, moment)
+        if isinstance(statement, Update):
+            self.changed.add(table.name.casefold())
+            return self.update(statement, table, bindings, moment)
+        self.changed |= self.state.affected_by_delete(table.name)
+        return self.delete(statement, table, bindings)
+
+    def insert(
+        self,
+        statement: Insert,
+        table: Table,
+        bindings: Mapping[str, Stored],
+        moment: Moment,
+    ) -> DmlResult:
+        """The rows are worked out first and then written as mutations are."""
+        rows: list[Row] = self.connection.execute(statement.rows_sql, bindings).fetchall()
+        plan = self.state.write_plan(table.name, statement.columns)
+        self.note_pending(table, {c for c in commit_columns(table) if inserts(statement, c)})
+        rows = list(resolve(plan, rows, moment))
+        if statement.mode == "update":
+            refuse_twice(plan, rows)
+        if statement.mode == "ignore":
+            rows = self.new_rows(plan, rows)
+        if statement.returning is None:
+            write_rows(self.connection, plan, KINDS[statement.mode], rows, moment)
+            return DmlResult(len(rows))
+        self.refuse_pending_returned(statement.returning, table)
+        returned: list[Row] = []
+        for row in rows:
+            write_rows(self.connection, plan, KINDS[statement.mode], [row], moment)
+            returned += self.written(plan, row, statement.returning, bindings)
+        return with_returned(len(rows), statement.returning, returned)
+
+    def new_rows(self, plan: WritePlan, rows: list[Row]) -> list[Row]:
+        """Those whose key is neither in the table nor earlier among the rows."""
+        seen: set[Row] = set()
+        fresh = []
+        for row in rows:
+            key = key_of(plan, row)
+            if plan.identified and (key in seen or exists(self.connection, plan, key)):
+                continue
+            seen.add(key)
+            fresh.append(row)
+        return fresh
+
+    def written(
+        self, plan: WritePlan, row: Row, returning: Returning, bindings: Mapping[str, Stored]
+    ) -> list[Row]:
+        """THEN RETURN of a row that was just written."""
+        expressions = unqualified(returning, plan.table.name)
+        head = f"SELECT {expressions} FROM {current(plan.table.name)} WHERE "  # noqa: S608
+        values = dict(bindings)
+        if plan.identified:
+            key = key_of(plan, row)
+            names = [part.column for part in plan.table.primary_key]
+            match = " AND ".join(f"{quote(n)} IS :key_{i}" for i, n in enumerate(names))
+            values |= {f"key_{i}": part for i, part in enumerate(key)}
+        else:
+            match = "rowid = :row_"
+            values["row_"] = self.connection.last_insert_rowid()
+        return self.connection.execute(head + match, values).fetchall()
+
+    def update(
+        self, statement: Update, table: Table, bindings: Mapping[str, Stored], moment: Moment
+    ) -> DmlResult:
+        """One UPDATE; ON UPDATE columns that it does not set come along."""
+        assigned = {name.casefold() for name, _ in statement.assignments}
+        automatic = [
+            (c.name, ":commit_")
+            for c in table.columns
+            if c.on_update is not None and c.name.casefold() not in assigned
+        ]
+        pairs = [*statement.assignments, *automatic, ("$ts", ":ts_")]
+        sets = ", ".join(f"{quote(name)} = {value}" for name, value in pairs)
+        pending = {name.casefold() for name, value in pairs if ":commit_" in value}
+        self.note_pending(table, {c for c in commit_columns(table) if c.name.casefold() in pending})
+        values = {**bindings, "ts_": moment.micros, "commit_": moment.text}
+        target = self.target(table, statement.alias, statement.index)
+        sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"  # noqa: S608
+        result = self.run(sql, values, statement, table)
+        for column in commit_columns(table):
+            if column.name.casefold() in assigned - pending:
+                self.refuse_future(table, column, moment)
+        return result
+
+    def delete(self, statement: Delete, table: Table, bindings: Mapping[str, Stored]) -> DmlResult:
+        """One DELETE."""
+        target = self.target(table, statement.alias, statement.index)
+        sql = f"DELETE FROM {target} WHERE {statement.where_sql}"  # noqa: S608 - compiled text
+        return self.run(sql, bindings, statement, table)
+
+    def run(
+        self,
+        sql: str,
+        bindings: Mapping[str, Stored],
+        statement: Update | Delete,
+        table: Table,
+    ) -> DmlResult:
+        """Runs an UPDATE or DELETE and counts its rows."""
+        returning = statement.returning
+        if returning is None:
+            self.connection.execute(sql, bindings)
+            return DmlResult(self.connection.changes())
+        self.refuse_pending_returned(returning, table)
+        text = f"{sql} RETURNING {unqualified(returning, statement.alias)}"
+        rows: list[Row] = self.connection.execute(text, bindings).fetchall()
+        return with_returned(len(rows), returning, rows)
+
+    def target(self, table: Table, alias: str, index: str | None) -> str:
+        """The table of an UPDATE or DELETE, with its forced index."""
+        hint = ""
+        if index is not None:
+            found = self.state.schema.index(index)
+            if found is None:
+                raise unknown_index(index, table.name)
+            hint = f" INDEXED BY {index_name(found.name)}"
+        return f"{current(table.name)} AS {quote(alias)}{hint}"
+
+    def note_pending(self, table: Table, columns: set[Column]) -> None:
+        """These columns hold a commit timestamp that is not known yet."""
+        self.pending |= {(table.name.casefold(), c.name.casefold()) for c in columns}
+
+    def refuse_pending_returned(self, returning: Returning, table: Table) -> None:
+        """THEN RETURN cannot show a commit timestamp that is not known yet."""
+        for column in commit_columns(table):
+            waits = (table.name.casefold(), column.name.casefold()) in self.pending
+            if waits and any(quote(column.name) in text for text in returning.expressions):
+                raise pending_only_as_value()
+
+    def refuse_future(self, table: Table, column: Column, moment: Moment) -> None:
+        """An explicit timestamp must not lie in the future."""
+        name = quote(column.name)
+        row = self.connection.execute(
+            f'SELECT {name} FROM {current(table.name)} WHERE "$ts" = ? AND {name} > ? '  # noqa: S608
+            f"AND {name} <> ? LIMIT 1",
+            (moment.micros, moment.now, PENDING_TEXT),
+        ).fetchone()
+        if row is not None:
+            raise future_timestamp(str(row[0]))
+
+    def refuse_pending(self, sql: str) -> None:
+        """A query must not read a commit timestamp that is not known yet."""
+        if not self.pending:
+            return
+        read = self.state.columns_read(self.connection, sql)
+        for table, column in sorted(self.pending):
+            if (f"t${table}", column) in read:
+                raise pending_read(f"{table}.{column}")
+
+
+def bound(wanted: Bindings, params: Mapping[str, Stored], moment: Moment) -> dict[str, Stored]:
+    """The values of a statement's parameters. Raises for one that the client did not send."""
+    given = {name.casefold(): value for name, value in params.items()}
+    values: dict[str, Stored] = {}
+    for parameter in wanted.user:
+        name = parameter.name.casefold()
+        if name not in given:
+            raise invalid_argument(f"No parameter found for binding: {parameter.name}")
+        values[f"p_{name}"] = given[name]
+    if wanted.now:
+        values["now_"] = moment.now
+    if wanted.commit:
+        values["commit_"] = moment.text
+    return values
+
+
+def commit_columns(table: Table) -> list[Column]:
+    """The columns that may hold commit timestamps."""
+    return [c for c in table.columns if c.allow_commit_timestamp]
+
+
+def inserts(statement: Insert, column: Column) -> bool:
+    """Whether an INSERT may leave the pending commit timestamp in a column."""
+    if column.name.casefold() in {name.casefold() for name in statement.columns}:
+        return statement.bindings.commit
+    return column.default is not None
+
+
+def refuse_twice(plan: WritePlan, rows: list[Row]) -> None:
+    """INSERT OR UPDATE may not meet a row twice."""
+    seen: set[Row] = set()
+    for row in rows:
+        key = key_of(plan, row)
+        if plan.identified and key in seen:
+            raise invalid_argument(f"Cannot affect a row second time for key: {key}")
+        seen.add(key)
+
+
+def unqualified(returning: Returning, alias: str) -> str:
+    """The expressions of THEN RETURN; SQLite's RETURNING does not know the table's alias."""
+    return ", ".join(text.replace(f"{quote(alias)}.", "") for text in returning.expressions)
+
+
+def with_returned(count: int, returning: Returning, rows: list[Row]) -> DmlResult:
+    """A result with the rows of THEN RETURN."""
+    return DmlResult(count, replayed(returning.columns, rows, Stats()))
+
+
+def pending_only_as_value() -> SpannerError:
+    """PENDING_COMMIT_TIMESTAMP() would be read."""
+    return invalid_argument(
+        "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE "
+        "of an appropriately typed column. It cannot be used in SELECT, or as the input to any "
+        "other scalar expression."
+    )

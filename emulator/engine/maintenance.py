@@ -1,0 +1,114 @@
+"""What happens without being asked: old versions go, and rows past their deletion policy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+from ddl.schema import Table
+from emulator.engine.clock import timestamp_text
+from emulator.engine.writer import Writer
+from emulator.errors import SpannerError
+from emulator.storage.history import CLEAR_ROWS_MAX, clear
+from emulator.storage.sqlite import current, quote
+
+INTERVAL_SECONDS = 20.0
+DELETE_ROWS_MAX = 5_000
+LOCK_WAIT_SECONDS = 5.0
+
+
+class Maintenance:
+    """A thread of its own per database; ``sweep`` does one round, for tests too."""
+
+    def __init__(self, writer: Writer, oldest_readable: Callable[[], int]) -> None:
+        self._writer = writer
+        self._oldest_readable = oldest_readable
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
+
+    def start(self) -> None:
+        """Begins to sweep at intervals."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when the thread is done."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(INTERVAL_SECONDS):
+            try:
+                self.sweep()
+            except SpannerError:
+                # A long transaction holds the turn: the next round will do.
+                continue
+
+    def sweep(self) -> int:
+        """Removes what may go; how many rows went."""
+        return self.clear_history() + self.delete_expired()
+
+    def clear_history(self) -> int:
+        """Removes versions that no read may ask for any more, a bounded number at a time."""
+        removed = 0
+        horizon = self._oldest_readable()
+        for table in self._writer.state.schema.tables:
+            while not self._stop.is_set():
+                count = self._in_turn(table, clear(table.name), (horizon,))
+                removed += count
+                if count < CLEAR_ROWS_MAX:
+                    break
+        return removed
+
+    def delete_expired(self) -> int:
+        """Executes the row deletion policies; each part is a commit like any other."""
+        deleted = 0
+        for table in self._writer.state.schema.tables:
+            while table.row_deletion_policy is not None and not self._stop.is_set():
+                count = self._delete_some(table)
+                deleted += count
+                if count < DELETE_ROWS_MAX:
+                    break
+        return deleted
+
+    def _in_turn(self, table: Table, sql: str, values: tuple[int, ...]) -> int:
+        """Runs a statement that changes nothing that a read can see."""
+        writer = self._writer
+        writer.turn.acquire(LOCK_WAIT_SECONDS)
+        try:
+            if writer.state.schema.table(table.name) is not table:
+                return 0
+            writer.connection.execute(sql, values)
+            return writer.connection.changes()
+        finally:
+            writer.turn.release()
+
+    def _delete_some(self, table: Table) -> int:
+        """One commit that deletes rows past the policy."""
+        writer, policy = self._writer, table.row_deletion_policy
+        if policy is None:
+            return 0
+        age = timedelta(days=policy.days) // timedelta(microseconds=1)
+        column, name = quote(policy.column), current(table.name)
+        count = 0
+
+        def work(micros: int) -> None:
+            nonlocal count
+            for affected in writer.state.affected_by_delete(table.name):
+                writer.timeline.touched(affected, micros)
+            writer.connection.execute(
+                f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "  # noqa: S608
+                f"WHERE {column} < ? LIMIT {DELETE_ROWS_MAX})",
+                (timestamp_text(writer.clock.wall() - age),),
+            )
+            count = writer.connection.changes()
+            writer.check_references()
+
+        writer.turn.acquire(LOCK_WAIT_SECONDS)
+        try:
+            if writer.state.schema.table(table.name) is table:
+                writer.alone(work)
+        finally:
+            writer.turn.release()
+        return count

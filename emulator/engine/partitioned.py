@@ -1,0 +1,134 @@
+"""Partitioned DML: one idempotent statement, part by part, each part a commit of its own."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import apsw
+
+from ddl.schema import Type
+from emulator.engine.dml import Dml, bound
+from emulator.engine.mutations import Moment
+from emulator.engine.refusals import from_sqlite, unknown_table
+from emulator.engine.requests import Stored
+from emulator.engine.state import SchemaState
+from emulator.engine.writer import Writer
+from emulator.errors import SpannerError, invalid_argument
+from emulator.sql.statements import Delete, Statement, Update
+from emulator.storage.sqlite import Storage, current, index_name, quote
+
+ROWS_AT_ONCE = 2_000
+LOCK_WAIT_SECONDS = 60.0
+
+
+class PartitionedDmlTransaction:
+    """Finds the rows first, without a lock, and then writes them a few thousand at a time.
+
+    A row that changes in between is judged again, so it is written only if it still fits.
+    """
+
+    def __init__(self, storage: Storage, writer: Writer) -> None:
+        self._storage = storage
+        self._writer = writer
+
+    def execute(self, sql: str, params: Mapping[str, Stored], types: Mapping[str, Type]) -> int:
+        """Runs an UPDATE or DELETE; a lower bound of the number of rows."""
+        state = self._writer.state
+        statement = refuse_others(state.compile(sql, types), state)
+        rows = self._matching(state, statement, params)
+        return sum(
+            self._execute_part(sql, types, params, rows[start : start + ROWS_AT_ONCE])
+            for start in range(0, len(rows), ROWS_AT_ONCE)
+        )
+
+    def _matching(
+        self, state: SchemaState, statement: Update | Delete, params: Mapping[str, Stored]
+    ) -> array[int]:
+        """The rows that fit now, by their number in SQLite."""
+        table = state.schema.table(statement.table)
+        if table is None:
+            raise unknown_table(statement.table)
+        index = state.schema.index(statement.index) if statement.index else None
+        hint = f" INDEXED BY {index_name(index.name)}" if index else ""
+        alias = quote(statement.alias)
+        sql = (
+            f"SELECT {alias}.rowid FROM {current(table.name)} AS {alias}{hint} "  # noqa: S608
+            f"WHERE {statement.where_sql}"
+        )
+        moment = Moment.pending(self._writer.clock.now())
+        values = bound(statement.bindings, params, moment)
+        reader = self._storage.borrow()
+        try:
+            return array("q", (row[0] for row in reader.connection.execute(sql, values)))
+        except apsw.Error as error:
+            raise from_sqlite(error, state.schema) from error
+        finally:
+            self._storage.give_back(reader)
+
+    def _execute_part(
+        self,
+        sql: str,
+        types: Mapping[str, Type],
+        params: Mapping[str, Stored],
+        rows: Sequence[int],
+    ) -> int:
+        """One commit. The schema may have changed since the rows were found."""
+        writer = self._writer
+        count = 0
+        writer.turn.acquire(LOCK_WAIT_SECONDS)
+        try:
+            state = writer.state
+            statement = refuse_others(state.compile(sql, types), state)
+            part = restricted(statement)
+
+            def work(micros: int) -> None:
+                nonlocal count
+                dml = Dml(writer.connection, state)
+                numbers = json.dumps(list(rows))
+                for name in affected(state, part):
+                    writer.timeline.touched(name, micros)
+                count = dml.execute(part, params, Moment.at(micros), numbers).row_count
+                writer.check_references()
+
+            writer.alone(work)
+        finally:
+            writer.turn.release()
+        return count
+
+
+def affected(state: SchemaState, statement: Update | Delete) -> set[str]:
+    """The tables that a statement may change."""
+    if isinstance(statement, Delete):
+        return state.affected_by_delete(statement.table)
+    return {statement.table.casefold()}
+
+
+def restricted(statement: Update | Delete) -> Update | Delete:
+    """The statement for some rows only; found by number, so a forced index is not needed."""
+    where = (
+        f"{quote(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "  # noqa: S608
+        f"AND ({statement.where_sql})"
+    )
+    return replace(statement, where_sql=where, index=None)
+
+
+def refuse_others(statement: Statement, state: SchemaState) -> Update | Delete:
+    """Only an UPDATE or DELETE that looks at nothing but the row itself can be partitioned."""
+    if not isinstance(statement, Update | Delete):
+        raise invalid_argument("Partitioned DML supports UPDATE and DELETE statements only.")
+    others = {name.casefold() for name in statement.tables} - {statement.table.casefold()}
+    if others:
+        raise not_partitionable(f"it reads {', '.join(sorted(others))}")
+    if statement.returning is not None:
+        raise not_partitionable("it has a THEN RETURN clause")
+    if state.schema.table(statement.table) is None:
+        raise unknown_table(statement.table)
+    return statement
+
+
+def not_partitionable(why: str) -> SpannerError:
+    """A statement that cannot be run row by row."""
+    return invalid_argument(f"The statement is not fully partitionable: {why}.")

@@ -1,0 +1,124 @@
+"""Reads by key, from a table or through an index, as SQLite text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ddl.schema import Index, KeyPart, Schema, Table
+from emulator.engine.keys import Clause, clauses, key_parts
+from emulator.engine.refusals import (
+    column_not_in_index,
+    unknown_column,
+    unknown_index,
+    unknown_table,
+)
+from emulator.engine.requests import KeySet, ResultColumn, Stored
+from emulator.storage.history import Source
+from emulator.storage.layout import filter_columns
+from emulator.storage.sqlite import quote
+
+CONDITIONS_AT_ONCE = 200
+
+Row = tuple[Stored, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A read whose names are resolved. ``conditions`` are alternatives; no row fits two points."""
+
+    table: Table
+    index: Index | None
+    columns: tuple[ResultColumn, ...]
+    order: tuple[KeyPart, ...]
+    conditions: tuple[Clause, ...]
+    limit: int
+
+    def statements(self, source: Source) -> list[tuple[str, Row]]:
+        """One statement; more only when there are very many keys: those must be merged."""
+        groups = [
+            self.conditions[start : start + CONDITIONS_AT_ONCE]
+            for start in range(0, len(self.conditions), CONDITIONS_AT_ONCE)
+        ]
+        return [self.statement(source, group) for group in groups]
+
+    def statement(self, source: Source, conditions: Sequence[Clause]) -> tuple[str, Row]:
+        """Rows that fit one of the conditions, in key order."""
+        either = " OR ".join(f"({c.sql})" for c in conditions) or "FALSE"
+        values = tuple(value for c in conditions for value in c.values)
+        wheres = [f"({either})"]
+        if self.index is not None:
+            wheres += [f"{quote(name)} IS NOT NULL" for name in filter_columns(self.index)]
+        order = ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in self.order)
+        selected = [quote(c.name) for c in self.columns] + [quote(p.column) for p in self.order]
+        sql = (
+            f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "  # noqa: S608
+            f"WHERE {' AND '.join(wheres)} ORDER BY {order}"
+        )
+        return (f"{sql} LIMIT {self.limit}" if self.limit else sql), values
+
+    @property
+    def single(self) -> bool:
+        """Whether one statement will do."""
+        return len(self.conditions) <= CONDITIONS_AT_ONCE
+
+
+def plan_read(
+    schema: Schema,
+    table_name: str,
+    index_name: str | None,
+    columns: Sequence[str],
+    keys: KeySet,
+    limit: int,
+) -> ReadPlan:
+    """Resolves the names of a read. Raises for what is not there."""
+    table = schema.table(table_name)
+    if table is None:
+        raise unknown_table(table_name)
+    index = None
+    if index_name:
+        index = schema.index(index_name)
+        if index is None or index.table.casefold() != table.name.casefold():
+            raise unknown_index(index_name, table.name)
+    order = key_parts(table, index)
+    full = len(table.primary_key) if index is None else len(index.parts)
+    return ReadPlan(
+        table,
+        index,
+        tuple(result_column(table, index, name) for name in columns),
+        order,
+        tuple(clauses(order, keys, full)),
+        limit,
+    )
+
+
+def result_column(table: Table, index: Index | None, name: str) -> ResultColumn:
+    """A column of the result, which the index must keep if the read goes through one."""
+    column = table.column(name)
+    if column is None:
+        raise unknown_column(table.name, name)
+    if index is not None:
+        kept = {p.column.casefold() for p in key_parts(table, index)}
+        kept |= {c.casefold() for c in index.storing}
+        if column.name.casefold() not in kept:
+            raise column_not_in_index(index.name, column.name)
+    return ResultColumn(column.name, column.type)
+
+
+def merged(plan: ReadPlan, fetch: Callable[[str, Row], Iterator[Row]], source: Source) -> list[Row]:
+    """The rows of several statements: each once, in key order, up to the limit."""
+    width = len(plan.columns)
+    found: dict[Row, Row] = {}
+    for sql, values in plan.statements(source):
+        for row in fetch(sql, values):
+            found[row[width:]] = row[:width]
+    keys = list(found)
+    for place, part in reversed(list(enumerate(plan.order))):
+        keys.sort(key=lambda key: sortable(key[place]), reverse=part.descending)  # noqa: B023
+    rows = [found[key] for key in keys]
+    return rows[: plan.limit] if plan.limit else rows
+
+
+def sortable(value: Stored) -> tuple[bool, Stored]:
+    """NULL before everything."""
+    return (value is not None, value)

@@ -1,0 +1,214 @@
+"""What the engine refuses, one function a refusal, and SQLite's errors in Spanner's words."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+
+import apsw
+import grpc
+
+from ddl.schema import Schema, Table
+from emulator.engine.requests import Stored
+from emulator.errors import (
+    SpannerError,
+    already_exists,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    out_of_range,
+)
+
+
+def told(key: Sequence[Stored]) -> str:
+    """A key as it stands in a message."""
+    parts = [base64.b64encode(k).decode() if isinstance(k, bytes) else k for k in key]
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+
+
+def unknown_table(name: str) -> SpannerError:
+    """A read or a mutation names a table that is not there."""
+    return not_found(f"Table not found: {name}")
+
+
+def unknown_index(name: str, table: str) -> SpannerError:
+    """A read names an index that the table does not have."""
+    return not_found(f"Index not found on table {table}: {name}")
+
+
+def unknown_column(table: str, name: str) -> SpannerError:
+    """A read or a mutation names a column that is not there."""
+    return not_found(f"Column not found in table {table}: {name}")
+
+
+def column_not_in_index(index: str, name: str) -> SpannerError:
+    """A read by index asks for a column that the index does not keep."""
+    return not_found(f"Column not found in index {index}: {name}")
+
+
+def generated_column_written(table: str, name: str) -> SpannerError:
+    """A write names a generated column."""
+    return failed_precondition(f"Cannot write into generated column `{table}.{name}`.")
+
+
+def key_column_missing(table: str, name: str) -> SpannerError:
+    """A write that must find its row does not give the whole key."""
+    return invalid_argument(f"Mutation of table {table} does not give the key column {name}.")
+
+
+def wrong_key_size(expected: int, found: int) -> SpannerError:
+    """A key has too many or too few parts."""
+    return invalid_argument(f"Wrong number of key parts: expected {expected}, found {found}.")
+
+
+def row_exists(table: str, key: Sequence[Stored]) -> SpannerError:
+    """An insert meets a row with its key."""
+    return already_exists(f"Row {told(key)} in table {table} already exists")
+
+
+def row_not_found(table: str, key: Sequence[Stored]) -> SpannerError:
+    """An update does not find its row."""
+    return not_found(f"Row {told(key)} in table {table} is missing. Row cannot be updated.")
+
+
+def future_timestamp(text: str) -> SpannerError:
+    """An explicit commit timestamp lies in the future."""
+    return failed_precondition(f"Cannot write timestamps in the future, found: {text}")
+
+
+def commit_timestamp_not_allowed(column: str) -> SpannerError:
+    """The commit timestamp is asked for in a column without the option."""
+    return failed_precondition(
+        "Cannot write commit timestamp because the allow_commit_timestamp column option is not "
+        f"set to true for column {column}."
+    )
+
+
+def pending_read(what: str) -> SpannerError:
+    """A statement reads a commit timestamp that is not known yet."""
+    return invalid_argument(
+        f"{what} cannot be accessed because it, or its associated index, "
+        "has a pending CommitTimestamp"
+    )
+
+
+def too_old(text: str) -> SpannerError:
+    """A read timestamp is past version garbage collection."""
+    return failed_precondition(
+        f"Read-only transaction timestamp {text} has exceeded the maximum timestamp staleness"
+    )
+
+
+def transaction_closed() -> SpannerError:
+    """A transaction is used after its commit or rollback."""
+    return failed_precondition(
+        "Cannot read or query using a transaction after it has been committed or rolled back."
+    )
+
+
+def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
+    """A refusal of SQLite as Spanner would say it. Errors of our own making are passed on."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, SpannerError):
+        return cause
+    message = str(error)
+    for prefix, translate in TRANSLATIONS:
+        if message.startswith(prefix):
+            return translate(message.removeprefix(prefix), schema)
+    if isinstance(error, apsw.ConstraintError) and "!" in message:
+        return raised(message)
+    if isinstance(error, apsw.TooBigError):
+        return invalid_argument("A value or row is larger than the embedded Spanner can store.")
+    return SpannerError(grpc.StatusCode.INTERNAL, f"The embedded Spanner failed: {message}")
+
+
+def table_of(physical: str, schema: Schema) -> tuple[str, str]:
+    """Table and column of a name such as ``t$Singers.Name``."""
+    table, _, column = physical.partition("$")[2].rpartition(".")
+    found = schema.table(table)
+    return (found.name if found else table), column
+
+
+def unique_failed(rest: str, schema: Schema) -> SpannerError:
+    """A key or a unique index has such a value already."""
+    if rest.startswith("index '"):
+        return unique_index_failed(rest.split("'")[1].partition("$")[2])
+    names = rest.split(", ")
+    table, _ = table_of(names[0], schema)
+    columns = [name.rpartition(".")[2].casefold() for name in names]
+    found = schema.table(table)
+    if found is not None and columns != [p.column.casefold() for p in found.primary_key]:
+        for index in schema.indexes_of(table):
+            if index.unique and [p.column.casefold() for p in index.parts] == columns:
+                return unique_index_failed(index.name)
+    return already_exists(f"Row in table {table} already exists")
+
+
+def unique_index_failed(index: str) -> SpannerError:
+    """Two rows have the same values in a UNIQUE index."""
+    return already_exists(f"UNIQUE violation on index {index}, duplicate key in this transaction.")
+
+
+def not_null_failed(rest: str, schema: Schema) -> SpannerError:
+    """A NOT NULL column got no value."""
+    table, column = table_of(rest, schema)
+    return failed_precondition(
+        f"A new row in table {table} does not specify a non-null value for NOT NULL column: "
+        f"{column}"
+    )
+
+
+def check_failed(rest: str, schema: Schema) -> SpannerError:
+    """A CHECK constraint or a length limit."""
+    kind, _, name = rest.partition("$")
+    if kind == "length":
+        return failed_precondition(
+            f"New value exceeds the maximum size limit for this column: {name}"
+        )
+    table, _, number = name.rpartition("$")
+    return out_of_range(f"Check constraint {check_name(schema.table(table), number)} is violated.")
+
+
+def check_name(table: Table | None, number: str) -> str:
+    """A constraint as Spanner tells it."""
+    if table is None or int(number) >= len(table.checks):
+        return f"`{number}`"
+    return f"`{table.name}`.`{table.checks[int(number)].name or number}`"
+
+
+TRANSLATIONS = (
+    ("UNIQUE constraint failed: ", unique_failed),
+    ("NOT NULL constraint failed: ", not_null_failed),
+    ("CHECK constraint failed: ", check_failed),
+)
+
+
+def raised(message: str) -> SpannerError:
+    """What one of our triggers raised: kind, names and key, separated by '!'."""
+    kind, parent, child, key = message.split("!", 3)
+    if kind == "parent":
+        return not_found(
+            "Insert failed because key was not found in parent table:  "
+            f"Parent Table: {parent}  Child Table: {child}  Key: {key}"
+        )
+    return failed_precondition(
+        "Delete failed because one or more keys exist within the child table:  "
+        f"Parent Table: {parent}  Child Table: {child}  Key: {key}"
+    )
+
+
+def broken_foreign_key(
+    name: str, referencing: str, referenced: str, key: str, *, removed: bool
+) -> SpannerError:
+    """A commit would leave a reference that leads nowhere."""
+    if removed:
+        return failed_precondition(
+            f"Foreign key constraint `{name}` is violated when deleting or updating referenced "
+            f"key {key} in table `{referenced}`. A row with that key exists in the referencing "
+            f"table `{referencing}`."
+        )
+    return failed_precondition(
+        f"Foreign key constraint `{name}` is violated on table `{referencing}`. "
+        f"Cannot find referenced key {key} in table `{referenced}`."
+    )

@@ -1,0 +1,98 @@
+"""Rows as they come out of SQLite: lazily, counted, and with their connection given back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+
+import apsw
+
+from ddl.schema import Schema
+from emulator.engine.refusals import from_sqlite
+from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
+from emulator.storage.sqlite import Reader
+
+ROWS_AT_ONCE = 128
+
+Bindings = Mapping[str, Stored] | Sequence[Stored]
+
+
+def stream(
+    reader: Reader,
+    sql: str,
+    bindings: Bindings,
+    columns: tuple[ResultColumn, ...],
+    schema: Schema,
+    release: Callable[[], None],
+    *,
+    profile: bool = False,
+) -> Rows:
+    """Starts a statement; ``release`` is called once, at the end or by ``close``."""
+    stats = Stats()
+    started = time.perf_counter()
+    reader.scanned[0] = 0
+    try:
+        if profile:
+            stats.plan = query_plan(reader.connection, sql, bindings)
+            reader.scanned[0] = 0
+        cursor = reader.connection.execute(sql, bindings)
+    except apsw.Error as error:
+        raise from_sqlite(error, schema) from error
+    released = False
+
+    def finish() -> None:
+        nonlocal released
+        if not released:
+            released = True
+            stats.elapsed_seconds = time.perf_counter() - started
+            stats.rows_scanned = reader.scanned[0]
+            cursor.close(True)
+            release()
+
+    return Rows(columns, batches(cursor, stats, schema, finish), stats, finish)
+
+
+def batches(
+    cursor: apsw.Cursor, stats: Stats, schema: Schema, finish: Callable[[], None]
+) -> Iterator[tuple[Stored, ...]]:
+    """The rows of a cursor, counted in bunches."""
+    try:
+        while rows := list(islice(cursor, ROWS_AT_ONCE)):
+            stats.rows_returned += len(rows)
+            yield from rows
+    except apsw.Error as error:
+        raise from_sqlite(error, schema) from error
+    finally:
+        finish()
+
+
+def collected(
+    reader: Reader,
+    sql: str,
+    bindings: Bindings,
+    columns: tuple[ResultColumn, ...],
+    schema: Schema,
+    *,
+    profile: bool = False,
+) -> Rows:
+    """All rows at once, for a connection that must not keep a cursor open."""
+    rows = stream(reader, sql, bindings, columns, schema, nothing, profile=profile)
+    return replayed(columns, list(rows.rows), rows.stats)
+
+
+def replayed(
+    columns: tuple[ResultColumn, ...], rows: Sequence[tuple[Stored, ...]], stats: Stats
+) -> Rows:
+    """A result that is in memory already."""
+    stats.rows_returned = len(rows)
+    return Rows(columns, iter(rows), stats, nothing)
+
+
+def query_plan(connection: apsw.Connection, sql: str, bindings: Bindings) -> tuple[str, ...]:
+    """SQLite's plan, a line a step."""
+    return tuple(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings))
+
+
+def nothing() -> None:
+    """There is nothing to release."""

@@ -1,0 +1,187 @@
+"""DDL statements: the schema's next value, and the file's tables brought in line with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import apsw
+
+from ddl import steps
+from ddl.errors import DdlError, NameNotFound
+from ddl.evolve import apply
+from ddl.parse import parse_statement
+from ddl.schema import Dialect, Schema
+from emulator.engine.clock import timestamp_text
+from emulator.engine.refusals import from_sqlite
+from emulator.engine.state import SchemaState
+from emulator.engine.writer import Writer
+from emulator.errors import (
+    SpannerError,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    unimplemented,
+)
+from emulator.sql.compile import compile_expression
+from emulator.storage.integrity import missing_parents, missing_references
+from emulator.storage.layout import layouts
+from emulator.storage.migration import Backfill, migrate
+from emulator.storage.sqlite import current, quote
+
+LOCK_WAIT_SECONDS = 600.0
+RECORDED_KINDS = {"ROLE", "CHANGE STREAM"}
+DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+RETENTION_SECONDS_MIN = 3_600
+RETENTION_SECONDS_MAX = 7 * 86_400
+
+
+def change_schema(writer: Writer, text: str) -> int:
+    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing."""
+    writer.turn.acquire(LOCK_WAIT_SECONDS)
+    try:
+        state = writer.state
+        step = parsed(text, state.schema.dialect)
+        schema = evolved(state.schema, step)
+        after = SchemaState(state.version + 1, schema, layouts(schema), time.time_ns() // 1000)
+
+        def work(micros: int) -> None:
+            connection = writer.connection
+            rewrite(connection, state, after, timestamp_text(micros))
+            judge(connection, step, after.schema, micros)
+            connection.execute('INSERT INTO "$statements" (text) VALUES (?)', (text,))
+            connection.execute('UPDATE "$state" SET schema_version = ?', (after.version,))
+
+        micros = writer.alone(work)
+        writer.state = after
+        return micros
+    finally:
+        writer.turn.release()
+
+
+def replayed(texts: list[str], dialect: Dialect, version: int) -> SchemaState:
+    """The schema that a database's own statements lead to; the file is in line with it already."""
+    schema = Schema(dialect=dialect)
+    for text in texts:
+        schema = evolved(schema, parsed(text, dialect))
+    return SchemaState(version, schema, layouts(schema), time.time_ns() // 1000)
+
+
+def parsed(text: str, dialect: Dialect) -> steps.Step:
+    """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
+    try:
+        step = parse_statement(text, dialect)
+    except DdlError as error:
+        raise invalid_argument(f"Error parsing Spanner DDL statement: {text} : {error}") from error
+    if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
+        raise unimplemented(f"CREATE {step.item.kind}")
+    if isinstance(step, steps.OtherStatement) and step.kind not in {"GRANT", "REVOKE", "ANALYZE"}:
+        raise unimplemented(step.kind)
+    return step
+
+
+def evolved(schema: Schema, step: steps.Step) -> Schema:
+    """The schema after a step, in the server's errors."""
+    try:
+        after = apply(schema, step)
+    except NameNotFound as error:
+        raise not_found(str(error)) from error
+    except DdlError as error:
+        raise failed_precondition(str(error)) from error
+    retention_seconds(after.options)
+    for table in after.tables:
+        for column in table.columns:
+            if column.identity is not None:
+                raise unimplemented(f"IDENTITY ({table.name}.{column.name})")
+    return after
+
+
+def rewrite(connection: apsw.Connection, before: SchemaState, after: SchemaState, now: str) -> None:
+    """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
+    backfill = Backfill(defaults(after.schema), {"now_": now, "commit_": now})
+    try:
+        migrate(connection, before.layouts, after.layouts, backfill)
+    except apsw.ConstraintError as error:
+        refusal = from_sqlite(error, after.schema)
+        raise failed_precondition(f"Existing data is in the way: {refusal.message}") from error
+
+
+def defaults(schema: Schema) -> Mapping[tuple[str, str], str]:
+    """The default of every column that has one, as SQLite text."""
+    return {
+        (table.name.casefold(), column.name.casefold()): compile_expression(
+            column.default, table, schema
+        ).sql
+        for table in schema.tables
+        for column in table.columns
+        if column.default is not None
+    }
+
+
+def judge(connection: apsw.Connection, step: steps.Step, schema: Schema, micros: int) -> None:
+    """Looks at rows that a new rule speaks of and that no constraint of SQLite has judged."""
+    if isinstance(step, steps.AddForeignKey) and step.foreign_key.enforced:
+        table = schema.table(step.table)
+        if table is not None:
+            refuse_rows(
+                connection,
+                missing_references(table, step.foreign_key),
+                f"Foreign key constraint violation on table `{table.name}`: no referenced key for",
+            )
+    if isinstance(step, steps.SetInterleave) and step.interleave.enforced:
+        table, parent = schema.table(step.table), schema.table(step.interleave.parent)
+        if table is not None and parent is not None:
+            refuse_rows(
+                connection,
+                missing_parents(table, parent),
+                f"Parent-child row existence constraint validation failed for table {table.name} "
+                "at row key",
+            )
+    if isinstance(step, steps.SetColumnOptions):
+        refuse_future_timestamps(connection, step, schema, micros)
+
+
+def refuse_rows(connection: apsw.Connection, sql: str, message: str) -> None:
+    """Raises when a query finds a row."""
+    row = connection.execute(sql).fetchone()
+    if row is not None:
+        raise failed_precondition(f"{message} {row[0]}.")
+
+
+def refuse_future_timestamps(
+    connection: apsw.Connection, step: steps.SetColumnOptions, schema: Schema, micros: int
+) -> None:
+    """A column that becomes a commit-timestamp column holds nothing from the future."""
+    table = schema.table(step.table)
+    column = table.column(step.column) if table is not None else None
+    if table is None or column is None or not column.allow_commit_timestamp:
+        return
+    name = quote(column.name)
+    row = connection.execute(
+        f"SELECT {name} FROM {current(table.name)} WHERE {name} > ? LIMIT 1",  # noqa: S608
+        (timestamp_text(micros),),
+    ).fetchone()
+    if row is not None:
+        raise failed_precondition(
+            f"Setting allow_commit_timestamp option on column {column.name} is not allowed because "
+            f"it has a timestamp in the future: {row[0]}"
+        )
+
+
+def retention_seconds(options: Mapping[str, str]) -> int:
+    """``version_retention_period``: one hour to seven days, one hour by default."""
+    text = options.get("version_retention_period", "1h").strip("'\"")
+    number, unit = text[:-1], text[-1:]
+    if not number.isdigit() or unit not in DURATION_SECONDS:
+        raise bad_retention(text)
+    seconds = int(number) * DURATION_SECONDS[unit]
+    if not RETENTION_SECONDS_MIN <= seconds <= RETENTION_SECONDS_MAX:
+        raise bad_retention(text)
+    return seconds
+
+
+def bad_retention(text: str) -> SpannerError:
+    """A retention period that Spanner does not offer."""
+    return invalid_argument(
+        f"Invalid version_retention_period '{text}': it must be between 1h and 7d, such as '36h'."
+    )

@@ -1,0 +1,105 @@
+"""A schema as the engine uses it: its version, its layout, and what was compiled for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import apsw
+import apsw.ext
+
+from ddl.schema import Schema, Type
+from emulator.engine.mutations import WritePlan, plan_write
+from emulator.sql.compile import compile_statement
+from emulator.sql.statements import Statement
+from emulator.storage.history import source
+from emulator.storage.layout import TableLayout
+
+STATEMENTS_MAX = 2_000
+
+
+class SchemaState:
+    """Immutable in meaning; it only remembers what it worked out."""
+
+    def __init__(
+        self, version: int, schema: Schema, layouts: Mapping[str, TableLayout], since: int
+    ) -> None:
+        self.version = version
+        self.schema = schema
+        self.layouts = layouts
+        self.since = since
+        self.has_references = any(table.foreign_keys for table in schema.tables)
+        self._plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
+        self._statements: dict[object, Statement] = {}
+        self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def write_plan(self, table: str, columns: tuple[str, ...]) -> WritePlan:
+        """The prepared statements for writing these columns."""
+        plan = self._plans.get((table, columns))
+        if plan is None:
+            plan = plan_write(self.schema, table, columns)
+            if len(self._plans) >= STATEMENTS_MAX:
+                self._plans.clear()
+            self._plans[table, columns] = plan
+        return plan
+
+    def compile(
+        self,
+        sql: str,
+        types: Mapping[str, Type],
+        as_of: frozenset[str] = frozenset(),
+        *,
+        counted: bool = False,
+        index_hints: bool = True,
+    ) -> Statement:
+        """A statement for this schema, compiled once per text, parameter types and way of reading."""
+        key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints)
+        statement = self._statements.get(key)
+        if statement is None:
+            tables = source(as_of, counted=counted, index_hints=index_hints)
+            statement = compile_statement(sql, self.schema, types, tables)
+            if len(self._statements) >= STATEMENTS_MAX:
+                self._statements.clear()
+            self._statements[key] = statement
+        return statement
+
+    def affected_by_delete(self, table: str) -> set[str]:
+        """The tables, in lower case, that a delete may change: this one and those that cascade."""
+        affected: set[str] = set()
+        waiting = [table.casefold()]
+        while waiting:
+            name = waiting.pop()
+            if name in affected:
+                continue
+            affected.add(name)
+            for child in self.schema.tables:
+                parents = {key.referenced_table.casefold() for key in child.foreign_keys}
+                if child.interleave is not None:
+                    parents.add(child.interleave.parent.casefold())
+                if name in parents:
+                    waiting.append(child.name.casefold())
+        return affected
+
+    def columns_read(self, connection: apsw.Connection, sql: str) -> frozenset[tuple[str, str]]:
+        """The SQLite tables and columns that a statement reads, asked of SQLite itself."""
+        found = self._columns_read.get(sql)
+        if found is None:
+            info = apsw.ext.query_info(connection, sql, actions=True)
+            found = frozenset(
+                (action.table_name.casefold(), action.column_name.casefold())
+                for action in info.actions or ()
+                if action.action_name == "SQLITE_READ"
+                and action.table_name is not None
+                and action.column_name is not None
+            )
+            self._columns_read[sql] = found
+        return found
+
+
+def first(pair: tuple[str, Type]) -> str:
+    """The name of a parameter."""
+    return pair[0]
+
+
+def folded(names: Sequence[str]) -> list[str]:
+    """Names in the form in which they are compared."""
+    return [name.casefold() for name in names]

@@ -1,0 +1,214 @@
+"""The one place where a database is written: turns, commits, and commits that share one.
+
+Mutation-only commits wait in a queue; whoever gets the turn commits all that wait in one SQLite
+transaction, each with its own timestamp and its own fate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import apsw
+
+from emulator.engine.clock import Clock
+from emulator.engine.mutations import Moment, delete_rows, resolve, write_rows
+from emulator.engine.refusals import broken_foreign_key, from_sqlite
+from emulator.engine.requests import Committed, Mutation, MutationKind, Write
+from emulator.engine.state import SchemaState
+from emulator.engine.timeline import Timeline
+from emulator.engine.turn import Turn
+from emulator.errors import SpannerError
+from emulator.storage.integrity import broken_reference
+from emulator.storage.sqlite import Storage
+
+COMMITS_TOGETHER_MAX = 64
+WAIT_SECONDS = 20.0
+SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
+
+
+@dataclass(slots=True)
+class Request:
+    """A mutation-only commit and, after it, how it ended."""
+
+    mutations: Sequence[Mutation]
+    committed: Committed | None = None
+    error: BaseException | None = field(default=None)
+
+    @property
+    def done(self) -> bool:
+        """Whether somebody has dealt with it."""
+        return self.committed is not None or self.error is not None
+
+
+class Writer:
+    """The writing connection of a database. Only the holder of ``turn`` may use it."""
+
+    def __init__(self, storage: Storage, clock: Clock, timeline: Timeline) -> None:
+        self.reader = storage.open_writer()
+        self.connection = self.reader.connection
+        self.clock = clock
+        self.timeline = timeline
+        self.turn = Turn()
+        self.state: SchemaState
+        self._waiting: deque[Request] = deque()
+
+    def write(self, mutations: Sequence[Mutation]) -> Committed:
+        """Commits mutations alone; the fast path."""
+        request = Request(mutations)
+        self._waiting.append(request)
+        self._await_turn(request)
+        try:
+            if not request.done:
+                self._commit_waiting()
+        finally:
+            self.turn.release()
+        if request.committed is None:
+            raise request.error or AssertionError("a commit ended without a result")
+        return request.committed
+
+    def _await_turn(self, request: Request) -> None:
+        """Waits for the turn; whoever gives up must not be committed by another afterwards."""
+        try:
+            self.turn.acquire(WAIT_SECONDS)
+        except SpannerError:
+            try:
+                self._waiting.remove(request)
+            except ValueError:
+                self.turn.acquire(WAIT_SECONDS)
+                return
+            raise
+
+    def _commit_waiting(self) -> None:
+        """One SQLite transaction for all commits that wait."""
+        batch: list[Request] = []
+        while self._waiting and len(batch) < COMMITS_TOGETHER_MAX:
+            batch.append(self._waiting.popleft())
+        try:
+            self._commit_together(batch)
+        except (apsw.Error, SpannerError) as error:
+            self.abandon()
+            fail(batch, self.translated(error))
+        except BaseException as error:
+            self.abandon()
+            fail(batch, error)
+            raise
+        finally:
+            self.timeline.end_commit()
+
+    def _commit_together(self, batch: Sequence[Request]) -> None:
+        """Each request in a savepoint of its own; nothing counts before the COMMIT."""
+        execute = self.connection.execute
+        execute("BEGIN IMMEDIATE")
+        done: list[tuple[Request, Committed]] = []
+        micros = 0
+        for request in batch:
+            micros = self.timeline.begin_commit()
+            execute("SAVEPOINT one")
+            try:
+                count = self.apply(request.mutations, Moment.at(micros))
+                self.check_references()
+            except (apsw.Error, SpannerError) as error:
+                request.error = self.translated(error)
+                if not self.connection.in_transaction:
+                    raise
+                execute("ROLLBACK TO one")
+            else:
+                done.append((request, Committed(micros, count)))
+            execute("RELEASE one")
+        execute(SET_LAST_COMMIT, (micros,))
+        execute("COMMIT")
+        for request, committed in done:
+            request.committed = committed
+
+    def apply(self, mutations: Sequence[Mutation], moment: Moment) -> int:
+        """Writes mutations inside the transaction; how many there were, as Spanner counts."""
+        state, connection = self.state, self.connection
+        count, marked = 0, False
+        for mutation in mutations:
+            if isinstance(mutation, Write):
+                plan = state.write_plan(mutation.table, mutation.columns)
+                replaces = mutation.kind is MutationKind.REPLACE
+                affected = (
+                    state.affected_by_delete(plan.table.name)
+                    if replaces
+                    else (plan.table.name.casefold(),)
+                )
+            else:
+                plan, replaces = None, True
+                affected = state.affected_by_delete(mutation.table)
+            if replaces and not marked:
+                connection.execute(SET_LAST_COMMIT, (moment.micros,))
+                marked = True
+            for name in affected:
+                self.timeline.touched(name, moment.micros)
+            if plan is not None and isinstance(mutation, Write):
+                rows = resolve(plan, mutation.rows, moment)
+                write_rows(connection, plan, mutation.kind, rows, moment)
+                count += plan.mutations_per_row * len(rows)
+            elif not isinstance(mutation, Write):
+                count += delete_rows(connection, state.schema, mutation, moment)
+        return count
+
+    def check_references(self) -> None:
+        """Foreign keys hold at the end of a transaction."""
+        if not self.state.has_references:
+            return
+        noted = self.connection.execute(
+            'SELECT DISTINCT "table", "constraint" FROM "$references"'
+        ).fetchall()
+        for name, number in noted:
+            table = self.state.schema.table(str(name))
+            if table is None or not isinstance(number, int):
+                continue
+            broken = self.connection.execute(
+                broken_reference(table, number), (name, number)
+            ).fetchone()
+            if broken is not None:
+                key = table.foreign_keys[number]
+                raise broken_foreign_key(
+                    key.name or f"FK_{table.name}_{number + 1}",
+                    table.name,
+                    key.referenced_table,
+                    str(broken[0]),
+                    removed=bool(broken[1]),
+                )
+        if noted:
+            self.connection.execute('DELETE FROM "$references"')
+
+    def alone(self, work: Callable[[int], None]) -> int:
+        """Runs work in a commit of its own, with its timestamp; everything or nothing.
+
+        The caller holds the turn.
+        """
+        micros = self.timeline.begin_commit()
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute(SET_LAST_COMMIT, (micros,))
+            work(micros)
+            self.connection.execute("COMMIT")
+        except (apsw.Error, SpannerError) as error:
+            self.abandon()
+            raise self.translated(error) from error
+        except BaseException:
+            self.abandon()
+            raise
+        finally:
+            self.timeline.end_commit()
+        return micros
+
+    def abandon(self) -> None:
+        """Rolls back whatever is open."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def translated(self, error: BaseException) -> BaseException:
+        """SQLite's refusals in Spanner's words."""
+        return from_sqlite(error, self.state.schema) if isinstance(error, apsw.Error) else error
+
+
+def fail(batch: Sequence[Request], error: BaseException) -> None:
+    """None of these commits took place."""
+    for request in batch:
+        request.committed, request.error = None, request.error or error

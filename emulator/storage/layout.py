@@ -1,0 +1,204 @@
+"""How a table of Spanner lies in SQLite: its columns, indexes and triggers as SQL text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from emulator.errors import unimplemented
+from emulator.sql.compile import compile_expression
+from emulator.storage import integrity
+from emulator.storage.sqlite import PENDING, current, key_index, quote, replaced
+
+STORAGE_CLASSES = {
+    TypeCode.BOOL: "INTEGER",
+    TypeCode.INT64: "INTEGER",
+    TypeCode.FLOAT32: "ANY",
+    TypeCode.FLOAT64: "ANY",
+    TypeCode.NUMERIC: "TEXT",
+    TypeCode.STRING: "TEXT",
+    TypeCode.BYTES: "BLOB",
+    TypeCode.DATE: "TEXT",
+    TypeCode.TIMESTAMP: "TEXT",
+    TypeCode.JSON: "TEXT",
+    TypeCode.UUID: "TEXT",
+    TypeCode.INTERVAL: "TEXT",
+    TypeCode.ARRAY: "TEXT",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayout:
+    """``definition`` is SQLite's; ``generated`` the expression; ``default`` that of a backfill."""
+
+    name: str
+    storage_class: str
+    definition: str
+    generated: str | None
+    stored: bool
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """``objects`` maps the name of each index and trigger to its CREATE statement."""
+
+    name: str
+    columns: tuple[ColumnLayout, ...]
+    checks: tuple[str, ...]
+    objects: dict[str, str]
+
+    def create(self, name: str) -> str:
+        """CREATE TABLE under a (quoted) name."""
+        parts = ['"$ts" INTEGER NOT NULL', *(c.definition for c in self.columns), *self.checks]
+        return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
+
+    def create_history(self, name: str) -> str:
+        """CREATE TABLE of the replaced rows: the same columns, plain."""
+        parts = ['"$from" INTEGER NOT NULL', '"$to" INTEGER NOT NULL']
+        parts += [f"{quote(c.name)} {c.storage_class}" for c in self.columns]
+        return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
+
+
+def layouts(schema: Schema) -> dict[str, TableLayout]:
+    """The layout of every table, by its name in lower case."""
+    return {table.name.casefold(): layout(table, schema) for table in schema.tables}
+
+
+def layout(table: Table, schema: Schema) -> TableLayout:
+    """The layout of one table."""
+    if not table.primary_key:
+        raise unimplemented(f"The table {table.name} without a primary key")
+    columns = tuple(column_layout(column, table, schema) for column in table.columns)
+    checks = tuple(check_text(number, table, schema) for number in range(len(table.checks)))
+    objects = {
+        **key_objects(table),
+        **history_triggers(table),
+        **integrity.triggers(table, schema),
+    }
+    for index in schema.indexes_of(table.name):
+        objects |= index_objects(index, table)
+    return TableLayout(table.name, columns, checks, objects)
+
+
+def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
+    """One column: type, generation expression, NOT NULL and length."""
+    if column.type.code not in STORAGE_CLASSES:
+        raise unimplemented(f"The type {column.type.code.value} of {table.name}.{column.name}")
+    storage_class = STORAGE_CLASSES[column.type.code]
+    parts = [quote(column.name), storage_class]
+    generated = None
+    if column.generated is not None:
+        generated = compile_expression(column.generated, table, schema).sql
+        parts.append(f"AS ({generated}) {'STORED' if column.stored else 'VIRTUAL'}")
+    if column.not_null:
+        parts.append("NOT NULL")
+    limit = length_check(column)
+    if limit:
+        name = quote(f"length${column.name}")
+        parts.append(f"CONSTRAINT {name} CHECK ({limit})")
+    return ColumnLayout(
+        column.name,
+        storage_class,
+        " ".join(parts),
+        generated,
+        column.stored,
+        column.default,
+    )
+
+
+def length_check(column: Column) -> str | None:
+    """The condition that a value is not too long, or None when any length will do."""
+    name = quote(column.name)
+    if column.type.element is not None and column.type.element.length is not None:
+        return f"array_fits_({name}, {element_unit(column.type.element)})"
+    length = column.type.length
+    if length is None:
+        return None
+    if column.type.code is TypeCode.BYTES:
+        return f"octet_length({name}) <= {length}"
+    return f"octet_length({name}) <= {length} OR fits_({name}, {length})"
+
+
+def element_unit(element: Type) -> str:
+    """Length and unit of an array's elements, as arguments of ``array_fits_``."""
+    return f"{element.length}, {int(element.code is TypeCode.BYTES)}"
+
+
+def check_text(number: int, table: Table, schema: Schema) -> str:
+    """A CHECK constraint; its SQLite name carries its number in the table."""
+    check = table.checks[number]
+    condition = compile_expression(check.expression, table, schema).sql
+    return f"CONSTRAINT {quote(f'check${table.name}${number}')} CHECK ({condition})"
+
+
+def parts_text(parts: tuple[KeyPart, ...]) -> str:
+    """The columns of an index with their order."""
+    return ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in parts)
+
+
+def key_objects(table: Table) -> dict[str, str]:
+    """The unique index of the primary key, and the small one that finds uncommitted rows."""
+    pending = quote("p$" + table.name)
+    return {
+        key_index(table.name): f"CREATE UNIQUE INDEX {key_index(table.name)} "
+        f"ON {current(table.name)} ({parts_text(table.primary_key)})",
+        pending: f'CREATE INDEX {pending} ON {current(table.name)} ("$ts") WHERE "$ts" = {PENDING}',
+        quote("r$" + table.name): f"CREATE INDEX {quote('r$' + table.name)} "
+        f'ON {replaced(table.name)} ("$to")',
+    }
+
+
+def index_objects(index: Index, table: Table) -> dict[str, str]:
+    """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra."""
+    name = quote("i$" + index.name)
+    on = f"ON {current(table.name)}"
+    filtered = filter_columns(index)
+    where = " AND ".join(f"{quote(c)} IS NOT NULL" for c in filtered)
+    where = f" WHERE {where}" if where else ""
+    nullable = [p.column for p in index.parts if may_be_null(table, p.column)]
+    exact = not set(map(str.casefold, nullable)) - set(map(str.casefold, filtered))
+    unique = "UNIQUE " if index.unique and exact else ""
+    objects = {name: f"CREATE {unique}INDEX {name} {on} ({parts_text(index.parts)}){where}"}
+    if index.unique and not exact:
+        extra = quote("x$" + index.name)
+        keys = ", ".join(null_as_value(table, part) for part in index.parts)
+        objects[extra] = f"CREATE UNIQUE INDEX {extra} {on} ({keys}){where}"
+    return objects
+
+
+def filter_columns(index: Index) -> tuple[str, ...]:
+    """The columns that must not be NULL for a row to stand in the index."""
+    return tuple(p.column for p in index.parts) if index.null_filtered else index.where_not_null
+
+
+def may_be_null(table: Table, name: str) -> bool:
+    """Whether a column can hold NULL."""
+    column = table.column(name)
+    return column is not None and not column.not_null
+
+
+def null_as_value(table: Table, part: KeyPart) -> str:
+    """An expression in which NULL equals NULL: a value of a storage class that never occurs."""
+    column = table.column(part.column)
+    bytes_column = column is not None and column.type.code is TypeCode.BYTES
+    return f"ifnull({quote(part.column)}, {chr(39) * 2 if bytes_column else 'x' + chr(39) * 2})"
+
+
+def history_triggers(table: Table) -> dict[str, str]:
+    """What keeps the replaced rows. Rows of the same commit leave no history."""
+    columns = [quote(c.name) for c in table.columns]
+    names = ", ".join(columns)
+    olds = ", ".join(f"OLD.{c}" for c in columns)
+    into = f'INSERT INTO {replaced(table.name)} ("$from", "$to", {names})'
+    update, delete = quote("u$" + table.name), quote("d$" + table.name)
+    now = '(SELECT last_commit FROM "$state")'
+    on = f"ON {current(table.name)}"
+    return {
+        update: f"CREATE TRIGGER {update} BEFORE UPDATE {on} "
+        f'WHEN OLD."$ts" <> {PENDING} AND OLD."$ts" <> NEW."$ts" '
+        f'BEGIN {into} VALUES (OLD."$ts", NEW."$ts", {olds}); END',
+        delete: f"CREATE TRIGGER {delete} BEFORE DELETE {on} "
+        f'WHEN OLD."$ts" <> {PENDING} AND OLD."$ts" <> {now} '
+        f'BEGIN {into} VALUES (OLD."$ts", {now}, {olds}); END',
+    }

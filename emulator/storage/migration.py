@@ -1,0 +1,157 @@
+"""From the layout before a schema change to the layout after it, inside one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import apsw
+
+from emulator.storage.layout import ColumnLayout, TableLayout
+from emulator.storage.sqlite import current, quote, replaced, run
+
+Layouts = Mapping[str, TableLayout]
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """What fills a new column: ``defaults`` maps (table, column), in lower case, to SQL text.
+
+    ``bindings`` holds what that text may speak of (``now_``, ``commit_``).
+    """
+
+    defaults: Mapping[tuple[str, str], str]
+    bindings: Mapping[str, str]
+
+
+def migrate(connection: apsw.Connection, old: Layouts, new: Layouts, backfill: Backfill) -> None:
+    """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing."""
+    rebuilt = {name for name in new if name in old and needs_rebuild(old[name], new[name])}
+    drop_objects(connection, old, new, rebuilt)
+    for name in old.keys() - new.keys():
+        run(connection, f"DROP TABLE {current(old[name].name)}")
+        run(connection, f"DROP TABLE {replaced(old[name].name)}")
+    for name, layout in new.items():
+        if name not in old:
+            run(connection, layout.create(current(layout.name)))
+            run(connection, layout.create_history(replaced(layout.name)))
+        elif name in rebuilt:
+            rebuild(connection, old[name], layout, backfill)
+        else:
+            add_columns(connection, old[name], layout)
+    create_objects(connection, old, new, rebuilt)
+
+
+def needs_rebuild(old: TableLayout, new: TableLayout) -> bool:
+    """Whether the rows must be written anew; columns appended empty need none."""
+    added = new.columns[len(old.columns) :]
+    return (
+        old.checks != new.checks
+        or not same_columns(old, new)
+        or any(c.default is not None or c.generated or "NOT NULL" in c.definition for c in added)
+    )
+
+
+def same_columns(old: TableLayout, new: TableLayout) -> bool:
+    """Whether the old columns stand at the beginning of the new ones, unchanged."""
+    first = new.columns[: len(old.columns)]
+    return [c.definition for c in old.columns] == [c.definition for c in first]
+
+
+def add_columns(connection: apsw.Connection, old: TableLayout, new: TableLayout) -> None:
+    """Appends columns that are NULL in every row."""
+    for column in new.columns[len(old.columns) :]:
+        run(
+            connection,
+            f"ALTER TABLE {current(new.name)} ADD COLUMN {column.definition}",
+            f"ALTER TABLE {replaced(new.name)} ADD COLUMN "
+            f"{quote(column.name)} {column.storage_class}",
+        )
+
+
+def rebuild(
+    connection: apsw.Connection, old: TableLayout, new: TableLayout, backfill: Backfill
+) -> None:
+    """Writes a table and its history anew; constraints judge every row on the way."""
+    before = {c.name.casefold(): c for c in old.columns}
+    plain = [c for c in new.columns if c.generated is None]
+    values = {c.name: carried(c, before, new, backfill) for c in new.columns}
+    copy(
+        connection,
+        current(new.name),
+        new.create(quote("n$" + new.name)),
+        quote("n$" + new.name),
+        ['"$ts"', *(quote(c.name) for c in plain)],
+        ['"$ts"', *(values[c.name] for c in plain)],
+        backfill,
+    )
+    copy(
+        connection,
+        replaced(new.name),
+        new.create_history(quote("n$" + new.name)),
+        quote("n$" + new.name),
+        ['"$from"', '"$to"', *(quote(c.name) for c in new.columns)],
+        ['"$from"', '"$to"', *(values[c.name] for c in new.columns)],
+        backfill,
+    )
+
+
+def copy(
+    connection: apsw.Connection,
+    table: str,
+    create: str,
+    temporary: str,
+    columns: list[str],
+    values: list[str],
+    backfill: Backfill,
+) -> None:
+    """One table into its new shape, which then takes its name."""
+    run(connection, create)
+    connection.execute(
+        f"INSERT INTO {temporary} (rowid, {', '.join(columns)}) "  # noqa: S608 - quoted names
+        f"SELECT rowid, {', '.join(values)} FROM {table}",
+        dict(backfill.bindings),
+    )
+    run(connection, f"DROP TABLE {table}", f"ALTER TABLE {temporary} RENAME TO {table}")
+
+
+def carried(
+    column: ColumnLayout,
+    before: Mapping[str, ColumnLayout],
+    table: TableLayout,
+    backfill: Backfill,
+) -> str:
+    """The SQL text of a column's value in a row that exists already."""
+    old = before.get(column.name.casefold())
+    if old is not None and old.storage_class == column.storage_class:
+        return quote(old.name)
+    if old is not None:
+        return f"CAST({quote(old.name)} AS {column.storage_class})"
+    if column.generated is not None:
+        return column.generated
+    default = backfill.defaults.get((table.name.casefold(), column.name.casefold()))
+    return "NULL" if default is None else default
+
+
+def drop_objects(
+    connection: apsw.Connection, old: Layouts, new: Layouts, rebuilt: set[str]
+) -> None:
+    """Drops what vanishes or changes, triggers first: they speak of tables that may go."""
+    for name, layout in old.items():
+        kept = new[name].objects if name in new and name not in rebuilt else {}
+        for item, text in layout.objects.items():
+            if kept.get(item) != text:
+                kind = "TRIGGER" if text.startswith("CREATE TRIGGER") else "INDEX"
+                run(connection, f"DROP {kind} {item}")
+
+
+def create_objects(
+    connection: apsw.Connection, old: Layouts, new: Layouts, rebuilt: set[str]
+) -> None:
+    """Creates what is new or was dropped; indexes first, so that a violation shows early."""
+    texts = []
+    for name, layout in new.items():
+        kept = old[name].objects if name in old and name not in rebuilt else {}
+        texts += [text for item, text in layout.objects.items() if kept.get(item) != text]
+    for text in sorted(texts, key=lambda text: text.startswith("CREATE TRIGGER")):
+        run(connection, text)

@@ -1,0 +1,180 @@
+"""Connections to the SQLite file of one database, and how things are named in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from emulator.sql.functions import register
+
+PENDING = 2**63 - 1
+"""Stands for the commit timestamp of a transaction that has not committed yet."""
+
+BUSY_TIMEOUT_MILLISECONDS = 20_000
+SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY_BYTES_MIN = 1 << 30
+
+
+def quote(name: str) -> str:
+    """A name as a SQLite identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as a SQLite literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def current(table: str) -> str:
+    """The SQLite table that holds a table's current rows."""
+    return quote("t$" + table)
+
+
+def replaced(table: str) -> str:
+    """The SQLite table that holds a table's replaced rows."""
+    return quote("h$" + table)
+
+
+def index_name(index: str) -> str:
+    """The SQLite index that stands for a secondary index."""
+    return quote("i$" + index)
+
+
+def key_index(table: str) -> str:
+    """The SQLite index that holds a table's primary key."""
+    return quote("k$" + table)
+
+
+@dataclass(slots=True)
+class Reader:
+    """A connection for reading; ``scanned`` counts the rows that profiled statements visit."""
+
+    connection: apsw.Connection
+    scanned: list[int]
+
+
+@dataclass(slots=True)
+class Storage:
+    """The files of one database. ``durable`` is false for a database that lives in memory."""
+
+    path: Path
+    durable: bool
+    _readers: list[Reader] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed: bool = False
+
+    @classmethod
+    def temporary(cls) -> Storage:
+        """A database that goes with the process; in shared memory where there is enough."""
+        return cls(temporary_directory() / "database.sqlite", durable=False)
+
+    def open_writer(self) -> Reader:
+        """The one connection that writes (its owner sees to it that it is one)."""
+        writer = self._open()
+        synchronous = "NORMAL" if self.durable else "OFF"
+        run(
+            writer.connection,
+            "PRAGMA journal_mode = WAL",
+            f"PRAGMA synchronous = {synchronous}",
+            "PRAGMA wal_autocheckpoint = 4000",
+            "PRAGMA cache_size = -65536",
+            "PRAGMA legacy_alter_table = ON",
+        )
+        return writer
+
+    def borrow(self) -> Reader:
+        """A connection for reading; hand it back with ``give_back``."""
+        with self._lock:
+            if self._readers:
+                return self._readers.pop()
+        reader = self._open()
+        run(reader.connection, "PRAGMA query_only = ON", "PRAGMA cache_size = -8192")
+        return reader
+
+    def give_back(self, reader: Reader) -> None:
+        """Ends the reader's transaction and keeps the connection for the next."""
+        if reader.connection.in_transaction:
+            reader.connection.execute("ROLLBACK")
+        with self._lock:
+            if not self._closed:
+                self._readers.append(reader)
+                return
+        reader.connection.close()
+
+    def close(self) -> None:
+        """Closes idle connections; a temporary database is removed."""
+        with self._lock:
+            self._closed = True
+            readers, self._readers = self._readers, []
+        for reader in readers:
+            reader.connection.close()
+        if not self.durable:
+            shutil.rmtree(self.path.parent, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Deletes the files; call ``close`` first."""
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+
+    def _open(self) -> Reader:
+        connection = apsw.Connection(str(self.path), statementcachesize=400)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MILLISECONDS)
+        register(connection)
+        scanned = [0]
+
+        def count(_row: apsw.SQLiteValue) -> int:
+            scanned[0] += 1
+            return 1
+
+        connection.create_scalar_function("scanned_", count, 1)
+        connection.create_scalar_function("fits_", fits, 2, deterministic=True)
+        connection.create_scalar_function("array_fits_", array_fits, 3, deterministic=True)
+        run(connection, "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = ON")
+        return Reader(connection, scanned)
+
+
+def fits(value: apsw.SQLiteValue, length: apsw.SQLiteValue) -> int:
+    """Whether a string has at most so many characters (SQLite's own length stops at NUL)."""
+    return int(not isinstance(value, str) or not isinstance(length, int) or len(value) <= length)
+
+
+def array_fits(
+    value: apsw.SQLiteValue, length: apsw.SQLiteValue, of_bytes: apsw.SQLiteValue
+) -> int:
+    """Whether no element of an array has more characters (or bytes) than allowed."""
+    if not isinstance(value, str) or not isinstance(length, int):
+        return 1
+    items = [item for item in json.loads(value) if item is not None]
+    sizes = (len(base64.b64decode(item)) if of_bytes else len(item) for item in items)
+    return int(all(size <= length for size in sizes))
+
+
+def run(connection: apsw.Connection, *statements: str) -> None:
+    """Executes statements that give no rows of interest."""
+    for statement in statements:
+        for _ in connection.execute(statement):
+            pass
+
+
+def number(connection: apsw.Connection, sql: str, bindings: Sequence[apsw.SQLiteValue] = ()) -> int:
+    """The single integer that a statement gives; 0 when it gives none."""
+    row = connection.execute(sql, tuple(bindings)).fetchone()
+    return int(row[0]) if row is not None and row[0] is not None else 0
+
+
+def temporary_directory() -> Path:
+    """A new directory, in shared memory where there is room for a database."""
+    if SHARED_MEMORY.is_dir() and os.access(SHARED_MEMORY, os.W_OK):
+        room = os.statvfs(SHARED_MEMORY)
+        if room.f_bavail * room.f_frsize >= SHARED_MEMORY_BYTES_MIN:
+            return Path(tempfile.mkdtemp(prefix="spanner-", dir=SHARED_MEMORY))
+    return Path(tempfile.mkdtemp(prefix="spanner-"))
