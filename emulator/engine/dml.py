@@ -7,21 +7,13 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.schema import Column, Index, Table
-from emulator.engine.mutations import (
-    PENDING_TEXT,
-    Moment,
-    Row,
-    WritePlan,
-    exists,
-    key_of,
-    resolve,
-    write_rows,
-)
+from ddl.schema import Column, Table
+from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
 from emulator.engine.requests import DmlResult, MutationKind, Stats, Stored
 from emulator.engine.results import replayed
 from emulator.engine.state import SchemaState
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
 from emulator.storage.sqlite import current, index_name, quote
@@ -114,7 +106,7 @@ class Dml:
     ) -> list[Row]:
         """THEN RETURN of a row that was just written."""
         expressions = unqualified(returning, plan.table.name)
-        head = f"SELECT {expressions} FROM {current(plan.table.name)} WHERE "  # noqa: S608
+        head = f"SELECT {expressions} FROM {current(plan.table.name)} WHERE "
         values = dict(bindings)
         if plan.identified:
             key = key_of(plan, row)
@@ -142,7 +134,7 @@ class Dml:
         self.note_pending(table, {c for c in commit_columns(table) if c.name.casefold() in pending})
         values = {**bindings, "ts_": moment.micros, "commit_": moment.text}
         target = self.target(table, statement.alias, statement.index)
-        sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"  # noqa: S608
+        sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"
         result = self.run(sql, values, statement, table)
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
@@ -152,7 +144,7 @@ class Dml:
     def delete(self, statement: Delete, table: Table, bindings: Mapping[str, Stored]) -> DmlResult:
         """One DELETE."""
         target = self.target(table, statement.alias, statement.index)
-        sql = f"DELETE FROM {target} WHERE {statement.where_sql}"  # noqa: S608 - compiled text
+        sql = f"DELETE FROM {target} WHERE {statement.where_sql}"
         return self.run(sql, bindings, statement, table)
 
     def run(
@@ -197,7 +189,7 @@ class Dml:
         """An explicit timestamp must not lie in the future."""
         name = quote(column.name)
         row = self.connection.execute(
-            f'SELECT {name} FROM {current(table.name)} WHERE "$ts" = ? AND {name} > ? '  # noqa: S608
+            f'SELECT {name} FROM {current(table.name)} WHERE "$ts" = ? AND {name} > ? '
             f"AND {name} <> ? LIMIT 1",
             (moment.micros, moment.now, PENDING_TEXT),
         ).fetchone()

@@ -98,7 +98,7 @@ class Maintenance:
             for affected in writer.state.affected_by_delete(table.name):
                 writer.timeline.touched(affected, micros)
             writer.connection.execute(
-                f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "  # noqa: S608
+                f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "
                 f"WHERE {column} < ? LIMIT {DELETE_ROWS_MAX})",
                 (timestamp_text(writer.clock.wall() - age),),
             )

@@ -11,10 +11,10 @@ import apsw
 
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound
-from emulator.engine.mutations import Moment
 from emulator.engine.refusals import from_sqlite, unknown_table
 from emulator.engine.requests import Stored
 from emulator.engine.state import SchemaState
+from emulator.engine.write_plans import Moment
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Delete, Statement, Update
@@ -55,7 +55,7 @@ class PartitionedDmlTransaction:
         hint = f" INDEXED BY {index_name(index.name)}" if index else ""
         alias = quote(statement.alias)
         sql = (
-            f"SELECT {alias}.rowid FROM {current(table.name)} AS {alias}{hint} "  # noqa: S608
+            f"SELECT {alias}.rowid FROM {current(table.name)} AS {alias}{hint} "
             f"WHERE {statement.where_sql}"
         )
         moment = Moment.pending(self._writer.clock.now())
@@ -109,7 +109,7 @@ def affected(state: SchemaState, statement: Update | Delete) -> set[str]:
 def restricted(statement: Update | Delete) -> Update | Delete:
     """The statement for some rows only; found by number, so a forced index is not needed."""
     where = (
-        f"{quote(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "  # noqa: S608
+        f"{quote(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "
         f"AND ({statement.where_sql})"
     )
     return replace(statement, where_sql=where, index=None)

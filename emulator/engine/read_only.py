@@ -11,13 +11,13 @@ from ddl.schema import Type
 from emulator import catalog
 from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
-from emulator.engine.mutations import Moment
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import from_sqlite, too_old
 from emulator.engine.requests import KeySet, Rows, Stats, Stored
 from emulator.engine.results import Bindings, collected, replayed, stream
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
+from emulator.engine.write_plans import Moment
 from emulator.errors import failed_precondition
 from emulator.sql.statements import Query
 from emulator.storage.history import source

@@ -11,13 +11,13 @@ import apsw
 
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, commit_columns
-from emulator.engine.mutations import PENDING_TEXT, Moment
 from emulator.engine.read_only import catalog_rows
 from emulator.engine.reads import merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.requests import Committed, DmlResult, KeySet, Mutation, Rows, Stats, Stored
 from emulator.engine.results import collected, replayed
 from emulator.engine.state import SchemaState
+from emulator.engine.write_plans import PENDING_TEXT, Moment
 from emulator.engine.writer import SET_LAST_COMMIT, Writer
 from emulator.errors import SpannerError, aborted, invalid_argument
 from emulator.sql.statements import Query
@@ -236,10 +236,10 @@ def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:
         if len(sets) > 1:
             values |= {"pending": PENDING_TEXT, "text": moment.text}
         connection.execute(
-            f'UPDATE {current(table.name)} SET {", ".join(sets)} WHERE "$ts" = {PENDING}',  # noqa: S608
+            f'UPDATE {current(table.name)} SET {", ".join(sets)} WHERE "$ts" = {PENDING}',
             values,
         )
         connection.execute(
-            f'UPDATE {replaced(table.name)} SET "$to" = ? WHERE "$to" = {PENDING}',  # noqa: S608
+            f'UPDATE {replaced(table.name)} SET "$to" = ? WHERE "$to" = {PENDING}',
             (moment.micros,),
         )

@@ -14,7 +14,7 @@ from emulator.engine.refusals import (
     unknown_table,
 )
 from emulator.engine.requests import KeySet, ResultColumn, Stored
-from emulator.storage.history import Source
+from emulator.sql.statements import TableSource
 from emulator.storage.layout import filter_columns
 from emulator.storage.sqlite import quote
 
@@ -34,7 +34,7 @@ class ReadPlan:
     conditions: tuple[Clause, ...]
     limit: int
 
-    def statements(self, source: Source) -> list[tuple[str, Row]]:
+    def statements(self, source: TableSource) -> list[tuple[str, Row]]:
         """One statement; more only when there are very many keys: those must be merged."""
         groups = [
             self.conditions[start : start + CONDITIONS_AT_ONCE]
@@ -42,7 +42,7 @@ class ReadPlan:
         ]
         return [self.statement(source, group) for group in groups]
 
-    def statement(self, source: Source, conditions: Sequence[Clause]) -> tuple[str, Row]:
+    def statement(self, source: TableSource, conditions: Sequence[Clause]) -> tuple[str, Row]:
         """Rows that fit one of the conditions, in key order."""
         either = " OR ".join(f"({c.sql})" for c in conditions) or "FALSE"
         values = tuple(value for c in conditions for value in c.values)
@@ -52,7 +52,7 @@ class ReadPlan:
         order = ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in self.order)
         selected = [quote(c.name) for c in self.columns] + [quote(p.column) for p in self.order]
         sql = (
-            f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "  # noqa: S608
+            f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "
             f"WHERE {' AND '.join(wheres)} ORDER BY {order}"
         )
         return (f"{sql} LIMIT {self.limit}" if self.limit else sql), values
@@ -105,7 +105,9 @@ def result_column(table: Table, index: Index | None, name: str) -> ResultColumn:
     return ResultColumn(column.name, column.type)
 
 
-def merged(plan: ReadPlan, fetch: Callable[[str, Row], Iterator[Row]], source: Source) -> list[Row]:
+def merged(
+    plan: ReadPlan, fetch: Callable[[str, Row], Iterator[Row]], source: TableSource
+) -> list[Row]:
     """The rows of several statements: each once, in key order, up to the limit."""
     width = len(plan.columns)
     found: dict[Row, Row] = {}
@@ -114,7 +116,7 @@ def merged(plan: ReadPlan, fetch: Callable[[str, Row], Iterator[Row]], source: S
             found[row[width:]] = row[:width]
     keys = list(found)
     for place, part in reversed(list(enumerate(plan.order))):
-        keys.sort(key=lambda key: sortable(key[place]), reverse=part.descending)  # noqa: B023
+        keys.sort(key=lambda key: sortable(key[place]), reverse=part.descending)
     rows = [found[key] for key in keys]
     return rows[: plan.limit] if plan.limit else rows
 

@@ -1,4 +1,4 @@
-"""What the services ask of the engine and what it answers: plain values, no protobuf, no SQL text."""
+"""What the services ask of the engine and what it answers: plain values, no protobuf, no SQL."""
 
 from __future__ import annotations
 

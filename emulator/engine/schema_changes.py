@@ -158,7 +158,7 @@ def refuse_future_timestamps(
         return
     name = quote(column.name)
     row = connection.execute(
-        f"SELECT {name} FROM {current(table.name)} WHERE {name} > ? LIMIT 1",  # noqa: S608
+        f"SELECT {name} FROM {current(table.name)} WHERE {name} > ? LIMIT 1",
         (timestamp_text(micros),),
     ).fetchone()
     if row is not None:

@@ -8,7 +8,7 @@ import apsw
 import apsw.ext
 
 from ddl.schema import Schema, Type
-from emulator.engine.mutations import WritePlan, plan_write
+from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import Statement
 from emulator.storage.history import source
@@ -51,7 +51,7 @@ class SchemaState:
         counted: bool = False,
         index_hints: bool = True,
     ) -> Statement:
-        """A statement for this schema, compiled once per text, parameter types and way of reading."""
+        """A statement for this schema; compiled once per text, types and way of reading."""
         key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints)
         statement = self._statements.get(key)
         if statement is None:

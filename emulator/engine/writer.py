@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 import apsw
 
 from emulator.engine.clock import Clock
-from emulator.engine.mutations import Moment, delete_rows, resolve, write_rows
+from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import broken_foreign_key, from_sqlite
 from emulator.engine.requests import Committed, Mutation, MutationKind, Write
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.turn import Turn
+from emulator.engine.write_plans import Moment
 from emulator.errors import SpannerError
 from emulator.storage.integrity import broken_reference
 from emulator.storage.sqlite import Storage

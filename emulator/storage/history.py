@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from ddl.schema import Index, Table
+from emulator.sql.statements import TableSource
 from emulator.storage.sqlite import current, index_name, quote, replaced
 
 CLEAR_ROWS_MAX = 20_000
 
-Source = Callable[[Table, Index | None, str], str]
 
-
-def source(as_of: Collection[str], *, counted: bool, index_hints: bool = True) -> Source:
+def source(as_of: Collection[str], *, counted: bool, index_hints: bool = True) -> TableSource:
     """How tables stand in a FROM clause.
 
     ``as_of`` names the tables (in lower case) to be read at ``:asof_``; the others are read as they
@@ -38,7 +37,7 @@ def columns(table: Table) -> str:
 
 def plain(table: Table, hint: str) -> str:
     """Current rows, each counted when it is visited."""
-    return f"SELECT {columns(table)} FROM {current(table.name)}{hint} WHERE scanned_(rowid)"  # noqa: S608
+    return f"SELECT {columns(table)} FROM {current(table.name)}{hint} WHERE scanned_(rowid)"
 
 
 def at_timestamp(table: Table, hint: str, counted: bool) -> str:
@@ -46,7 +45,7 @@ def at_timestamp(table: Table, hint: str, counted: bool) -> str:
     count = "scanned_(rowid) AND " if counted else ""
     names = columns(table)
     return (
-        f"SELECT {names} FROM {current(table.name)}{hint} "  # noqa: S608
+        f"SELECT {names} FROM {current(table.name)}{hint} "
         f'WHERE {count}"$ts" <= :asof_ UNION ALL '
         f"SELECT {names} FROM {replaced(table.name)} INDEXED BY {quote('r$' + table.name)} "
         f'WHERE {count}"$to" > :asof_ AND "$from" <= :asof_'
@@ -57,6 +56,6 @@ def clear(table: str) -> str:
     """Removes history that no read may ask for any more, some of it at a time."""
     name = replaced(table)
     return (
-        f'DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE "$to" <= ? '  # noqa: S608
+        f'DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE "$to" <= ? '
         f"LIMIT {CLEAR_ROWS_MAX})"
     )

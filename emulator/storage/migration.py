@@ -108,7 +108,7 @@ def copy(
     """One table into its new shape, which then takes its name."""
     run(connection, create)
     connection.execute(
-        f"INSERT INTO {temporary} (rowid, {', '.join(columns)}) "  # noqa: S608 - quoted names
+        f"INSERT INTO {temporary} (rowid, {', '.join(columns)}) "
         f"SELECT rowid, {', '.join(values)} FROM {table}",
         dict(backfill.bindings),
     )

@@ -79,6 +79,7 @@ class Storage:
 
     def open_writer(self) -> Reader:
         """The one connection that writes (its owner sees to it that it is one)."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         writer = self._open()
         synchronous = "NORMAL" if self.durable else "OFF"
         run(
@@ -131,7 +132,7 @@ class Storage:
         register(connection)
         scanned = [0]
 
-        def count(_row: apsw.SQLiteValue) -> int:
+        def count(*_row: apsw.SQLiteValue) -> int:
             scanned[0] += 1
             return 1
 
@@ -142,15 +143,15 @@ class Storage:
         return Reader(connection, scanned)
 
 
-def fits(value: apsw.SQLiteValue, length: apsw.SQLiteValue) -> int:
+def fits(*arguments: apsw.SQLiteValue) -> int:
     """Whether a string has at most so many characters (SQLite's own length stops at NUL)."""
+    value, length = arguments
     return int(not isinstance(value, str) or not isinstance(length, int) or len(value) <= length)
 
 
-def array_fits(
-    value: apsw.SQLiteValue, length: apsw.SQLiteValue, of_bytes: apsw.SQLiteValue
-) -> int:
+def array_fits(*arguments: apsw.SQLiteValue) -> int:
     """Whether no element of an array has more characters (or bytes) than allowed."""
+    value, length, of_bytes = arguments
     if not isinstance(value, str) or not isinstance(length, int):
         return 1
     items = [item for item in json.loads(value) if item is not None]

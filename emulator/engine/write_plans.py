@@ -1,0 +1,257 @@
+"""Writes as prepared SQLite statements: built once per table and columns, run for every commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ddl.schema import Column, Index, Schema, Table, TypeCode
+from emulator.engine.clock import timestamp_text
+from emulator.engine.refusals import (
+    generated_column_written,
+    unknown_column,
+    unknown_table,
+)
+from emulator.engine.requests import Stored
+from emulator.errors import invalid_argument
+from emulator.sql.compile import compile_expression
+from emulator.sql.statements import Expression
+from emulator.storage.sqlite import PENDING, current, quote
+
+PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
+"""Stands in a commit-timestamp column until the commit; above every timestamp."""
+
+Row = tuple[Stored, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a write happens: the commit timestamp, or PENDING before it is known.
+
+    ``now`` is the time against which explicit timestamps are checked.
+    """
+
+    micros: int
+    text: str
+    now: str
+
+    @classmethod
+    def at(cls, micros: int) -> Moment:
+        """A commit at a known timestamp."""
+        text = timestamp_text(micros)
+        return cls(micros, text, text)
+
+    @classmethod
+    def pending(cls, now_micros: int) -> Moment:
+        """A write of a transaction that has not committed yet."""
+        return cls(PENDING, PENDING_TEXT, timestamp_text(now_micros))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that binds a row's values by number and then the ``extra`` values of a moment."""
+
+    sql: str
+    extra: tuple[str, ...]
+
+    def tail(self, moment: Moment) -> tuple[Stored, ...]:
+        """What follows the row's values."""
+        values: Mapping[str, Stored] = {
+            "ts": moment.micros,
+            "commit_": moment.text,
+            "now_": moment.now,
+        }
+        return tuple(values[name] for name in self.extra)
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """How rows of some columns are written into a table.
+
+    ``keys`` are the places of the key columns in a row (-1: not given). ``one_step`` is false when
+    an insert-or-update must look for the row first.
+    """
+
+    table: Table
+    columns: tuple[Column, ...]
+    insert: Prepared
+    update: Prepared
+    upsert: Prepared | None
+    delete: str
+    find: str
+    keys: tuple[int, ...]
+    identified: bool
+    key_may_be_null: bool
+    timestamps: tuple[int, ...]
+    mutations_per_row: int
+
+
+def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> WritePlan:
+    """The statements for writing these columns, in this order. Raises for unknown names."""
+    table = schema.table(table_name)
+    if table is None:
+        raise unknown_table(table_name)
+    columns = tuple(named_column(table, name) for name in column_names)
+    if len({c.name for c in columns}) != len(columns):
+        raise invalid_argument(f"Columns are named twice in a mutation of {table.name}.")
+    places = {c.name: place for place, c in enumerate(columns)}
+    key_columns = [key_column(table, part.column) for part in table.primary_key]
+    keys = tuple(places.get(c.name, -1) for c in key_columns)
+    identified = -1 not in keys
+    writer = Writer(schema, table, columns, places, key_columns)
+    return WritePlan(
+        table=table,
+        columns=columns,
+        insert=writer.insert(),
+        update=writer.update() if identified else Prepared("", ()),
+        upsert=writer.upsert() if identified and writer.upsert_in_one_step() else None,
+        delete=writer.by_key(f"DELETE FROM {current(table.name)}"),
+        find=writer.by_key(f"SELECT 1 FROM {current(table.name)}"),
+        keys=keys,
+        identified=identified,
+        key_may_be_null=any(not c.not_null for c in key_columns),
+        timestamps=tuple(
+            place
+            for place, c in enumerate(columns)
+            if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
+        ),
+        mutations_per_row=len(columns) + entries(schema, table, columns),
+    )
+
+
+def named_column(table: Table, name: str) -> Column:
+    """A column that a client may write."""
+    column = table.column(name)
+    if column is None:
+        raise unknown_column(table.name, name)
+    is_key = any(p.column.casefold() == column.name.casefold() for p in table.primary_key)
+    if column.generated is not None and not is_key:
+        raise generated_column_written(table.name, column.name)
+    return column
+
+
+def key_column(table: Table, name: str) -> Column:
+    """A column of the primary key."""
+    column = table.column(name)
+    if column is None:
+        raise unknown_column(table.name, name)
+    return column
+
+
+def entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:
+    """How many index entries a written row changes, for the commit's statistics."""
+    written = {c.name.casefold() for c in columns}
+    return sum(1 for index in schema.indexes_of(table.name) if speaks_of(index, written))
+
+
+def speaks_of(index: Index, written: set[str]) -> bool:
+    """Whether an index keeps one of these columns."""
+    kept = {p.column.casefold() for p in index.parts} | {c.casefold() for c in index.storing}
+    return bool(kept & written)
+
+
+class Writer:
+    """Builds the statements of one plan."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        table: Table,
+        columns: tuple[Column, ...],
+        places: Mapping[str, int],
+        key_columns: Sequence[Column],
+    ) -> None:
+        self.schema = schema
+        self.table = table
+        self.columns = columns
+        self.places = places
+        self.key_columns = key_columns
+        self.key_names = {c.name for c in key_columns}
+
+    def insert(self) -> Prepared:
+        """INSERT with the defaults of the columns that are not given."""
+        written = [(c.name, f"?{self.places[c.name] + 1}") for c in self.writable()]
+        defaults = [
+            (c.name, compile_expression(c.default, self.table, self.schema))
+            for c in self.table.columns
+            if c.default is not None and c.name not in self.places
+        ]
+        pairs = [
+            *written,
+            ("$ts", f"?{len(self.columns) + 1}"),
+            *((name, expression.sql) for name, expression in defaults),
+        ]
+        names = ", ".join(quote(name) for name, _ in pairs)
+        values = ", ".join(value for _, value in pairs)
+        text = f"INSERT INTO {current(self.table.name)} ({names}) VALUES ({values})"
+        return Prepared(text, ("ts", *moments(expression for _, expression in defaults)))
+
+    def writable(self) -> list[Column]:
+        """The given columns that SQLite lets us write (a generated key only identifies)."""
+        return [c for c in self.columns if c.generated is None]
+
+    def changes(self, commit: str) -> list[tuple[str, str]]:
+        """What an update of a row sets: given columns beside the key, and ON UPDATE."""
+        given = [c for c in self.writable() if c.name not in self.key_names]
+        pairs = [(c.name, f"?{self.places[c.name] + 1}") for c in given]
+        if given:
+            pairs += [
+                (c.name, commit)
+                for c in self.table.columns
+                if c.on_update is not None and c.name not in self.places
+            ]
+        return pairs
+
+    def update(self) -> Prepared:
+        """UPDATE of the row with the given key; RETURNING tells whether it was there."""
+        changes = self.changes(":commit_")
+        stamp = f"?{len(self.columns) + 1}"
+        moved = ("$ts", stamp if changes else f'coalesce("$ts", {stamp})')
+        sets = ", ".join(f"{quote(name)} = {value}" for name, value in [moved, *changes])
+        where = self.match([f"?{self.places[c.name] + 1}" for c in self.key_columns])
+        text = f"UPDATE {current(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
+        touched = any(value == ":commit_" for _, value in changes)
+        return Prepared(text, ("ts", "commit_") if touched else ("ts",))
+
+    def upsert(self) -> Prepared:
+        """INSERT .. ON CONFLICT DO UPDATE."""
+        insert = self.insert()
+        keys = ", ".join(quote(c.name) for c in self.key_columns)
+        changes = self.changes("excluded")
+        if not changes:
+            return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
+        names = [name for name, _ in changes] + ["$ts"]
+        sets = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in names)
+        return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO UPDATE SET {sets}", insert.extra)
+
+    def upsert_in_one_step(self) -> bool:
+        """SQLite judges the new row alone first: only right when nothing depends on the old one."""
+        given = set(self.places)
+        missing = [c for c in self.table.columns if c.name not in given and c.on_update is None]
+        judged = bool(self.table.checks) or any(
+            c.generated is not None and (c.not_null or c.name in self.key_names)
+            for c in self.table.columns
+        )
+        return not (judged and missing)
+
+    def by_key(self, head: str) -> str:
+        """A statement about the row with a key; binds the key's parts in order."""
+        return f"{head} WHERE {self.match([f'?{n + 1}' for n in range(len(self.key_columns))])}"
+
+    def match(self, values: Sequence[str]) -> str:
+        """The condition that finds a row by its key; NULL equals NULL."""
+        return " AND ".join(
+            f"{quote(c.name)} {'=' if c.not_null else 'IS'} {value}"
+            for c, value in zip(self.key_columns, values, strict=True)
+        )
+
+
+def moments(expressions: Iterable[Expression]) -> list[str]:
+    """The named parameters of expressions, in the order in which SQLite numbers them."""
+    found: dict[str, None] = {}
+    for expression in expressions:
+        flags = {"commit_": expression.bindings.commit, "now_": expression.bindings.now}
+        named = [name for name, used in flags.items() if used]
+        for name in sorted(named, key=lambda name: expression.sql.find(f":{name}")):
+            found[name] = None
+    return list(found)
