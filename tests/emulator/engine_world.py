@@ -1,0 +1,108 @@
+"""What the engine's tests share: a database in memory and short ways to write and read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ddl.schema import Type, TypeCode
+from emulator.engine.clock import Clock
+from emulator.engine.database import Database
+from emulator.engine.requests import (
+    BoundKind,
+    Committed,
+    Delete,
+    KeySet,
+    MutationKind,
+    Stored,
+    TimestampBound,
+    Write,
+)
+
+NAME = "projects/p/instances/i/databases/d"
+INT64, STRING, TIMESTAMP = (
+    Type(code) for code in (TypeCode.INT64, TypeCode.STRING, TypeCode.TIMESTAMP)
+)
+STRONG = TimestampBound()
+INSERT, UPDATE = MutationKind.INSERT, MutationKind.UPDATE
+UPSERT, REPLACE = MutationKind.INSERT_OR_UPDATE, MutationKind.REPLACE
+
+WATCHED = (
+    "CREATE TABLE Singers (SingerId INT64, Name STRING(20), "
+    "ChangedAt TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP()) "
+    "ON UPDATE (PENDING_COMMIT_TIMESTAMP()) OPTIONS (allow_commit_timestamp=true), "
+    "ShardId INT64 AS (MOD(FARM_FINGERPRINT(Name), 4)) STORED) PRIMARY KEY (SingerId)",
+    "CREATE NULL_FILTERED INDEX ByChange ON Singers (ShardId, ChangedAt)",
+)
+
+Row = tuple[Stored, ...]
+
+
+@contextmanager
+def opened(*ddl: str, path: Path | None = None, clock: Clock | None = None) -> Iterator[Database]:
+    """A database with a schema, closed at the end."""
+    database = Database(NAME, path, clock or Clock())
+    try:
+        database.update_ddl(ddl)
+        yield database
+    finally:
+        database.close()
+
+
+def write(
+    database: Database, kind: MutationKind, table: str, columns: str, *rows: Row
+) -> Committed:
+    """Commits one mutation; the columns are separated by blanks."""
+    return database.write([Write(kind, table, tuple(columns.split()), rows)])
+
+
+def delete(database: Database, table: str, *keys: Row) -> Committed:
+    """Commits the deletion of rows."""
+    return database.write([Delete(table, KeySet(keys=keys))])
+
+
+def at(micros: int) -> TimestampBound:
+    """An exact read timestamp."""
+    return TimestampBound(BoundKind.READ_TIMESTAMP, micros)
+
+
+def query(
+    database: Database,
+    sql: str,
+    bound: TimestampBound = STRONG,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+) -> list[Row]:
+    """All rows of a query."""
+    return list(database.read_only(bound).query(sql, params or {}, types or {}).rows)
+
+
+def read(
+    database: Database,
+    table: str,
+    columns: str,
+    bound: TimestampBound = STRONG,
+    keys: KeySet | None = None,
+    index: str | None = None,
+    limit: int = 0,
+) -> list[Row]:
+    """All rows of a read."""
+    keys = keys or KeySet(all=True)
+    rows = database.read_only(bound).read(table, index, columns.split(), keys, limit).rows
+    return list(rows)
+
+
+def dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
+    """Statements in one transaction; their row counts and the commit."""
+    transaction = database.read_write()
+    try:
+        counts = [transaction.execute_dml(text, {}, {}).row_count for text in statements]
+        return counts, transaction.commit([])
+    finally:
+        transaction.rollback()
+
+
+def names(rows: Sequence[Row]) -> dict[Stored, Row]:
+    """Rows by their first column."""
+    return {row[0]: row[1:] for row in rows}

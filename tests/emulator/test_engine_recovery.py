@@ -1,0 +1,132 @@
+"""kill -9 under load: every acknowledged commit is there, none by half, and time goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from engine_world import NAME, UPSERT, WATCHED, at, opened, query, write
+
+from emulator.engine.clock import Clock
+from emulator.engine.database import Database
+
+LOAD = """
+import sys, threading
+from pathlib import Path
+from emulator.engine.clock import Clock
+from emulator.engine.database import Database
+from emulator.engine.requests import MutationKind, Write
+
+database = Database(sys.argv[1], Path(sys.argv[2]), Clock())
+first = int(sys.argv[3])
+out = threading.Lock()
+
+def work(number):
+    for n in range(first, first + 100_000):
+        if n % 20 == 19:
+            transaction = database.read_write()
+            transaction.execute_dml(
+                f"UPDATE Singers SET Name = '{n}' WHERE SingerId BETWEEN {number * 10} "
+                f"AND {number * 10 + 4}", {}, {})
+            committed = transaction.commit([])
+        else:
+            rows = [(number * 10 + i, str(n)) for i in range(5)]
+            committed = database.write([
+                Write(MutationKind.INSERT_OR_UPDATE, "Singers", ("SingerId", "Name"), rows)])
+        with out:
+            print(number, n, committed.commit_timestamp_micros, flush=True)
+
+for number in range(3):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+threading.Event().wait()
+"""
+
+
+def killed_under_load(path: Path, first: int, lines: int) -> list[tuple[int, int, int]]:
+    """What a process acknowledged before it was killed in the middle of its work."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOAD, NAME, str(path), str(first)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        head = [process.stdout.readline() for _ in range(lines)]
+    finally:
+        process.kill()
+    rest = process.stdout.read().split("\n")
+    process.wait()
+    complete = [line for line in [*head, *rest[:-1]] if line.count(" ") == 2]
+    return [tuple(map(int, line.split())) for line in complete]  # type: ignore[misc]
+
+
+def check(database: Database, acknowledged: list[tuple[int, int, int]]) -> None:
+    """The rows of a writer hold one number, the last acknowledged or a later one."""
+    for number in range(3):
+        own = [(n, micros) for who, n, micros in acknowledged if who == number]
+        low = number * 10
+        where = f"WHERE SingerId BETWEEN {low} AND {low + 4}"
+        rows = query(database, f"SELECT Name, ChangedAt FROM Singers {where}")
+        if own:
+            assert len(rows) == 5
+            assert int(str(rows[0][0])) >= own[-1][0]
+        assert len(set(rows)) <= 1, "half of a commit"
+        for n, micros in own[-20:]:
+            then = query(database, f"SELECT Name FROM Singers {where}", at(micros))
+            assert then == [(str(n),)] * 5
+
+
+@pytest.mark.parametrize("lines", [1, 40, 400])
+def test_every_acknowledged_commit_survives_a_kill(tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "d.sqlite"
+    with opened(*WATCHED, path=path):
+        pass
+    acknowledged = killed_under_load(path, 0, lines)
+    assert len(acknowledged) >= lines
+    with opened(path=path) as database:
+        check(database, acknowledged)
+        committed = write(database, UPSERT, "Singers", "SingerId", (1000,))
+        assert committed.commit_timestamp_micros > max(micros for _, _, micros in acknowledged)
+
+
+@pytest.mark.slow
+def test_many_kills_of_the_same_database(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with opened(*WATCHED, path=path):
+        pass
+    acknowledged: list[tuple[int, int, int]] = []
+    for turn in range(50):
+        acknowledged += killed_under_load(path, turn * 1_000_000, 1 + turn * 5)
+        with opened(path=path) as database:
+            check(database, acknowledged)
+
+
+def test_the_schema_survives_and_can_be_changed_again(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with opened(*WATCHED, path=path) as database:
+        before = database.ddl()
+        write(database, UPSERT, "Singers", "SingerId Name", (1, "a"))
+    with opened("ALTER TABLE Singers ADD COLUMN Age INT64", path=path) as database:
+        assert len(database.ddl()) == len(before)
+        assert query(database, "SELECT SingerId, Name, Age FROM Singers") == [(1, "a", None)]
+
+
+def test_commit_timestamps_do_not_go_back_when_the_clock_does(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    ahead = Clock(wall=lambda: 4_000_000_000_000_000)
+    database = Database(NAME, path, ahead)
+    database.update_ddl(WATCHED)
+    last = write(database, UPSERT, "Singers", "SingerId", (1,)).commit_timestamp_micros
+    database.close()
+    with opened(path=path) as database:
+        again = write(database, UPSERT, "Singers", "SingerId", (2,))
+        assert again.commit_timestamp_micros > last
+
+
+def test_a_dropped_database_leaves_no_file(tmp_path: Path) -> None:
+    database = Database(NAME, tmp_path / "d.sqlite", Clock())
+    database.update_ddl(WATCHED)
+    database.drop()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,192 @@
+"""DDL: the file follows the schema, data is judged, and a failing statement changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from engine_world import INSERT, UPDATE, WATCHED, at, opened, query, write
+
+from emulator.engine.clock import timestamp_text
+from emulator.engine.database import Database
+from emulator.errors import SpannerError
+
+PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
+
+
+@pytest.fixture
+def table() -> Iterator[Database]:
+    with opened(PLAIN) as database:
+        write(database, INSERT, "T", "K A N", (1, "a", 10), (2, None, 20))
+        yield database
+
+
+def test_an_existing_table_is_made_to_watch_itself_without_touching_rows(table: Database) -> None:
+    stamps: list[tuple[int, int]] = []
+    before = query(table, "SELECT * FROM T ORDER BY K")
+    table.update_ddl(
+        [
+            "ALTER TABLE T ADD COLUMN ChangedAt TIMESTAMP OPTIONS (allow_commit_timestamp=true)",
+            "ALTER TABLE T ALTER COLUMN ChangedAt SET DEFAULT (PENDING_COMMIT_TIMESTAMP())",
+            "ALTER TABLE T ALTER COLUMN ChangedAt SET ON UPDATE (PENDING_COMMIT_TIMESTAMP())",
+            "ALTER TABLE T ADD COLUMN ShardId INT64 AS (MOD(FARM_FINGERPRINT(A), 4)) STORED",
+            "CREATE NULL_FILTERED INDEX ByChange ON T (ShardId, ChangedAt)",
+        ],
+        lambda index, micros: stamps.append((index, micros)),
+    )
+    assert [index for index, _ in stamps] == list(range(5))
+    assert [micros for _, micros in stamps] == sorted(micros for _, micros in stamps)
+    assert query(table, "SELECT K, A, N FROM T ORDER BY K") == before
+    assert query(table, "SELECT ChangedAt FROM T") == [(None,), (None,)]
+    poll = (
+        "SELECT K, ChangedAt FROM T@{FORCE_INDEX=ByChange} "
+        "WHERE ShardId IS NOT NULL AND ChangedAt IS NOT NULL"
+    )
+    assert query(table, poll) == []
+    committed = write(table, UPDATE, "T", "K N", (1, 11))
+    assert query(table, poll) == [(1, timestamp_text(committed.commit_timestamp_micros))]
+
+
+def test_a_stored_column_is_filled_for_old_rows_and_old_versions(table: Database) -> None:
+    write(table, UPDATE, "T", "K N", (1, 11))
+    middle = write(table, UPDATE, "T", "K N", (1, 12))
+    write(table, UPDATE, "T", "K N", (1, 13))
+    table.update_ddl(["ALTER TABLE T ADD COLUMN Twice INT64 AS (N * 2) STORED"])
+    assert query(table, "SELECT Twice FROM T ORDER BY K") == [(26,), (40,)]
+    then = at(middle.commit_timestamp_micros)
+    assert sorted(query(table, "SELECT K, Twice FROM T", then)) == [(1, 24), (2, 40)]
+
+
+def test_a_computed_column_can_be_added_indexed_and_dropped(table: Database) -> None:
+    table.update_ddl(
+        [
+            "ALTER TABLE T ADD COLUMN Half INT64 AS (DIV(N, 2))",
+            "CREATE INDEX ByHalf ON T (Half)",
+        ]
+    )
+    sql = "SELECT K FROM T@{FORCE_INDEX=ByHalf} WHERE Half = 10"
+    assert query(table, sql) == [(2,)]
+    table.update_ddl(["DROP INDEX ByHalf", "ALTER TABLE T DROP COLUMN Half"])
+    with pytest.raises(SpannerError):
+        query(table, "SELECT Half FROM T")
+
+
+def test_a_default_fills_old_rows_when_the_column_is_added_with_it(table: Database) -> None:
+    table.update_ddl(["ALTER TABLE T ADD COLUMN D INT64 NOT NULL DEFAULT (5)"])
+    assert query(table, "SELECT D FROM T") == [(5,), (5,)]
+    table.update_ddl(["ALTER TABLE T ALTER COLUMN D SET DEFAULT (6)"])
+    write(table, INSERT, "T", "K", (3,))
+    assert query(table, "SELECT D FROM T ORDER BY K") == [(5,), (5,), (6,)]
+    table.update_ddl(["ALTER TABLE T ALTER COLUMN D DROP DEFAULT"])
+    with pytest.raises(SpannerError, match="NOT NULL column: D"):
+        write(table, INSERT, "T", "K", (4,))
+
+
+def test_history_survives_a_rebuild(table: Database) -> None:
+    before = write(table, UPDATE, "T", "K A", (1, "b"))
+    write(table, UPDATE, "T", "K A", (1, "c"))
+    table.update_ddl(["ALTER TABLE T ALTER COLUMN N INT64 NOT NULL", "CREATE INDEX I ON T (A)"])
+    then = at(before.commit_timestamp_micros)
+    assert sorted(query(table, "SELECT K, A FROM T", then)) == [(1, "b"), (2, None)]
+
+
+def test_existing_rows_are_judged_by_a_new_rule(table: Database) -> None:
+    for statement in (
+        "ALTER TABLE T ALTER COLUMN A STRING(9) NOT NULL",
+        "ALTER TABLE T ADD CONSTRAINT Small CHECK (N < 15)",
+        "ALTER TABLE T ALTER COLUMN A STRING(0)",
+    ):
+        with pytest.raises(SpannerError) as error:
+            table.update_ddl([statement])
+        assert error.value.code in {
+            grpc.StatusCode.FAILED_PRECONDITION,
+            grpc.StatusCode.INVALID_ARGUMENT,
+        }
+        assert query(table, "SELECT K, A, N FROM T ORDER BY K") == [(1, "a", 10), (2, None, 20)]
+    table.update_ddl(["ALTER TABLE T ADD CONSTRAINT Small CHECK (N < 25)"])
+    with pytest.raises(SpannerError, match="Small"):
+        write(table, UPDATE, "T", "K N", (1, 99))
+
+
+def test_strings_become_bytes_and_strings_again(table: Database) -> None:
+    table.update_ddl(["ALTER TABLE T ALTER COLUMN A BYTES(20)"])
+    assert query(table, "SELECT A FROM T ORDER BY K") == [(b"a",), (None,)]
+    table.update_ddl(["ALTER TABLE T ALTER COLUMN A STRING(20)"])
+    assert query(table, "SELECT A FROM T ORDER BY K") == [("a",), (None,)]
+
+
+def test_a_column_with_future_timestamps_cannot_hold_commit_timestamps() -> None:
+    with opened("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
+        write(database, INSERT, "T", "K At", (1, "2999-01-01T00:00:00.000000000Z"))
+        allow = "ALTER TABLE T ALTER COLUMN At SET OPTIONS (allow_commit_timestamp=true)"
+        with pytest.raises(SpannerError, match="in the future") as error:
+            database.update_ddl([allow])
+        assert error.value.code is grpc.StatusCode.FAILED_PRECONDITION
+        write(database, UPDATE, "T", "K At", (1, None))
+        database.update_ddl([allow])
+
+
+def test_statements_before_a_failing_one_stay(table: Database) -> None:
+    done: list[int] = []
+    with pytest.raises(SpannerError, match="Nothing"):
+        table.update_ddl(
+            ["CREATE INDEX I ON T (A)", "DROP TABLE Nothing", "CREATE INDEX J ON T (N)"],
+            lambda index, _: done.append(index),
+        )
+    assert done == [0]
+    assert len(table.ddl()) == 2
+
+
+def test_the_ddl_makes_the_same_schema_again() -> None:
+    with opened(*WATCHED) as database, opened(*database.ddl()) as again:
+        assert again.ddl() == database.ddl()
+
+
+def test_a_table_can_be_dropped_and_made_anew(table: Database) -> None:
+    table.update_ddl(["DROP TABLE T", PLAIN.replace("STRING(9)", "INT64")])
+    assert query(table, "SELECT * FROM T") == []
+    write(table, INSERT, "T", "K A", (1, 1))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW V SQL SECURITY INVOKER AS SELECT T.K FROM T",
+        "CREATE SEARCH INDEX S ON T (A)",
+    ],
+)
+def test_what_is_not_supported_is_named(table: Database, statement: str) -> None:
+    with pytest.raises(SpannerError) as error:
+        table.update_ddl([statement])
+    assert error.value.code is grpc.StatusCode.UNIMPLEMENTED
+    assert statement.split(" ", 1)[0] in error.value.message
+    assert len(table.ddl()) == 1
+
+
+def test_nonsense_says_where_it_is(table: Database) -> None:
+    with pytest.raises(SpannerError, match="line 1") as error:
+        table.update_ddl(["CREATE TABBLE X"])
+    assert error.value.code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_version_retention_is_an_option_of_the_database(table: Database) -> None:
+    table.update_ddl(["ALTER DATABASE d SET OPTIONS (version_retention_period = '2h')"])
+    old = table.oldest_readable()
+    table.update_ddl(["ALTER DATABASE d SET OPTIONS (version_retention_period = '1h')"])
+    assert table.oldest_readable() > old
+    with pytest.raises(SpannerError, match="between 1h and 7d"):
+        table.update_ddl(["ALTER DATABASE d SET OPTIONS (version_retention_period = '8d')"])
+
+
+def test_rows_past_their_deletion_policy_are_deleted() -> None:
+    with opened(
+        "CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K), "
+        "ROW DELETION POLICY (OLDER_THAN(At, INTERVAL 1 DAY))"
+    ) as database:
+        old, young = "2020-01-01T00:00:00.000000000Z", "2999-01-01T00:00:00.000000000Z"
+        before = write(database, INSERT, "T", "K At", (1, old), (2, young), (3, None))
+        assert database.sweep() == 1
+        assert query(database, "SELECT K FROM T ORDER BY K") == [(2,), (3,)]
+        then = at(before.commit_timestamp_micros)
+        assert query(database, "SELECT COUNT(*) FROM T", then) == [(3,)]
