@@ -245,7 +245,7 @@ def test_a_result_can_be_closed_before_its_end(singers: Database) -> None:
     assert len(singers._storage._readers) == 1
 
 
-@given(micros=st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999))
+@given(micros=st.integers(-62_135_596_799_999_999, 253_402_300_799_999_999))
 def test_timestamps_keep_their_microseconds_and_their_order(micros: int) -> None:
     assert timestamp_micros(timestamp_text(micros)) == micros
-    assert timestamp_text(micros - 1) < timestamp_text(micros) or micros == -62_135_596_800_000_000
+    assert timestamp_text(micros - 1) < timestamp_text(micros)
