@@ -1,18 +1,20 @@
 """Spanner's GoogleSQL for sqlglot: queries, DML and expressions (DDL has a parser of its own).
 
-On top of BigQuery's dialect: hints ``@{...}``, ``INSERT OR UPDATE | IGNORE``, ``THEN RETURN``. Every
-function call comes out as ``exp.Anonymous`` with its arguments as written, so that nothing of
+On top of BigQuery's dialect: hints ``@{...}``, ``INSERT OR UPDATE | IGNORE``, ``THEN RETURN``.
+Every function call comes out as ``exp.Anonymous`` with its arguments as written, so that nothing of
 Spanner's meaning is lost to another dialect's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.bigquery import BigQuery
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from ddl.errors import DdlSyntaxError
 from ddl.tokens import Kind, Token, place, tokenize
@@ -26,14 +28,16 @@ KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 class Spanner(BigQuery):
     """The dialect."""
 
-    class Parser(BigQuery.Parser):
+    class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
         """BigQuery's parser with table hints, and without its knowledge of functions."""
 
-        FUNCTIONS = {name: BigQuery.Parser.FUNCTIONS[name] for name in KEPT_FUNCTIONS}  # noqa: RUF012
-        NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name: BigQuery.Parser.FUNCTIONS[name] for name in KEPT_FUNCTIONS
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 
         def _parse_table_parts(self, *args: object, **kwargs: object) -> exp.Table:
-            table = super()._parse_table_parts(*args, **kwargs)
+            table: exp.Table = super()._parse_table_parts(*args, **kwargs)
             hints: dict[str, str] = {}
             while self._at_hint():
                 self._advance(2)
@@ -73,7 +77,8 @@ class Spanner(BigQuery):
 class Parsed:
     """A statement and the clauses that sqlglot has no place for.
 
-    ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None without THEN RETURN.
+    ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None where THEN RETURN
+    is missing.
     """
 
     tree: exp.Expr
@@ -172,7 +177,7 @@ def cut_conflict(text: str, tokens: list[Token]) -> tuple[str, str]:
 
 def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None]:
     """Takes out THEN RETURN and what follows it."""
-    for first, second in zip(tokens, tokens[1:], strict=False):
+    for first, second in pairwise(tokens):
         if first.kind is Kind.WORD and (first.text.upper(), second.text.upper()) == (
             "THEN",
             "RETURN",

@@ -3,8 +3,8 @@
 DdlError
 ├── DdlSyntaxError       the text is not a statement of Spanner's DDL; says line and column
 ├── SchemaError          the statement does not fit the schema
-│   ├── DuplicateName    something of this name is there already
-│   └── NameNotFound     something that the statement names is not there
+│   ├── DuplicateNameError    something of this name is there already
+│   └── NameNotFoundError     something that the statement names is not there
 └── PlanError            what is wanted cannot be planned or applied
 """
 
@@ -34,7 +34,7 @@ class SchemaError(DdlError):
     """The statement does not fit the schema as it is."""
 
 
-class DuplicateName(SchemaError):
+class DuplicateNameError(SchemaError):
     """Something of this name is there already."""
 
     def __init__(self, kind: str, name: str) -> None:
@@ -43,7 +43,7 @@ class DuplicateName(SchemaError):
         self.name = name
 
 
-class NameNotFound(SchemaError):
+class NameNotFoundError(SchemaError):
     """Something that the statement names is not there."""
 
     def __init__(self, kind: str, name: str) -> None:
@@ -56,3 +56,13 @@ class PlanError(DdlError):
     """What is wanted cannot be planned or applied; nothing was changed."""
 
     exit_code = 2
+
+
+class UnsupportedDialectError(DdlError):
+    """DDL of another dialect than GoogleSQL."""
+
+    exit_code = 2
+
+    def __init__(self, dialect: str) -> None:
+        super().__init__(f"the {dialect} dialect is not supported yet; GoogleSQL is")
+        self.dialect = dialect

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from ddl import steps
-from ddl.errors import DuplicateName, NameNotFound, SchemaError
+from ddl.errors import DuplicateNameError, NameNotFoundError, SchemaError
 from ddl.references import columns_in
 from ddl.schema import (
     ChangeStream,
@@ -33,23 +33,23 @@ def apply(schema: Schema, step: Step) -> Schema:
 
 
 @singledispatch
-def _apply(step: object, schema: Schema) -> Schema:
+def _apply(step: object, schema: Schema) -> Schema:  # noqa: ARG001 (the handlers' signature)
     raise SchemaError(f"{type(step).__name__} cannot be applied to a schema")
 
 
 def table_of(schema: Schema, name: str) -> Table:
-    """The table, or NameNotFound."""
+    """The table, or NameNotFoundError."""
     table = schema.table(name)
     if table is None:
-        raise NameNotFound("Table", name)
+        raise NameNotFoundError("Table", name)
     return table
 
 
 def column_of(table: Table, name: str) -> Column:
-    """The column, or NameNotFound."""
+    """The column, or NameNotFoundError."""
     column = table.column(name)
     if column is None:
-        raise NameNotFound("Column", f"{table.name}.{name}")
+        raise NameNotFoundError("Column", f"{table.name}.{name}")
     return column
 
 
@@ -58,7 +58,7 @@ def free(schema: Schema, name: str) -> None:
     if any(items(name) for items in (schema.table, schema.index, schema.change_stream)) or any(
         same(v.name, name) for v in schema.verbatim if v.kind != "ROLE"
     ):
-        raise DuplicateName("Object", name)
+        raise DuplicateNameError("Object", name)
 
 
 def with_table(schema: Schema, table: Table) -> Schema:
@@ -369,7 +369,7 @@ def _(step: steps.DropIndex, schema: Schema) -> Schema:
     if index is None:
         if step.if_exists:
             return schema
-        raise NameNotFound("Index", step.name)
+        raise NameNotFoundError("Index", step.name)
     return replace(schema, indexes=tuple(i for i in schema.indexes if i is not index))
 
 
@@ -377,7 +377,7 @@ def _(step: steps.DropIndex, schema: Schema) -> Schema:
 def _(step: steps.AlterIndexStoring, schema: Schema) -> Schema:
     index = schema.index(step.index)
     if index is None:
-        raise NameNotFound("Index", step.index)
+        raise NameNotFoundError("Index", step.index)
     stored = tuple(name for name in index.storing if not same(name, step.column))
     changed = replace(index, storing=(*stored, step.column) if step.add else stored)
     check_index(table_of(schema, index.table), changed)
@@ -403,7 +403,7 @@ def check_change_stream(schema: Schema, stream: ChangeStream) -> None:
 def _(step: steps.AlterChangeStream, schema: Schema) -> Schema:
     old = schema.change_stream(step.change_stream.name)
     if old is None:
-        raise NameNotFound("Change Stream", step.change_stream.name)
+        raise NameNotFoundError("Change Stream", step.change_stream.name)
     new = old
     if "watches" in step.changes:
         new = replace(new, watches=step.change_stream.watches, for_all=step.change_stream.for_all)
@@ -419,7 +419,7 @@ def _(step: steps.AlterChangeStream, schema: Schema) -> Schema:
 def _(step: steps.DropChangeStream, schema: Schema) -> Schema:
     stream = schema.change_stream(step.name)
     if stream is None:
-        raise NameNotFound("Change Stream", step.name)
+        raise NameNotFoundError("Change Stream", step.name)
     return replace(
         schema, change_streams=tuple(s for s in schema.change_streams if s is not stream)
     )
@@ -441,7 +441,7 @@ def _(step: steps.CreateNamedSchema, schema: Schema) -> Schema:
     if any(same(name, step.name) for name in schema.named_schemas):
         if step.if_not_exists:
             return schema
-        raise DuplicateName("Schema", step.name)
+        raise DuplicateNameError("Schema", step.name)
     return replace(schema, named_schemas=(*schema.named_schemas, step.name))
 
 
@@ -449,7 +449,7 @@ def _(step: steps.CreateNamedSchema, schema: Schema) -> Schema:
 def _(step: steps.DropNamedSchema, schema: Schema) -> Schema:
     kept = tuple(name for name in schema.named_schemas if not same(name, step.name))
     if kept == schema.named_schemas and not step.if_exists:
-        raise NameNotFound("Schema", step.name)
+        raise NameNotFoundError("Schema", step.name)
     return replace(schema, named_schemas=kept)
 
 
@@ -465,10 +465,10 @@ def _(step: steps.CreateVerbatim, schema: Schema) -> Schema:
 def _(step: steps.DropVerbatim, schema: Schema) -> Schema:
     kept = tuple(v for v in schema.verbatim if v.kind != step.kind or not same(v.name, step.name))
     if kept == schema.verbatim and not step.if_exists:
-        raise NameNotFound(step.kind.capitalize(), step.name)
+        raise NameNotFoundError(step.kind.capitalize(), step.name)
     return replace(schema, verbatim=kept)
 
 
 @_apply.register
-def _(step: steps.OtherStatement, schema: Schema) -> Schema:
+def _(step: steps.OtherStatement, schema: Schema) -> Schema:  # noqa: ARG001
     return schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ddl import steps
-from ddl.errors import DdlSyntaxError
+from ddl.errors import DdlSyntaxError, UnsupportedDialectError
 from ddl.evolve import apply
 from ddl.parse_parts import (
     column,
@@ -52,8 +52,11 @@ OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
 def parse_statement(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Step:
     """One DDL statement; a semicolon at its end is no error.
 
-    Raises DdlSyntaxError with line, column and what was expected.
+    Raises DdlSyntaxError with line, column and what was expected, UnsupportedDialectError for
+    PostgreSQL.
     """
+    if dialect is not Dialect.GOOGLESQL:
+        raise UnsupportedDialectError(dialect.value)
     found = split(text)
     if not found:
         raise DdlSyntaxError(1, 1, "a statement", "nothing")
@@ -84,7 +87,7 @@ def statement(reader: Reader) -> Step:
     for words, read in STATEMENTS:
         if reader.peek(*words):
             return read(reader)
-    reader.fail("CREATE, ALTER, DROP, GRANT, REVOKE, RENAME or ANALYZE")
+    return reader.fail("CREATE, ALTER, DROP, GRANT, REVOKE, RENAME or ANALYZE")
 
 
 def create(reader: Reader) -> Step:
@@ -107,7 +110,9 @@ def create(reader: Reader) -> Step:
             name = "" if kind == "PROTO BUNDLE" else reader.path()
             reader.rest()
             return steps.CreateVerbatim(Verbatim(kind, name, text))
-    reader.fail("TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object")
+    return reader.fail(
+        "TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object"
+    )
 
 
 def create_table(reader: Reader) -> Step:
@@ -138,7 +143,8 @@ def create_table(reader: Reader) -> Step:
         if not reader.peek(")"):
             reader.expect(",")
     primary_key = key_parts(reader) if reader.accept("PRIMARY", "KEY") else tuple(inline_key)
-    parent, policy, table_options = None, None, ()
+    parent, policy = None, None
+    table_options: tuple[tuple[str, str], ...] = ()
     while reader.accept(","):
         if reader.peek("INTERLEAVE"):
             parent = interleave(reader)
@@ -233,7 +239,9 @@ def drop(reader: Reader) -> Step:
             optional = reader.accept("IF", "EXISTS")
             name = "" if kind == "PROTO BUNDLE" else reader.path()
             return steps.DropVerbatim(kind, name, optional)
-    reader.fail("TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object")
+    return reader.fail(
+        "TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object"
+    )
 
 
 def other(reader: Reader) -> Step:
@@ -261,7 +269,7 @@ def alter(reader: Reader) -> Step:
         if reader.peek(*kind.split()):
             reader.rest()
             return steps.OtherStatement(f"ALTER {kind}", text)
-    reader.fail("TABLE, DATABASE, INDEX, CHANGE STREAM or another kind of object")
+    return reader.fail("TABLE, DATABASE, INDEX, CHANGE STREAM or another kind of object")
 
 
 def alter_index(reader: Reader) -> Step:
@@ -305,7 +313,7 @@ def alter_table(reader: Reader) -> Step:
         return steps.SetOnDelete(table, on_delete(reader))
     if reader.peek("INTERLEAVE"):
         return steps.SetInterleave(table, interleave(reader))
-    reader.fail("ON DELETE or INTERLEAVE IN")
+    return reader.fail("ON DELETE or INTERLEAVE IN")
 
 
 def add_to_table(reader: Reader, table: str) -> Step:

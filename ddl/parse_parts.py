@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from ddl.reader import Reader
 from ddl.schema import (
     Column,
@@ -82,7 +84,7 @@ def column(reader: Reader) -> Column:
     clauses: dict[str, object] = {}
     while clause(reader, clauses):
         pass
-    given = tuple(clauses.pop("options", ()))  # type: ignore[arg-type]
+    given = cast("tuple[tuple[str, str], ...]", clauses.pop("options", ()))
     commit = any(n == "allow_commit_timestamp" and v.lower() == "true" for n, v in given)
     rest = tuple(pair for pair in given if pair[0] != "allow_commit_timestamp")
     return Column(

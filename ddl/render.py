@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from ddl import steps
-from ddl.errors import DdlError
+from ddl.errors import DdlError, UnsupportedDialectError
 from ddl.reserved import RESERVED
 from ddl.schema import (
     ChangeStream,
@@ -33,8 +33,10 @@ PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def render(step: Step, dialect: Dialect = Dialect.GOOGLESQL) -> str:
-    """The statement of a step, without a semicolon."""
-    return _render(step)
+    """The statement of a step, without a semicolon. UnsupportedDialectError for PostgreSQL."""
+    if dialect is not Dialect.GOOGLESQL:
+        raise UnsupportedDialectError(dialect.value)
+    return str(_render(step))
 
 
 def render_schema(schema: Schema) -> list[str]:
@@ -75,7 +77,7 @@ def type_text(type_: Type) -> str:
         return name(type_.proto_name or "")
     if type_.code is TypeCode.STRUCT:
         return f"STRUCT<{', '.join(f'{f.name} {type_text(f.type)}' for f in type_.fields)}>"
-    return type_.code.value
+    return str(type_.code.value)
 
 
 def column_text(column: Column) -> str:

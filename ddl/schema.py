@@ -53,8 +53,8 @@ class StructField:
 class Type:
     """A type of a column or of an expression.
 
-    ``length`` is in characters (STRING) or bytes (BYTES); None is MAX. ``element`` is set for ARRAY,
-    ``fields`` for STRUCT, ``proto_name`` for PROTO and ENUM.
+    ``length`` is in characters (STRING) or bytes (BYTES); None is MAX. ``element`` is set for
+    ARRAY, ``fields`` for STRUCT, ``proto_name`` for PROTO and ENUM.
     """
 
     code: TypeCode
@@ -170,8 +170,8 @@ class Table:
 class Index:
     """A secondary index.
 
-    ``null_filtered`` is the GoogleSQL keyword (every key part). ``where_not_null`` names the columns
-    of a ``WHERE c IS NOT NULL AND ...`` clause, as PostgreSQL writes it.
+    ``null_filtered`` is the GoogleSQL keyword (every key part). ``where_not_null`` names the
+    columns of a ``WHERE c IS NOT NULL AND ...`` clause, as PostgreSQL writes it.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Every change of a schema as a value: what the parser reads, the differ finds, the renderer writes.
+"""Every change of a schema as a value: the parser reads it, the differ finds it, the renderer
+writes it, ``evolve`` applies it and knows its way back.
 
-A step knows how to apply itself to a schema (``apply``) and its way back (``reverse``). The embedded
-server executes the same values that the migration generator renders: one vocabulary.
+The embedded server executes the same values that the migration generator renders: one vocabulary.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class CreateChangeStream:
 
 @dataclass(frozen=True, slots=True)
 class AlterChangeStream:
-    """ALTER CHANGE STREAM: ``change_stream`` is the result, or only the parts that ``changes`` names.
+    """ALTER CHANGE STREAM: of ``change_stream`` only the parts that ``changes`` names count.
 
     ``changes`` holds "watches" (SET FOR / DROP FOR ALL) and / or "options" (SET OPTIONS).
     """

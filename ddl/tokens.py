@@ -38,7 +38,8 @@ PATTERN = re.compile(
   | (?P<string>(?:[rR]?[bB]?|[bB][rR])(?:'''(?:\\.|.)*?'''|\"\"\"(?:\\.|.)*?\"\"\"
         |'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
   | (?P<quoted>`(?:\\.|[^`\\\n])+`)
-  | (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F]+|\d+(?:[eE][+-]?\d+)?)
+  | (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F]+
+        |\d+(?:[eE][+-]?\d+)?)
   | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<symbol><=|>=|<>|!=|\|\||=>|@\{|[-+*/(),.;<>=@{}\[\]:&|^~?%$!])
     """,
@@ -77,7 +78,8 @@ def tokenize(text: str) -> Iterator[Token]:
 
 def split(text: str) -> list[tuple[str, int]]:
     """The statements of a script, each with the offset at which it starts."""
-    statements, current = [], []
+    statements: list[tuple[str, int]] = []
+    current: list[Token] = []
     for token in tokenize(text):
         if token.text == ";" or token.kind is Kind.END:
             if current:

@@ -9,15 +9,25 @@ import grpc
 
 
 class SpannerError(Exception):
-    """An answer other than OK. ``retry_delay_seconds`` is sent as RetryInfo (ABORTED)."""
+    """An answer other than OK.
+
+    ``retry_delay_seconds`` is sent as RetryInfo (ABORTED), ``resource`` (its type and its name) as
+    ResourceInfo.
+    """
 
     def __init__(
-        self, code: grpc.StatusCode, message: str, *, retry_delay_seconds: float | None = None
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        *,
+        retry_delay_seconds: float | None = None,
+        resource: tuple[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.retry_delay_seconds = retry_delay_seconds
+        self.resource = resource
 
 
 def invalid_argument(message: str) -> SpannerError:
@@ -47,9 +57,7 @@ def out_of_range(message: str) -> SpannerError:
 
 def aborted(message: str, retry_delay_seconds: float = 0.01) -> SpannerError:
     """The transaction must be tried again as a whole."""
-    return SpannerError(
-        grpc.StatusCode.ABORTED, message, retry_delay_seconds=retry_delay_seconds
-    )
+    return SpannerError(grpc.StatusCode.ABORTED, message, retry_delay_seconds=retry_delay_seconds)
 
 
 def unimplemented(feature: str) -> SpannerError:
@@ -57,3 +65,15 @@ def unimplemented(feature: str) -> SpannerError:
     return SpannerError(
         grpc.StatusCode.UNIMPLEMENTED, f"{feature} is not supported by the embedded Spanner."
     )
+
+
+def resource_not_found(kind: str, resource_type: str, name: str) -> SpannerError:
+    """An instance, database or session is not there; clients look at the ResourceInfo."""
+    return SpannerError(
+        grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(resource_type, name)
+    )
+
+
+def internal(message: str) -> SpannerError:
+    """A fault of the server's own."""
+    return SpannerError(grpc.StatusCode.INTERNAL, message)

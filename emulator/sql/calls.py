@@ -44,7 +44,7 @@ class Signature:
     rest: bool = False
 
 
-def signatures() -> dict[str, list[Signature]]:
+def signatures() -> dict[str, list[Signature]]:  # noqa: PLR0915 (a table, line by line)
     """The plain functions, by name; each overload in the order in which it is tried."""
     table: dict[str, list[Signature]] = {}
 

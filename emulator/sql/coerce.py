@@ -87,7 +87,8 @@ def widen(item: Typed, wanted: Type) -> Typed:
 
 def literal(item: Typed, wanted: Type) -> Typed | None:
     """A literal as another type, converted now; None where literals do not convert."""
-    assert item.type is not None and item.literal is not None
+    assert item.type is not None
+    assert item.literal is not None
     code, text = item.type.code, item.literal
     if code is TypeCode.STRING and wanted.code in FROM_STRING_LITERAL:
         try:

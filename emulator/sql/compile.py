@@ -42,8 +42,8 @@ def compile_statement(
 ) -> Statement:
     """Compiles a query or DML statement.
 
-    ``types`` are the declared parameters. A parameter without a declared type takes the one that its
-    place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
+    ``types`` are the declared parameters. A parameter without a declared type takes the one that
+    its place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
     Raises INVALID_ARGUMENT for what is wrong, UNIMPLEMENTED for what is not supported.
     """
     try:
@@ -81,7 +81,7 @@ def compile_statement(
 
 
 def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
-    """Compiles a generated column, a default or a check of a table; columns come out unqualified."""
+    """Compiles an expression of a table's definition; its columns come out unqualified."""
     try:
         tree = parse_expression(sql)
     except DdlSyntaxError as error:

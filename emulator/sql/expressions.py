@@ -392,7 +392,8 @@ def from_element(sql: str, type_: Type) -> Typed:
 
 def elements(values: Typed) -> str:
     """A table with the columns "value" and "offset" of an array's elements."""
-    assert values.type is not None and values.type.element is not None
+    assert values.type is not None
+    assert values.type.element is not None
     value = from_element('"value"', values.type.element).sql
     if values.type.element.code is TypeCode.STRUCT:
         value = 'json("value")'

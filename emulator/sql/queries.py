@@ -435,7 +435,7 @@ def named(items: list[Item]) -> list[tuple[Item, str]]:
 
 
 def unique(columns: Columns) -> Columns:
-    """Columns with names that SQLite can tell apart: unnamed and repeated ones get one nobody writes."""
+    """Columns with names that SQLite can tell apart: unnamed and repeated ones are renamed."""
     seen: set[str] = set()
     result = []
     for number, (name, type_) in enumerate(columns):

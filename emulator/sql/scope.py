@@ -42,7 +42,7 @@ class Scope:
 
     ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
     that GROUP BY, HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY
-    expressions once the SELECT aggregates: outside of aggregate functions nothing else may be named.
+    expressions once the SELECT aggregates: outside of aggregate functions nothing else may stand.
     """
 
     relations: list[Relation] = field(default_factory=list)

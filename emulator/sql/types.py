@@ -92,7 +92,7 @@ def name_of(type_: Type | None) -> str:
         return f"ARRAY<{name_of(type_.element)}>"
     if type_.code is TypeCode.STRUCT:
         return f"STRUCT<{', '.join(f'{f.name} {name_of(f.type)}'.strip() for f in type_.fields)}>"
-    return type_.code.value
+    return str(type_.code.value)
 
 
 def from_datatype(node: exp.DataType) -> Type:

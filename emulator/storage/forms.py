@@ -121,7 +121,7 @@ def numeric_to_text(form: str) -> str:
 
 def json_form(text: str) -> str:
     """JSON text -> Spanner's normal form. Raises ValueError."""
-    value = json.loads(text, parse_constant=lambda word: refuse_constant(word))
+    value = json.loads(text, parse_constant=refuse_constant)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -11,8 +11,8 @@ from emulator.sql.functions.arrays import dump, to_json
 from emulator.sql.functions.numbers import Float, read, write
 from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
-Step = Callable[..., None]
-Final = Callable[[object], object]
+Step = Callable[[list[object], object], None]
+Final = Callable[[list[object]], object]
 Factory = Callable[[], tuple[list[object], Step, Final]]
 
 
@@ -24,7 +24,7 @@ def gathering(finish: Callable[[list[object]], object], nulls: bool = False) -> 
             if nulls or value is not None:
                 values.append(value)
 
-        return [], step, lambda values: finish(values)
+        return [], step, finish
 
     return factory
 

@@ -208,9 +208,9 @@ def follow(document: str, path: str) -> object:
     """The value at a path, or None; ``KeyError`` never leaves."""
     value: object = json.loads(document)
     for step in json_path(path):
-        if (isinstance(step, int) and isinstance(value, list) and step < len(value)) or (
-            isinstance(step, str) and isinstance(value, dict) and step in value
-        ):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
             value = value[step]
         else:
             return None
