@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 def wall_micros() -> int:
@@ -46,8 +47,8 @@ class Clock:
 
 
 def timestamp_text(micros: int) -> str:
-    """Unix microseconds in the storage form of a TIMESTAMP."""
-    seconds, fraction = divmod(micros, 1_000_000)
+    """Unix microseconds in the storage form of a TIMESTAMP, within the years 1 to 9999."""
+    seconds, fraction = divmod(min(max(micros, MICROS_MIN), MICROS_MAX), 1_000_000)
     moment = EPOCH + timedelta(seconds=seconds)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{fraction:06}000Z".rjust(30, "0")
 

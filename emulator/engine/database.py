@@ -17,6 +17,7 @@ from emulator.engine.read_only import READ_STATE, ReadOnlyTransaction, Surroundi
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import BoundKind, Committed, Mutation, TimestampBound
 from emulator.engine.schema_changes import change_schema, replayed, retention_seconds
+from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.timeline import Timeline
 from emulator.engine.writer import Writer
 from emulator.errors import failed_precondition, unimplemented
@@ -54,6 +55,7 @@ class Database:
         last_commit, version = prepare(self._writer.connection, clock.now())
         self._timeline.restart(last_commit)
         self._writer.state = replayed(statements(self._writer.connection), dialect, version)
+        self._writer.sequences.load(self.schema)
         self._around = Surroundings(
             self._storage, self._timeline, lambda: self._writer.state, self.oldest_readable
         )
@@ -152,6 +154,7 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
         "(last_commit INTEGER NOT NULL, schema_version INTEGER NOT NULL)",
         'CREATE TABLE IF NOT EXISTS "$statements" (number INTEGER PRIMARY KEY, text TEXT NOT NULL)',
         CREATE_REFERENCES,
+        CREATE_SEQUENCES,
     )
     connection.execute(
         'INSERT INTO "$state" SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM "$state")', (now,)

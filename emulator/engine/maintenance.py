@@ -103,7 +103,7 @@ class Maintenance:
                 (timestamp_text(writer.clock.wall() - age),),
             )
             count = writer.connection.changes()
-            writer.check_references()
+            writer.finish()
 
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:

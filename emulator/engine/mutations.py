@@ -35,7 +35,7 @@ def resolve_row(plan: WritePlan, row: Row, moment: Moment) -> Row:
     for place in plan.timestamps:
         value, column = row[place], plan.columns[place]
         if value in (COMMIT_TIMESTAMP, PENDING_TEXT):
-            if not column.allow_commit_timestamp:
+            if column.name not in plan.stampable:
                 raise commit_timestamp_not_allowed(column.name)
             changed = list(row) if changed is None else changed
             integer = column.type.code is TypeCode.INT64

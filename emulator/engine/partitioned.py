@@ -91,7 +91,7 @@ class PartitionedDmlTransaction:
                 for name in affected(state, part):
                     writer.timeline.touched(name, micros)
                 count = dml.execute(part, params, Moment.at(micros), numbers).row_count
-                writer.check_references()
+                writer.finish()
 
             writer.alone(work)
         finally:

@@ -172,7 +172,7 @@ class ReadWriteTransaction:
             settle(writer.connection, dml, moment)
             writer.connection.execute(SET_LAST_COMMIT, (micros,))
             count = writer.apply(mutations, moment)
-            writer.check_references()
+            writer.finish()
             writer.connection.execute("COMMIT")
         except (apsw.Error, SpannerError) as error:
             writer.abandon()

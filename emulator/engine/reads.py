@@ -53,7 +53,7 @@ class ReadPlan:
         selected = [quote(c.name) for c in self.columns] + [quote(p.column) for p in self.order]
         sql = (
             f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "
-            f"WHERE {' AND '.join(wheres)} ORDER BY {order}"
+            f"WHERE {' AND '.join(wheres)}{f' ORDER BY {order}' if order else ''}"
         )
         return (f"{sql} LIMIT {self.limit}" if self.limit else sql), values
 

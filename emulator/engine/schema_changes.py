@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import apsw
 
 from ddl import steps
-from ddl.errors import DdlError, NameNotFound
+from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
 from ddl.schema import Dialect, Schema
@@ -54,6 +54,7 @@ def change_schema(writer: Writer, text: str) -> int:
 
         micros = writer.alone(work)
         writer.state = after
+        writer.sequences.load(after.schema)
         return micros
     finally:
         writer.turn.release()
@@ -84,15 +85,11 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
     """The schema after a step, in the server's errors."""
     try:
         after = apply(schema, step)
-    except NameNotFound as error:
+    except NameNotFoundError as error:
         raise not_found(str(error)) from error
     except DdlError as error:
         raise failed_precondition(str(error)) from error
     retention_seconds(after.options)
-    for table in after.tables:
-        for column in table.columns:
-            if column.identity is not None:
-                raise unimplemented(f"IDENTITY ({table.name}.{column.name})")
     return after
 
 

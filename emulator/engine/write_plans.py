@@ -13,10 +13,11 @@ from emulator.engine.refusals import (
     unknown_table,
 )
 from emulator.engine.requests import Stored
+from emulator.engine.sequences import counter_name
 from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.sql.statements import Expression
-from emulator.storage.sqlite import PENDING, current, quote
+from emulator.storage.sqlite import PENDING, current, literal, quote
 
 PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
 """Stands in a commit-timestamp column until the commit; above every timestamp."""
@@ -82,6 +83,7 @@ class WritePlan:
     keys: tuple[int, ...]
     identified: bool
     key_may_be_null: bool
+    stampable: frozenset[str]
     timestamps: tuple[int, ...]
     mutations_per_row: int
 
@@ -110,6 +112,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         keys=keys,
         identified=identified,
         key_may_be_null=any(not c.not_null for c in key_columns),
+        stampable=stampable(schema, table),
         timestamps=tuple(
             place
             for place, c in enumerate(columns)
@@ -128,6 +131,46 @@ def named_column(table: Table, name: str) -> Column:
     if column.generated is not None and not is_key:
         raise generated_column_written(table.name, column.name)
     return column
+
+
+def stampable(schema: Schema, table: Table) -> frozenset[str]:
+    """The columns that take the commit timestamp: those with the option, and in a key only when
+    all tables of the interleaved family agree."""
+    family = family_of(schema, table)
+    disagreeing = {
+        part.column.casefold()
+        for member in family
+        for part in member.primary_key
+        if not allows(member, part.column)
+    }
+    keys = {part.column.casefold() for part in table.primary_key}
+    return frozenset(
+        c.name
+        for c in table.columns
+        if c.allow_commit_timestamp and c.name.casefold() not in keys & disagreeing
+    )
+
+
+def allows(table: Table, name: str) -> bool:
+    """Whether a column has the option for commit timestamps."""
+    column = table.column(name)
+    return column is not None and column.allow_commit_timestamp
+
+
+def family_of(schema: Schema, table: Table) -> list[Table]:
+    """A table with its ancestors and descendants by interleaving."""
+    family = [table]
+    while (interleave := family[-1].interleave) is not None:
+        parent = schema.table(interleave.parent)
+        if parent is None:
+            break
+        family.append(parent)
+    below = {table.name.casefold()}
+    for each in schema.tables:
+        if each.interleave is not None and each.interleave.parent.casefold() in below:
+            below.add(each.name.casefold())
+            family.append(each)
+    return family
 
 
 def key_column(table: Table, name: str) -> Column:
@@ -180,11 +223,20 @@ class Writer:
             *written,
             ("$ts", f"?{len(self.columns) + 1}"),
             *((name, expression.sql) for name, expression in defaults),
+            *self.identities(),
         ]
         names = ", ".join(quote(name) for name, _ in pairs)
         values = ", ".join(value for _, value in pairs)
         text = f"INSERT INTO {current(self.table.name)} ({names}) VALUES ({values})"
         return Prepared(text, ("ts", *moments(expression for _, expression in defaults)))
+
+    def identities(self) -> list[tuple[str, str]]:
+        """The IDENTITY columns that are not given draw their next value."""
+        return [
+            (c.name, f"next_value_({literal(counter_name(self.table.name, c.name))})")
+            for c in self.table.columns
+            if c.identity is not None and c.name not in self.places
+        ]
 
     def writable(self) -> list[Column]:
         """The given columns that SQLite lets us write (a generated key only identifies)."""
@@ -216,7 +268,7 @@ class Writer:
     def upsert(self) -> Prepared:
         """INSERT .. ON CONFLICT DO UPDATE."""
         insert = self.insert()
-        keys = ", ".join(quote(c.name) for c in self.key_columns)
+        keys = ", ".join(quote(c.name) for c in self.key_columns) or '("$ts" IS NULL)'
         changes = self.changes("excluded")
         if not changes:
             return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
@@ -240,10 +292,11 @@ class Writer:
 
     def match(self, values: Sequence[str]) -> str:
         """The condition that finds a row by its key; NULL equals NULL."""
-        return " AND ".join(
+        parts = (
             f"{quote(c.name)} {'=' if c.not_null else 'IS'} {value}"
             for c, value in zip(self.key_columns, values, strict=True)
         )
+        return " AND ".join(parts) or "TRUE"
 
 
 def moments(expressions: Iterable[Expression]) -> list[str]:

@@ -16,6 +16,7 @@ from emulator.engine.clock import Clock
 from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import broken_foreign_key, from_sqlite
 from emulator.engine.requests import Committed, Mutation, MutationKind, Write
+from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.turn import Turn
@@ -52,6 +53,7 @@ class Writer:
         self.clock = clock
         self.timeline = timeline
         self.turn = Turn()
+        self.sequences = Sequences(self.connection)
         self.state: SchemaState
         self._waiting: deque[Request] = deque()
 
@@ -109,7 +111,7 @@ class Writer:
             execute("SAVEPOINT one")
             try:
                 count = self.apply(request.mutations, Moment.at(micros))
-                self.check_references()
+                self.finish()
             except (apsw.Error, SpannerError) as error:
                 request.error = self.translated(error)
                 if not self.connection.in_transaction:
@@ -151,6 +153,11 @@ class Writer:
             elif not isinstance(mutation, Write):
                 count += delete_rows(connection, state.schema, mutation, moment)
         return count
+
+    def finish(self) -> None:
+        """What comes before every COMMIT: foreign keys must hold, drawn counters must last."""
+        self.sequences.save()
+        self.check_references()
 
     def check_references(self) -> None:
         """Foreign keys hold at the end of a transaction."""

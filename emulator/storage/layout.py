@@ -67,8 +67,6 @@ def layouts(schema: Schema) -> dict[str, TableLayout]:
 
 def layout(table: Table, schema: Schema) -> TableLayout:
     """The layout of one table."""
-    if not table.primary_key:
-        raise unimplemented(f"The table {table.name} without a primary key")
     columns = tuple(column_layout(column, table, schema) for column in table.columns)
     checks = tuple(check_text(number, table, schema) for number in range(len(table.checks)))
     objects = {
@@ -137,12 +135,17 @@ def parts_text(parts: tuple[KeyPart, ...]) -> str:
     return ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in parts)
 
 
+def key_text(table: Table) -> str:
+    """What is unique in a table: its key, or (without one) a constant: it has one row at most."""
+    return parts_text(table.primary_key) or '("$ts" IS NULL)'
+
+
 def key_objects(table: Table) -> dict[str, str]:
     """The unique index of the primary key, and the small one that finds uncommitted rows."""
     pending = quote("p$" + table.name)
     return {
         key_index(table.name): f"CREATE UNIQUE INDEX {key_index(table.name)} "
-        f"ON {current(table.name)} ({parts_text(table.primary_key)})",
+        f"ON {current(table.name)} ({key_text(table)})",
         pending: f'CREATE INDEX {pending} ON {current(table.name)} ("$ts") WHERE "$ts" = {PENDING}',
         quote("r$" + table.name): f"CREATE INDEX {quote('r$' + table.name)} "
         f'ON {replaced(table.name)} ("$to")',
