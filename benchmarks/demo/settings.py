@@ -23,12 +23,10 @@ CREATE TABLE Singers (
 """An ordinary table, as a user has it: nothing in it is made for watching."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Sizes are in rows, rates per second, times in seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a user chooses. Sizes are in rows, rates per second, times in seconds."""
 
-    directory: Path
-    server: str
     rows: int = 10_000
     mutations_per_second: int = 1_000
     write_seconds: int = 30
@@ -38,6 +36,14 @@ class Settings:
     clear_every_seconds: float = 5.0
     driver_kills: int = 0
     seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Options):
+    """The options, and where this run has its files and its server (host:port)."""
+
+    directory: Path
+    server: str
 
     @property
     def database_name(self) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.arrays import dump, to_json
 from emulator.sql.functions.numbers import Float, read, write
 from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
-Step = Callable[[list[object], object], None]
+Step = Callable[..., None]
 Final = Callable[[list[object]], object]
-Factory = Callable[[], tuple[list[object], Step, Final]]
+Factory = Callable[[], tuple[list[object], Step, Any]]
 
 
 def gathering(finish: Callable[[list[object]], object], nulls: bool = False) -> Factory:
