@@ -92,8 +92,8 @@ class Database:
         return ReadOnlyTransaction(self._around, self._read_timestamp(bound))
 
     def read_write(self) -> ReadWriteTransaction:
-        """A read-write transaction; it takes no lock before its first read or DML."""
-        return ReadWriteTransaction(self._writer)
+        """A read-write transaction; it locks nothing before its first DML or its commit."""
+        return ReadWriteTransaction(self._around, self._writer)
 
     def partitioned_dml(self) -> PartitionedDmlTransaction:
         """Runs one idempotent statement part by part."""

@@ -1,4 +1,4 @@
-"""Read-write transactions: one at a time, serializable, with the timestamp known at commit."""
+"""Read-write transactions: serializable, one writer at a time, the timestamp known at commit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import apsw
 
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, commit_columns
-from emulator.engine.read_only import catalog_rows
-from emulator.engine.reads import merged, plan_read
+from emulator.engine.observations import Observations
+from emulator.engine.read_only import ReadOnlyTransaction, Surroundings, catalog_rows
+from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.requests import Committed, DmlResult, KeySet, Mutation, Rows, Stats, Stored
 from emulator.engine.results import collected, replayed
@@ -31,20 +32,26 @@ class Phase(Enum):
     """Where a transaction stands."""
 
     NEW = "new"
+    READING = "reading"
     ACTIVE = "active"
     CLOSED = "closed"
     ABORTED = "aborted"
 
 
 class ReadWriteTransaction:
-    """Takes the turn to write at its first read or DML, and keeps it until commit or rollback."""
+    """Reads a snapshot until its first DML; from then on it keeps the turn to write.
 
-    def __init__(self, writer: Writer) -> None:
+    What it read before is looked at again when it takes the turn: see ``observations``.
+    """
+
+    def __init__(self, around: Surroundings, writer: Writer) -> None:
+        self._around = around
         self._writer = writer
         self._mutex = threading.RLock()
         self._phase = Phase.NEW
         self._last_used = time.monotonic()
         self._dml: Dml | None = None
+        self._observed: Observations | None = None
 
     def query(
         self,
@@ -57,25 +64,20 @@ class ReadWriteTransaction:
         """The rows of a query, with the transaction's own DML in them."""
         with self._mutex:
             self._refuse_closed()
-            statement = self._writer.state.compile(sql, types, counted=profile)
+            self._last_used = time.monotonic()
+            state = self.state
+            statement = state.compile(sql, types, counted=profile)
             if not isinstance(statement, Query):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
-            dml = self._active()
-            statement = dml.state.compile(sql, types, counted=profile)
-            if not isinstance(statement, Query):
-                raise invalid_argument("A DML statement was sent where a query is expected.")
-            values = bound(statement.bindings, params, self._moment())
             if statement.catalog:
-                return catalog_rows(dml.state, statement, values)
-            dml.refuse_pending(statement.sql)
-            return collected(
-                self._writer.reader,
-                statement.sql,
-                values,
-                statement.columns,
-                dml.state.schema,
-                profile=profile,
-            )
+                return catalog_rows(
+                    state, statement, bound(statement.bindings, params, self._now())
+                )
+            if self._dml is None:
+                return self._observe_query(statement, sql, params, types, profile)
+            self._dml.refuse_pending(statement.sql)
+            values = bound(statement.bindings, params, self._moment())
+            return self._run(statement, values, profile)
 
     def read(
         self,
@@ -88,19 +90,80 @@ class ReadWriteTransaction:
         """Rows by key, with the transaction's own DML in them."""
         with self._mutex:
             self._refuse_closed()
-            dml = self._active()
-            plan = plan_read(dml.state.schema, table, index, columns, keys, limit)
-            tables = source((), counted=False)
-            for sql, _ in plan.statements(tables)[:1]:
-                dml.refuse_pending(sql)
-            found = merged(
-                plan,
-                lambda sql, values: (
-                    collected(self._writer.reader, sql, values, plan.columns, dml.state.schema).rows
-                ),
-                tables,
-            )
-            return replayed(plan.columns, found, Stats())
+            self._last_used = time.monotonic()
+            plan = plan_read(self.state.schema, table, index, columns, keys, limit)
+            if self._dml is None:
+                return self._observe_read(plan, table, index, columns, keys, limit)
+            for sql, _ in plan.statements(source((), counted=False))[:1]:
+                self._dml.refuse_pending(sql)
+            return self._read(plan)
+
+    def _observe_query(
+        self,
+        statement: Query,
+        sql: str,
+        params: Mapping[str, Stored],
+        types: Mapping[str, Type],
+        profile: bool,
+    ) -> Rows:
+        """Reads the snapshot and remembers the result."""
+        observations = self._observations()
+        snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
+        found = snapshot.query(sql, params, types, profile=profile)
+        rows = list(found.rows)
+        values = bound(statement.bindings, params, self._now())
+        observations.add(
+            statement.tables, rows, lambda: self._run(statement, values, profile=False).rows
+        )
+        return replayed(found.columns, rows, found.stats)
+
+    def _observe_read(
+        self,
+        plan: ReadPlan,
+        table: str,
+        index: str | None,
+        columns: Sequence[str],
+        keys: KeySet,
+        limit: int,
+    ) -> Rows:
+        """Reads the snapshot and remembers the result."""
+        observations = self._observations()
+        snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
+        found = snapshot.read(table, index, columns, keys, limit)
+        rows = list(found.rows)
+        observations.add([plan.table.name], rows, lambda: self._read(plan).rows)
+        return replayed(found.columns, rows, found.stats)
+
+    def _run(self, statement: Query, values: Mapping[str, Stored], profile: bool) -> Rows:
+        """A query on the writing connection."""
+        return collected(
+            self._writer.reader,
+            statement.sql,
+            values,
+            statement.columns,
+            self.state.schema,
+            profile=profile,
+        )
+
+    def _read(self, plan: ReadPlan) -> Rows:
+        """A read on the writing connection."""
+        schema = self.state.schema
+        found = merged(
+            plan,
+            lambda sql, values: (
+                collected(self._writer.reader, sql, values, plan.columns, schema).rows
+            ),
+            source((), counted=False),
+        )
+        return replayed(plan.columns, found, Stats())
+
+    def _observations(self) -> Observations:
+        """The snapshot of the transaction; taken at its first read."""
+        if self._observed is None:
+            self._phase = Phase.READING
+            micros = self._writer.timeline.strong()
+            self._observed = Observations(micros, self._writer.state)
+        return self._observed
 
     def execute_dml(
         self, sql: str, params: Mapping[str, Stored], types: Mapping[str, Type]
@@ -108,7 +171,7 @@ class ReadWriteTransaction:
         """Runs a DML statement; one that fails leaves nothing and the transaction goes on."""
         with self._mutex:
             self._refuse_closed()
-            self._writer.state.compile(sql, types)
+            self.state.compile(sql, types)
             dml = self._active()
             statement = dml.state.compile(sql, types)
             if isinstance(statement, Query):
@@ -131,7 +194,8 @@ class ReadWriteTransaction:
         """Makes everything visible at one timestamp. Raises and rolls back when a write fails."""
         with self._mutex:
             self._refuse_closed()
-            if self._phase is Phase.NEW:
+            if self._phase is Phase.NEW or (self._phase is Phase.READING and not mutations):
+                # What was only read was true at its snapshot: there is nothing to look at again.
                 self._phase = Phase.CLOSED
                 return self._writer.write(mutations)
             dml = self._active()
@@ -145,7 +209,7 @@ class ReadWriteTransaction:
         with self._mutex:
             if self._phase is Phase.ACTIVE:
                 self._end(Phase.CLOSED)
-            elif self._phase is Phase.NEW:
+            elif self._phase in (Phase.NEW, Phase.READING):
                 self._phase = Phase.CLOSED
 
     def give_up_if_idle(self, idle_seconds: float) -> bool:
@@ -182,29 +246,36 @@ class ReadWriteTransaction:
         return Committed(micros, count)
 
     def _active(self) -> Dml:
-        """Takes the turn if this is the first request."""
-        if self._phase is Phase.NEW:
-            self._writer.turn.acquire(LOCK_WAIT_SECONDS)
-            self._writer.turn.holder = self
+        """Takes the turn to write, and looks again at what was read without it."""
+        self._last_used = time.monotonic()
+        if self._dml is None:
+            writer = self._writer
+            writer.turn.acquire(LOCK_WAIT_SECONDS)
+            writer.turn.holder = self
             self._phase = Phase.ACTIVE
+            self._dml = Dml(writer.connection, writer.state)
             try:
-                self._writer.connection.execute("BEGIN IMMEDIATE")
-                self._writer.connection.execute(SET_LAST_COMMIT, (PENDING,))
+                writer.connection.execute("BEGIN IMMEDIATE")
+                writer.connection.execute(SET_LAST_COMMIT, (PENDING,))
+                observed = self._observed
+                if observed is not None and not observed.hold(writer.timeline, writer.state):
+                    raise aborted("Transaction was aborted: another one changed what it had read.")
             except BaseException:
                 self._end(Phase.ABORTED)
                 raise
-            self._dml = Dml(self._writer.connection, self._writer.state)
-        self._last_used = time.monotonic()
-        if self._dml is None:
-            raise transaction_closed()
+            self._last_used = time.monotonic()
         return self._dml
 
     def _moment(self) -> Moment:
         return Moment.pending(self._writer.clock.now())
 
+    def _now(self) -> Moment:
+        """The time of what is read from the snapshot."""
+        return Moment.at(self._observations().read_timestamp_micros)
+
     def _refuse_closed(self) -> None:
         if self._phase is Phase.ABORTED:
-            raise aborted("Transaction was aborted: it was idle while another one waited.")
+            raise aborted("Transaction was aborted; it must be tried again.")
         if self._phase is Phase.CLOSED:
             raise transaction_closed()
 
@@ -218,7 +289,9 @@ class ReadWriteTransaction:
     @property
     def state(self) -> SchemaState:
         """The schema that the transaction works with."""
-        return self._dml.state if self._dml is not None else self._writer.state
+        if self._dml is not None:
+            return self._dml.state
+        return self._observed.state if self._observed is not None else self._writer.state
 
 
 def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:

@@ -113,7 +113,7 @@ def test_a_read_through_an_index_is_in_index_order(singers: Database) -> None:
     rows = read(singers, "Singers", "ShardId ChangedAt SingerId", keys=keys, index="ByChange")
     everything = read(singers, "Singers", "ShardId ChangedAt SingerId")
     inside = [row for row in everything if row[0] in (1, 2)]
-    assert rows == sorted(inside)  # type: ignore[type-var]
+    assert rows == sorted(inside)
     assert len(rows) > 100
     with pytest.raises(SpannerError, match="Column not found in index"):
         read(singers, "Singers", "Name", index="ByChange")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
 from engine_world import INSERT, STRONG, UPSERT, dml, opened, query, write
 
 from emulator.engine.database import Database
-from emulator.engine.requests import KeySet
+from emulator.engine.requests import KeySet, Write
 from emulator.errors import SpannerError
 
 COUNT = "SELECT N FROM Counters WHERE K = 1"
@@ -108,3 +109,121 @@ def test_commits_that_share_a_transaction_fail_alone(counters: Database) -> None
     assert outcomes.count("written") == 100
     assert outcomes.count("ALREADY_EXISTS") == 300
     assert query(counters, "SELECT COUNT(*) FROM Counters") == [(101,)]
+
+
+def test_what_was_read_may_change_as_long_as_it_ends_the_same(counters: Database) -> None:
+    transaction = counters.read_write()
+    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    write(counters, UPSERT, "Counters", "K N", (1, 7))
+    write(counters, UPSERT, "Counters", "K N", (2, 1))
+    write(counters, UPSERT, "Counters", "K N", (1, 0))
+    transaction.commit([Write(UPSERT, "Counters", ("K", "N"), [(1, 1)])])
+    assert query(counters, COUNT) == [(1,)]
+
+
+@pytest.mark.parametrize("by", ["query", "read"])
+@pytest.mark.parametrize("how", ["mutation", "dml"])
+def test_a_change_of_what_was_read_aborts(counters: Database, by: str, how: str) -> None:
+    transaction = counters.read_write()
+    if by == "query":
+        rows = transaction.query(COUNT, {}, {}).rows
+    else:
+        rows = transaction.read("Counters", None, ["N"], KeySet(keys=((1,),))).rows
+    assert list(rows) == [(0,)]
+    write(counters, UPSERT, "Counters", "K N", (1, 7))
+    update = "UPDATE Counters SET N = 1 WHERE K = 1"
+    attempts: dict[str, Callable[[], object]] = {
+        "dml": lambda: transaction.execute_dml(update, {}, {}),
+        "mutation": lambda: transaction.commit([Write(UPSERT, "Counters", ("K", "N"), [(1, 1)])]),
+    }
+    with pytest.raises(SpannerError) as error:
+        attempts[how]()
+    assert error.value.code is grpc.StatusCode.ABORTED
+    assert query(counters, COUNT) == [(7,)]
+    write(counters, UPSERT, "Counters", "K N", (1, 8))
+
+
+def test_a_new_row_that_a_query_would_have_found_aborts(counters: Database) -> None:
+    transaction = counters.read_write()
+    assert list(transaction.query("SELECT COUNT(*) FROM Counters", {}, {}).rows) == [(1,)]
+    write(counters, INSERT, "Counters", "K N", (2, 0))
+    with pytest.raises(SpannerError) as error:
+        transaction.commit([Write(INSERT, "Counters", ("K", "N"), [(3, 0)])])
+    assert error.value.code is grpc.StatusCode.ABORTED
+
+
+def test_all_reads_of_a_transaction_show_one_state(counters: Database) -> None:
+    transaction = counters.read_write()
+    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    write(counters, UPSERT, "Counters", "K N", (1, 7))
+    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    transaction.commit([])
+
+
+def test_transactions_that_only_read_do_not_stand_in_each_others_way(counters: Database) -> None:
+    first, second = counters.read_write(), counters.read_write()
+    assert list(first.query(COUNT, {}, {}).rows) == list(second.query(COUNT, {}, {}).rows)
+    second.commit([Write(INSERT, "Counters", ("K", "N"), [(2, 0)])])
+    first.commit([Write(INSERT, "Counters", ("K", "N"), [(3, 0)])])
+    assert query(counters, "SELECT COUNT(*) FROM Counters") == [(3,)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_money_is_neither_made_nor_lost(seed: int) -> None:
+    """Threads move amounts between accounts, in every way of writing; each snapshot has the sum."""
+    accounts, total = 8, 800
+    done = threading.Event()
+    wrong: list[object] = []
+    with opened("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
+        write(database, INSERT, "A", "K N", *((k, total // accounts) for k in range(accounts)))
+
+        def move(choice: random.Random) -> None:
+            giver, taker = choice.sample(range(accounts), 2)
+            amount = choice.randrange(1, 20)
+            transaction = database.read_write()
+            try:
+                if choice.random() < 0.5:
+                    keys = KeySet(keys=((giver,), (taker,)))
+                    balances = dict(transaction.read("A", None, ["K", "N"], keys).rows)  # type: ignore[arg-type,var-annotated]
+                else:
+                    sql = f"SELECT K, N FROM A WHERE K IN ({giver}, {taker})"
+                    balances = dict(transaction.query(sql, {}, {}).rows)  # type: ignore[arg-type]
+                after = [(giver, balances[giver] - amount), (taker, balances[taker] + amount)]
+                if choice.random() < 0.5:
+                    transaction.commit([Write(UPSERT, "A", ("K", "N"), after)])
+                else:
+                    for key, value in after:
+                        text = f"UPDATE A SET N = {value} WHERE K = {key}"
+                        transaction.execute_dml(text, {}, {})
+                    transaction.commit([])
+            finally:
+                transaction.rollback()
+
+        def work(number: int) -> None:
+            choice = random.Random(seed * 100 + number)
+            moved = 0
+            while moved < 60:
+                try:
+                    move(choice)
+                except SpannerError as error:
+                    if error.code is not grpc.StatusCode.ABORTED:
+                        raise
+                else:
+                    moved += 1
+
+        def watch() -> None:
+            while not done.is_set():
+                found = query(database, "SELECT SUM(N), COUNT(*) FROM A")
+                if found != [(total, accounts)]:
+                    wrong.append(found)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        watcher = threading.Thread(target=watch)
+        for thread in (watcher, *threads):
+            thread.start()
+        for thread in threads:
+            thread.join()
+        done.set()
+        watcher.join()
+        assert not wrong
+        assert query(database, "SELECT SUM(N) FROM A") == [(total,)]
