@@ -1,0 +1,109 @@
+"""The expression of a computed shard: a hash of columns, modulo the number of shards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ddl.errors import PlanError
+from ddl.render import name
+from ddl.schema import Column, Table, TypeCode
+
+# How a value of each type becomes a STRING, injectively and without regard to time zones.
+TEXT = {
+    TypeCode.STRING: "{0}",
+    TypeCode.BYTES: "TO_HEX({0})",
+    TypeCode.INT64: "CAST({0} AS STRING)",
+    TypeCode.BOOL: "CAST({0} AS STRING)",
+    TypeCode.NUMERIC: "CAST({0} AS STRING)",
+    TypeCode.FLOAT32: "CAST({0} AS STRING)",
+    TypeCode.FLOAT64: "CAST({0} AS STRING)",
+    TypeCode.DATE: "CAST({0} AS STRING)",
+    TypeCode.UUID: "CAST({0} AS STRING)",
+    TypeCode.TIMESTAMP: "CAST(UNIX_MICROS({0}) AS STRING)",
+}
+
+MODULO = re.compile(r"MOD\(MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+),\s*(\d+)\)", re.I | re.S)
+SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
+
+
+def shard_expression(table: Table, key: Sequence[str] | None, shards: int) -> str:
+    """An expression with exactly the values 0 to ``shards`` - 1, never NULL.
+
+    Spanner: MOD keeps the sign of its first operand, so the modulus is added before a second MOD.
+    Raises PlanError for a key that cannot be hashed.
+    """
+    columns = hashed_columns(table, key)
+    if len(columns) == 1:
+        text = or_else(columns[0], text_of(columns[0]), "''")
+    else:
+        # Each part says its length first: ('ab', 'c') and ('a', 'bc') must differ.
+        text = " || ".join(part_of(column) for column in columns)
+    return f"MOD(MOD(FARM_FINGERPRINT({text}), {shards}) + {shards}, {shards})"
+
+
+def hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
+    """The columns to hash: those asked for, else the primary key without commit timestamps."""
+    names = list(key) if key else [part.column for part in table.primary_key]
+    columns = []
+    for each in names:
+        column = table.column(each)
+        if column is None:
+            raise PlanError(f"table {table.name} has no column {each} to make shards of")
+        if column.allow_commit_timestamp:
+            if key:
+                raise PlanError(
+                    f"{table.name}.{column.name} holds commit timestamps; Spanner allows no"
+                    " generated column to depend on it: name other columns with --shard-key"
+                )
+            continue
+        if column.type.code not in TEXT:
+            raise PlanError(
+                f"the key column {table.name}.{column.name} has type {column.type.code.value},"
+                " which cannot be hashed into shards: name other columns with --shard-key"
+            )
+        columns.append(column)
+    if not columns:
+        raise PlanError(
+            f"table {table.name} has no primary key column to make shards of:"
+            " name columns with --shard-key"
+        )
+    return columns
+
+
+def text_of(column: Column) -> str:
+    """A column as STRING."""
+    return TEXT[column.type.code].format(name(column.name))
+
+
+def part_of(column: Column) -> str:
+    """A column as one part of several: 'length:text', or '-' for NULL."""
+    text = text_of(column)
+    return or_else(column, f"CAST(LENGTH({text}) AS STRING) || ':' || {text}", "'-'")
+
+
+def or_else(column: Column, text: str, otherwise: str) -> str:
+    """NULL-safe where the column may be NULL."""
+    return text if column.not_null else f"COALESCE({text}, {otherwise})"
+
+
+def shard_values(expression: str) -> tuple[int, ...] | None:
+    """The values that a shard expression can have, read from its modulus; None when it has none."""
+    inner = strip_case(expression)
+    match = MODULO.search(inner)
+    if match and match.group(1) == match.group(2) == match.group(3):
+        return tuple(range(int(match.group(1))))
+    match = SIGNED.search(inner)
+    if match and int(match.group(1)) > 0:
+        last = int(match.group(1)) - 1
+        low = 0 if inner.strip().upper().startswith("ABS(") else -last
+        return tuple(range(low, last + 1))
+    return None
+
+
+def strip_case(expression: str) -> str:
+    """The ELSE branch of the processed strategy's CASE, else the expression itself."""
+    match = re.match(
+        r"\s*CASE\s+WHEN\s+\S+\s+THEN\s+NULL\s+ELSE\s+(.*)\s+END\s*\Z", expression, re.I | re.S
+    )
+    return match.group(1) if match else expression
