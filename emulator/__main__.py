@@ -1,0 +1,52 @@
+"""``python -m emulator``: the server as a process; its first line says where it listens."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from emulator.server import StartError, start
+
+READY = "listening on "
+DEFAULT_PORT = 9010
+
+
+def serve(host: str, port: int, data_dir: Path | None, ready_file: Path | None = None) -> int:
+    """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address."""
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        server = start(host, port, data_dir)
+    except StartError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    print(f"{READY}{server.address}", flush=True)
+    print(f"export SPANNER_EMULATOR_HOST={server.address}", flush=True)
+    if ready_file is not None:
+        written = ready_file.with_name(ready_file.name + ".new")
+        written.write_text(server.address + "\n")
+        written.replace(ready_file)
+    stop.wait()
+    server.stop()
+    return 0
+
+
+def main() -> int:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(prog="python -m emulator", description="Embedded Spanner.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one")
+    parser.add_argument("--data-dir", type=Path, help="keep the databases here (else in memory)")
+    parser.add_argument("--ready-file", type=Path, help="write the address here when it serves")
+    options = parser.parse_args()
+    return serve(options.host, options.port, options.data_dir, options.ready_file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

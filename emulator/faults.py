@@ -1,0 +1,115 @@
+"""Faults on request, for tests and benchmarks: off by default, settable while the server runs."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+import grpc
+
+from emulator.errors import SpannerError, aborted, invalid_argument
+
+METHOD = "/spanner_watcher.emulator.Faults/Set"
+"""Takes and returns a google.protobuf.Struct with the fields of ``Faults``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong.
+
+    ``aborted_commit_probability``: share of commits that are ABORTED (0 to 1).
+    ``unavailable_after_rows``: a streaming read or query breaks with UNAVAILABLE at the first chunk
+    that reaches so many rows; 0 is never. ``unavailable_streams_max``: how many streams in all are
+    broken so; 0 is every stream, and each of them again after so many more rows.
+    ``commit_unknown_probability``: share of commits that take place and answer UNAVAILABLE.
+    ``latency_seconds``: added before every call. ``lost_sessions``: so many calls that name a
+    session are answered as if it was not there. ``seed`` makes the choices repeatable.
+    """
+
+    aborted_commit_probability: float = 0.0
+    commit_unknown_probability: float = 0.0
+    unavailable_after_rows: int = 0
+    unavailable_streams_max: int = 0
+    latency_seconds: float = 0.0
+    lost_sessions: int = 0
+    seed: int = 0
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, object]) -> Faults:
+        """Faults from plain numbers. Raises INVALID_ARGUMENT for unknown names."""
+        whole = {field.name for field in fields(cls) if isinstance(field.default, int)}
+        known = sorted(field.name for field in fields(cls))
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise invalid_argument(f"Unknown fault {unknown[0]}: there are {', '.join(known)}.")
+        given: dict[str, int | float] = {}
+        for name, value in values.items():
+            if not isinstance(value, int | float) or value < 0:
+                raise invalid_argument(f"The fault {name} must be a number of 0 or more.")
+            given[name] = int(value) if name in whole else float(value)
+        return replace(cls(), **given)  # type: ignore[arg-type]
+
+
+class FaultInjector:
+    """The faults of a running server. Every question is one attribute when nothing is set."""
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        self._lock = threading.Lock()
+        self.set(faults or Faults())
+
+    def set(self, faults: Faults) -> None:
+        """Replaces all faults and starts their counts anew."""
+        with self._lock:
+            self.faults = faults
+            self._random = random.Random(faults.seed)
+            self._lost_left = faults.lost_sessions
+            self._streams_left = faults.unavailable_streams_max
+            self.active = faults != Faults(seed=faults.seed)
+
+    def delay(self) -> None:
+        """Added latency of a call."""
+        if self.active and self.faults.latency_seconds:
+            time.sleep(self.faults.latency_seconds)
+
+    def loses_session(self) -> bool:
+        """Whether this call does not find its session."""
+        if not self.active or not self._lost_left:
+            return False
+        with self._lock:
+            self._lost_left -= 1
+            return self._lost_left >= 0
+
+    def before_commit(self) -> None:
+        """Raises ABORTED for the commits that are chosen."""
+        if self.active and self._chosen(self.faults.aborted_commit_probability):
+            raise aborted("Transaction was aborted (fault injected).")
+
+    def after_commit(self) -> None:
+        """Raises UNAVAILABLE though the commit took place, for those that are chosen."""
+        if self.active and self._chosen(self.faults.commit_unknown_probability):
+            raise unavailable("The answer of the commit was lost (fault injected).")
+
+    def breaks_stream(self, rows: int) -> bool:
+        """Whether a stream breaks after so many rows."""
+        limit = self.faults.unavailable_after_rows
+        if not self.active or not limit or rows < limit:
+            return False
+        with self._lock:
+            if self.faults.unavailable_streams_max:
+                self._streams_left -= 1
+                return self._streams_left >= 0
+            return True
+
+    def _chosen(self, probability: float) -> bool:
+        if not probability:
+            return False
+        with self._lock:
+            return self._random.random() < probability
+
+
+def unavailable(message: str) -> SpannerError:
+    """The connection broke; the client may try again."""
+    return SpannerError(grpc.StatusCode.UNAVAILABLE, message)

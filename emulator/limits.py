@@ -1,0 +1,28 @@
+"""The limits of the server: Spanner's own where it publishes them, ours for the rest."""
+
+from __future__ import annotations
+
+MESSAGE_BYTES_MAX = 256 * 1024 * 1024
+"""A gRPC message; Spanner's commits may have 100 MB."""
+
+CHUNK_BYTES = 1024 * 1024
+"""A PartialResultSet is sent when its values reach this size; longer values are cut."""
+
+ROWS_AT_ONCE_MIN = 16
+ROWS_AT_ONCE_MAX = 1024
+"""Rows encoded together: few at first, so that the first chunk comes soon."""
+
+THREADS_MAX = 256
+STREAMS_MAX = 192
+"""Open streams hold a thread each; the rest is left for commits."""
+
+SESSIONS_IN_BATCH_MAX = 100
+TRANSACTIONS_KEPT_MAX = 20_000
+"""Transactions that are remembered; the oldest are forgotten first."""
+
+ARRAY_DEPTH_MAX = 50
+"""How deep declared types may nest."""
+
+STATEMENTS_IN_DDL_MAX = 1_000
+PAGE_SIZE_MAX = 1_000
+STOP_GRACE_SECONDS = 2.0

@@ -1,0 +1,82 @@
+"""The server as a process of its own, for tests, the demo and benchmarks."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import grpc
+from google.protobuf.struct_pb2 import Struct
+
+from emulator.faults import METHOD, Faults
+
+READY = "listening on "
+STOP_SECONDS_MAX = 30.0
+START_SECONDS_MAX = 30.0
+
+
+class ServerProcess:
+    """A running ``python -m emulator``; leaving the ``with`` block ends it."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+        self._process = process
+        self.address = address
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._end(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """A clean stop."""
+        self._end(signal.SIGTERM)
+
+    def set_faults(self, faults: Faults) -> None:
+        """What goes wrong from now on; ``Faults()`` is nothing."""
+        request = Struct()
+        request.update(asdict(faults))
+        with grpc.insecure_channel(self.address) as channel:
+            call = channel.unary_unary(METHOD, Struct.SerializeToString, Struct.FromString)
+            call(request, timeout=START_SECONDS_MAX)
+
+    def __enter__(self) -> ServerProcess:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.running:
+            self.terminate()
+
+    def _end(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+        self._process.wait(STOP_SECONDS_MAX)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def spawn(data_dir: Path | None = None, port: int = 0) -> ServerProcess:
+    """Starts a server on loopback and returns when it serves.
+
+    Raises RuntimeError when it does not come up; why is on its standard error.
+    """
+    command = [sys.executable, "-m", "emulator", "--port", str(port)]
+    if data_dir is not None:
+        command += ["--data-dir", str(data_dir)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    line = process.stdout.readline().strip() if process.stdout is not None else ""
+    if not line.startswith(READY):
+        process.kill()
+        process.wait(STOP_SECONDS_MAX)
+        raise RuntimeError("The embedded Spanner did not start; its standard error says why.")
+    return ServerProcess(process, line.removeprefix(READY))

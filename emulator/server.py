@@ -1,0 +1,123 @@
+"""Starts and stops the embedded Spanner inside a process."""
+
+from __future__ import annotations
+
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
+from io import TextIOWrapper
+from pathlib import Path
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Struct
+
+from emulator import faults as fault_module
+from emulator import limits
+from emulator.faults import FaultInjector, Faults
+from emulator.services.calls import Call, Dispatcher
+from emulator.services.database_admin import DatabaseAdmin
+from emulator.services.instance_admin import InstanceAdmin
+from emulator.services.operations import Operations
+from emulator.services.registry import Registry
+from emulator.services.sessions import Sessions
+from emulator.services.spanner import Spanner
+from emulator.wire.messages import Message
+
+OPTIONS = [
+    ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX),
+    ("grpc.so_reuseport", 0),
+]
+LOCK_FILE = "lock"
+
+
+class StartError(Exception):
+    """The server could not start; the message says why and what to do."""
+
+
+class Server:
+    """A running server; leaving a ``with`` block stops it."""
+
+    def __init__(
+        self,
+        server: grpc.Server,
+        registry: Registry,
+        address: str,
+        faults: FaultInjector,
+        lock: TextIOWrapper | None,
+    ) -> None:
+        self._server = server
+        self._registry = registry
+        self._lock = lock
+        self.address = address
+        self.faults = faults
+
+    def stop(self) -> None:
+        """Refuses new calls, waits a little for those under way, closes the databases."""
+        self._server.stop(limits.STOP_GRACE_SECONDS).wait()
+        self._registry.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+
+def start(
+    host: str = "127.0.0.1",
+    port: int = 0,
+    data_dir: Path | None = None,
+    faults: Faults | None = None,
+) -> Server:
+    """Starts a server; port 0 takes a free one. In memory without ``data_dir``.
+
+    Raises StartError when the address or the directory is taken.
+    """
+    lock = locked(data_dir) if data_dir is not None else None
+    injector = FaultInjector(faults)
+    registry = Registry(data_dir)
+    calls = {
+        **Spanner(Sessions(registry, injector), injector).calls(),
+        **DatabaseAdmin(registry).calls(),
+        **InstanceAdmin(registry).calls(),
+        **Operations(registry).calls(),
+        fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
+    }
+    server = grpc.server(
+        ThreadPoolExecutor(limits.THREADS_MAX, thread_name_prefix="call"),
+        handlers=[Dispatcher(calls, injector)],
+        options=OPTIONS,
+    )
+    try:
+        bound = server.add_insecure_port(f"{host}:{port}")
+    except RuntimeError as error:
+        registry.close()
+        raise StartError(
+            f"Cannot listen on {host}:{port}: is another server there? --port 0 takes a free port."
+        ) from error
+    server.start()
+    return Server(server, registry, f"{host}:{bound}", injector, lock)
+
+
+def locked(data_dir: Path) -> TextIOWrapper:
+    """One server at a time works in a directory."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        lock = (data_dir / LOCK_FILE).open("w")
+    except OSError as error:
+        raise StartError(f"Cannot use the data directory {data_dir}: {error.strerror}.") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise StartError(f"Another server works in the data directory {data_dir}.") from error
+    return lock
+
+
+def set_faults(injector: FaultInjector, request: Message) -> Message:
+    """The extra method that sets faults while the server runs; answers with what is set now."""
+    injector.set(Faults.from_mapping(MessageToDict(request)))
+    return request

@@ -1,0 +1,127 @@
+"""What an RPC is to the server: a request's class and a function."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+import grpc
+
+from emulator.errors import SpannerError
+from emulator.faults import FaultInjector
+from emulator.unsupported import method as unsupported_method
+from emulator.wire.messages import Message
+from emulator.wire.status import abort
+
+LOG = logging.getLogger("emulator")
+
+
+class Context:
+    """The caller: its deadline, and whether it still waits."""
+
+    def __init__(self, grpc_context: grpc.ServicerContext) -> None:
+        self._context = grpc_context
+
+    def check(self) -> None:
+        """Raises when nobody waits for the answer any more."""
+        if not self._context.is_active():
+            raise SpannerError(grpc.StatusCode.CANCELLED, "The client cancelled the call.")
+
+    def wait_until(self, micros: int) -> None:
+        """Waits for a time of the clock (Unix microseconds), as long as the caller waits."""
+        while (ahead := micros - time.time_ns() // 1000) > 0:
+            self.check()
+            time.sleep(min(ahead / 1_000_000, 0.1))
+
+
+Unary = Callable[[Message, Context], Message]
+Streaming = Callable[[Message, Context], Iterator[bytes]]
+Handler: TypeAlias = "grpc.RpcMethodHandler[Message, Message]"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``unary`` answers with a message (or its bytes), ``streaming`` with the bytes of many."""
+
+    request: Message
+    unary: Unary | None = None
+    streaming: Streaming | None = None
+
+
+class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in stubs only
+    """Finds the call of a method; every other method is UNIMPLEMENTED and named."""
+
+    def __init__(self, calls: Mapping[str, Call], faults: FaultInjector) -> None:
+        self._faults = faults
+        self._handlers = {name: self._handler(call) for name, call in calls.items()}
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
+        """The handler of one call."""
+        found = self._handlers.get(handler_call_details.method)
+        return found or unknown(handler_call_details.method)
+
+    def _handler(self, call: Call) -> Handler:
+        deserialize = call.request.FromString
+        if call.streaming is not None:
+            return grpc.unary_stream_rpc_method_handler(
+                self._guarded_stream(call.streaming), deserialize, None
+            )
+        if call.unary is None:
+            raise ValueError("a call needs a function")
+        return grpc.unary_unary_rpc_method_handler(self._guarded(call.unary), deserialize, to_bytes)
+
+    def _guarded(self, function: Unary) -> Callable[[Message, grpc.ServicerContext], Message]:
+        faults = self._faults
+
+        def handle(request: Message, context: grpc.ServicerContext) -> Message:
+            try:
+                faults.delay()
+                return function(request, Context(context))
+            except SpannerError as error:
+                abort(context, error)
+            except Exception as error:  # noqa: BLE001 - the server must live
+                fail(context, error)
+
+        return handle
+
+    def _guarded_stream(
+        self, function: Streaming
+    ) -> Callable[[Message, grpc.ServicerContext], Iterator[bytes]]:
+        faults = self._faults
+
+        def handle(request: Message, context: grpc.ServicerContext) -> Iterator[bytes]:
+            try:
+                faults.delay()
+                yield from function(request, Context(context))
+            except SpannerError as error:
+                abort(context, error)
+            except Exception as error:  # noqa: BLE001 - the server must live
+                fail(context, error)
+
+        return handle
+
+
+def to_bytes(message: Message) -> bytes:
+    """Answers that are encoded already go out as they are."""
+    data: bytes = message if isinstance(message, bytes) else message.SerializeToString()
+    return data
+
+
+def fail(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    """An error of ours: logged with its trace, INTERNAL for the client; the server lives."""
+    LOG.error("A call failed inside the embedded Spanner", exc_info=error)
+    message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
+    abort(context, SpannerError(grpc.StatusCode.INTERNAL, message))
+
+
+def unknown(name: str) -> Handler:
+    """Answers any method of any shape with UNIMPLEMENTED."""
+
+    def handle(_requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        abort(context, unsupported_method(name))
+        yield b""
+
+    return grpc.stream_stream_rpc_method_handler(handle, None, None)

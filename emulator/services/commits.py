@@ -1,0 +1,111 @@
+"""Commit, Rollback and BatchWrite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from google.protobuf.empty_pb2 import Empty
+
+from emulator.engine.requests import Committed
+from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument
+from emulator.faults import FaultInjector
+from emulator.services.calls import Context
+from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.services.transactions import writable
+from emulator.wire import messages as m
+from emulator.wire import times
+from emulator.wire.messages import Message
+from emulator.wire.status import to_status
+
+
+class Commits:
+    """Makes writes durable."""
+
+    def __init__(self, sessions: Sessions, faults: FaultInjector) -> None:
+        self._sessions = sessions
+        self._faults = faults
+
+    def commit(self, request: Message, context: Context) -> Message:
+        """Commits a transaction, or mutations alone. A commit that comes again gets its answer."""
+        session = self._sessions.get(request.session)
+        kind = request.WhichOneof("transaction")
+        if kind == "transaction_id":
+            transaction = self._sessions.transaction(session, request.transaction_id)
+            committed = self._commit_transaction(session, transaction, request)
+        elif kind == "single_use_transaction":
+            if request.single_use_transaction.WhichOneof("mode") != "read_write":
+                raise invalid_argument("A commit needs a read-write transaction.")
+            committed = self._write(session, request.mutations)
+        else:
+            raise invalid_argument("A commit needs a transaction.")
+        self._faults.after_commit()
+        answer = m.CommitResponse()
+        times.fill(answer.commit_timestamp, committed.commit_timestamp_micros)
+        if request.return_commit_stats:
+            answer.commit_stats.mutation_count = committed.mutation_count
+        return answer
+
+    def rollback(self, request: Message, context: Context) -> Message:
+        """Gives a transaction up; what is committed stays."""
+        session = self._sessions.get(request.session)
+        transaction = self._sessions.transaction(session, request.transaction_id)
+        writable(transaction)
+        with transaction.lock:
+            if transaction.committed is not None:
+                raise failed_precondition("Cannot rollback a transaction after Commit().")
+            transaction.roll_back()
+        return Empty()
+
+    def batch_write(self, request: Message, context: Context) -> Iterator[bytes]:
+        """Commits each group on its own and tells of each."""
+        session = self._sessions.get(request.session)
+        if not request.mutation_groups:
+            raise invalid_argument("BatchWrite needs at least one group of mutations.")
+        for index, group in enumerate(request.mutation_groups):
+            context.check()
+            answer = m.BatchWriteResponse(indexes=[index])
+            try:
+                committed = self._write(session, group.mutations)
+            except SpannerError as error:
+                answer.status.CopyFrom(to_status(error))
+            else:
+                answer.status.SetInParent()
+                times.fill(answer.commit_timestamp, committed.commit_timestamp_micros)
+            yield answer.SerializeToString()
+
+    def _write(self, session: Session, protos: Message) -> Committed:
+        """Mutations alone: the shortest way to the engine."""
+        self._faults.before_commit()
+        database = session.database
+        return database.engine.write(database.mutations.read(database.engine.schema, protos))
+
+    def _commit_transaction(
+        self, session: Session, transaction: Transaction, request: Message
+    ) -> Committed:
+        engine = writable(transaction)
+        with transaction.lock:
+            if transaction.committed is not None:
+                return transaction.committed
+            if transaction.ended:
+                raise ended(transaction)
+            database = session.database
+            try:
+                self._faults.before_commit()
+                mutations = database.mutations.read(database.engine.schema, request.mutations)
+                transaction.committed = engine.commit(mutations)
+            except SpannerError as error:
+                transaction.roll_back()
+                transaction.aborted = error.retry_delay_seconds is not None
+                raise
+            finally:
+                transaction.ended = True
+                if session.active is transaction:
+                    session.active = None
+            return transaction.committed
+
+
+def ended(transaction: Transaction) -> SpannerError:
+    """A commit after a rollback, or after the server gave the transaction up."""
+    if transaction.aborted:
+        return aborted("Transaction was aborted.")
+    return failed_precondition("Cannot commit a transaction after Rollback().")

@@ -1,0 +1,216 @@
+"""google.spanner.admin.database.v1.DatabaseAdmin: databases and their schemas."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from google.protobuf.empty_pb2 import Empty
+
+from ddl.errors import DdlError
+from ddl.parse import parse_statement
+from emulator import limits, unsupported
+from emulator.errors import already_exists, failed_precondition, invalid_argument
+from emulator.services.calls import Call, Context
+from emulator.services.operations import run_in_background
+from emulator.services.paging import page
+from emulator.services.registry import HostedDatabase, Registry, now_micros
+from emulator.wire import messages as m
+from emulator.wire import times
+from emulator.wire.messages import Message
+
+SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
+READY, GOOGLESQL, POSTGRESQL = 2, 1, 2
+DATABASE_ID = re.compile(r"[a-z][a-z0-9_-]{0,28}[a-z0-9]\Z")
+OPERATION_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
+CREATE_DATABASE = re.compile(
+    r"\s*CREATE\s+DATABASE\s+(?:`([^`]+)`|\"([^\"]+)\"|([^\s;`\"]+))\s*;?\s*\Z", re.I
+)
+
+
+class DatabaseAdmin:
+    """The methods of the service."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._creations = ThreadPoolExecutor(2, thread_name_prefix="create-database")
+
+    def calls(self) -> Mapping[str, Call]:
+        """The methods by name."""
+        return {
+            SERVICE + "CreateDatabase": Call(m.CreateDatabaseRequest, self.create),
+            SERVICE + "GetDatabase": Call(m.GetDatabaseRequest, self.get),
+            SERVICE + "ListDatabases": Call(m.ListDatabasesRequest, self.list),
+            SERVICE + "UpdateDatabase": Call(m.UpdateDatabaseRequest, self.update),
+            SERVICE + "UpdateDatabaseDdl": Call(m.UpdateDatabaseDdlRequest, self.update_ddl),
+            SERVICE + "GetDatabaseDdl": Call(m.GetDatabaseDdlRequest, self.get_ddl),
+            SERVICE + "DropDatabase": Call(m.DropDatabaseRequest, self.drop),
+            SERVICE + "ListDatabaseOperations": Call(
+                m.ListDatabaseOperationsRequest, self.list_operations
+            ),
+        }
+
+    def create(self, request: Message, context: Context) -> Message:
+        """A new database with its extra statements; all of them or none."""
+        match = CREATE_DATABASE.match(request.create_statement)
+        identifier = next(filter(None, match.groups()), "") if match else ""
+        if not DATABASE_ID.match(identifier):
+            raise invalid_argument(
+                f"Invalid CreateDatabase request: {request.create_statement!r} does not create a "
+                "database with an id of 2 to 30 lower-case letters, digits, '_' and '-'."
+            )
+        if request.database_dialect == POSTGRESQL:
+            raise unsupported.postgresql()
+        if request.proto_descriptors:
+            raise unsupported.proto_descriptors()
+        self._registry.instance(request.parent)
+        name = f"{request.parent}/databases/{identifier}"
+        if name in self._registry.databases:
+            raise already_exists(f"Database already exists: {name}")
+        statements = list(request.extra_statements)
+        for statement in statements:
+            check_syntax(statement)
+
+        def work() -> Message:
+            return shown(self._registry.create_database(name, statements))
+
+        return run_in_background(
+            self._registry,
+            self._creations,
+            operation_name(name),
+            m.CreateDatabaseMetadata(database=name),
+            work,
+        )
+
+    def get(self, request: Message, context: Context) -> Message:
+        """A database."""
+        return shown(self._registry.database(request.name))
+
+    def list(self, request: Message, context: Context) -> Message:
+        """The databases of an instance."""
+        self._registry.instance(request.parent)
+        databases, token = page(self._registry.databases_of(request.parent), request)
+        answer = m.ListDatabasesResponse(next_page_token=token)
+        answer.databases.extend(shown(database) for database in databases)
+        return answer
+
+    def update(self, request: Message, context: Context) -> Message:
+        """Drop protection, the only field that can be changed."""
+        paths = list(request.update_mask.paths)
+        if paths != ["enable_drop_protection"]:
+            raise invalid_argument(
+                "Invalid UpdateDatabase request: the mask must name enable_drop_protection alone."
+            )
+        database = self._registry.database(request.database.name)
+
+        def work() -> Message:
+            database.drop_protection = request.database.enable_drop_protection
+            self._registry.save()
+            return shown(database)
+
+        return run_in_background(
+            self._registry,
+            database.ddl_queue,
+            operation_name(database.name),
+            m.UpdateDatabaseMetadata(request=request),
+            work,
+        )
+
+    def update_ddl(self, request: Message, context: Context) -> Message:
+        """Executes statements in order, in the background; those before a failing one stay."""
+        database = self._registry.database(request.database)
+        statements = list(request.statements)
+        if not 0 < len(statements) <= limits.STATEMENTS_IN_DDL_MAX:
+            raise invalid_argument(
+                "UpdateDatabaseDdl needs at least one statement and takes "
+                f"{limits.STATEMENTS_IN_DDL_MAX} at most."
+            )
+        if request.proto_descriptors:
+            raise unsupported.proto_descriptors()
+        if request.operation_id and not OPERATION_ID.match(request.operation_id):
+            raise invalid_argument(f"Invalid operation id: {request.operation_id}")
+        for statement in statements:
+            check_syntax(statement)
+        name = operation_name(database.name, request.operation_id)
+        return run_in_background(
+            self._registry,
+            database.ddl_queue,
+            name,
+            m.UpdateDatabaseDdlMetadata(database=database.name, statements=statements),
+            lambda: self._execute(database, statements, name),
+        )
+
+    def get_ddl(self, request: Message, context: Context) -> Message:
+        """Statements that create the same schema again."""
+        database = self._registry.database(request.database)
+        return m.GetDatabaseDdlResponse(statements=database.engine.ddl())
+
+    def drop(self, request: Message, context: Context) -> Message:
+        """Deletes a database, unless it is protected."""
+        if self._registry.database(request.database).drop_protection:
+            raise failed_precondition(
+                f"Database {request.database} has drop protection enabled and cannot be dropped."
+            )
+        self._registry.drop_database(request.database)
+        return Empty()
+
+    def list_operations(self, request: Message, context: Context) -> Message:
+        """The operations of an instance's databases."""
+        self._registry.instance(request.parent)
+        prefix = f"{request.parent}/databases/"
+        names = sorted(name for name in self._registry.operations if name.startswith(prefix))
+        listed, token = page(names, request)
+        answer = m.ListDatabaseOperationsResponse(next_page_token=token)
+        answer.operations.extend(self._registry.operation(name) for name in listed)
+        return answer
+
+    def _execute(self, database: HostedDatabase, statements: Sequence[str], name: str) -> Message:
+        """The statements of an operation, with its progress in the metadata."""
+        metadata = m.UpdateDatabaseDdlMetadata(database=database.name, statements=statements)
+        for _ in statements:
+            times.fill(metadata.progress.add().start_time, now_micros())
+
+        def on_done(index: int, commit_timestamp_micros: int) -> None:
+            times.fill(metadata.commit_timestamps.add(), commit_timestamp_micros)
+            metadata.progress[index].progress_percent = 100
+            times.fill(metadata.progress[index].end_time, now_micros())
+            self._registry.change_operation(
+                name, lambda operation: operation.metadata.Pack(metadata)
+            )
+
+        database.engine.update_ddl(statements, on_done)
+        return Empty()
+
+
+def check_syntax(statement: str) -> None:
+    """Syntax errors are answered at once, before anything is executed."""
+    try:
+        parse_statement(statement)
+    except DdlError as error:
+        raise invalid_argument(
+            f"Error parsing Spanner DDL statement: {statement} : {error}"
+        ) from error
+
+
+def operation_name(database: str, identifier: str = "") -> str:
+    """The name of an operation of a database."""
+    return f"{database}/operations/{identifier or f'_auto_op_{uuid.uuid4().hex}'}"
+
+
+def shown(database: HostedDatabase) -> Message:
+    """A database as the API shows it."""
+    proto = m.DatabaseProto(
+        name=database.name,
+        state=READY,
+        database_dialect=GOOGLESQL,
+        enable_drop_protection=database.drop_protection,
+        version_retention_period=database.engine.schema.options.get(
+            "version_retention_period", "1h"
+        ).strip("'\""),
+    )
+    times.fill(proto.create_time, database.create_time_micros)
+    earliest = max(database.create_time_micros, database.engine.oldest_readable())
+    times.fill(proto.earliest_version_time, earliest)
+    return proto

@@ -1,0 +1,145 @@
+"""google.spanner.admin.instance.v1.InstanceAdmin: one configuration, any number of instances."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+
+from google.longrunning.operations_pb2 import Operation
+from google.protobuf.empty_pb2 import Empty
+
+from emulator.errors import already_exists, invalid_argument, not_found
+from emulator.services.calls import Call, Context
+from emulator.services.operations import succeeded
+from emulator.services.paging import page
+from emulator.services.registry import Registry, now_micros
+from emulator.wire import messages as m
+from emulator.wire import times
+from emulator.wire.messages import Message
+
+SERVICE = "/google.spanner.admin.instance.v1.InstanceAdmin/"
+CONFIG_ID = "emulator-config"
+READY = 2
+INSTANCE_ID = re.compile(r"[a-z][-a-z0-9]{0,62}[a-z0-9]\Z")
+PROJECT = re.compile(r"projects/[^/]+\Z")
+UNITS_PER_NODE = 1000
+CHANGEABLE = {"display_name", "labels", "node_count", "processing_units"}
+
+
+class InstanceAdmin:
+    """The methods of the service."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def calls(self) -> Mapping[str, Call]:
+        """The methods by name."""
+        return {
+            SERVICE + "ListInstanceConfigs": Call(m.ListInstanceConfigsRequest, self.list_configs),
+            SERVICE + "GetInstanceConfig": Call(m.GetInstanceConfigRequest, self.get_config),
+            SERVICE + "ListInstances": Call(m.ListInstancesRequest, self.list),
+            SERVICE + "GetInstance": Call(m.GetInstanceRequest, self.get),
+            SERVICE + "CreateInstance": Call(m.CreateInstanceRequest, self.create),
+            SERVICE + "UpdateInstance": Call(m.UpdateInstanceRequest, self.update),
+            SERVICE + "DeleteInstance": Call(m.DeleteInstanceRequest, self.delete),
+        }
+
+    def list_configs(self, request: Message, context: Context) -> Message:
+        """The one configuration that there is."""
+        answer = m.ListInstanceConfigsResponse()
+        answer.instance_configs.append(config(f"{request.parent}/instanceConfigs/{CONFIG_ID}"))
+        return answer
+
+    def get_config(self, request: Message, context: Context) -> Message:
+        """That configuration."""
+        if not request.name.endswith(f"/instanceConfigs/{CONFIG_ID}"):
+            raise not_found(f"Instance config not found: {request.name}")
+        return config(request.name)
+
+    def list(self, request: Message, context: Context) -> Message:
+        """The instances of a project."""
+        prefix = f"{request.parent}/instances/"
+        names = sorted(name for name in self._registry.instances if name.startswith(prefix))
+        shown, token = page(names, request)
+        answer = m.ListInstancesResponse(next_page_token=token)
+        answer.instances.extend(self._registry.instance(name) for name in shown)
+        return answer
+
+    def get(self, request: Message, context: Context) -> Message:
+        """An instance, or the fields of it that the mask names."""
+        found = self._registry.instance(request.name)
+        if not request.field_mask.paths:
+            return found
+        answer = m.InstanceProto()
+        request.field_mask.MergeMessage(found, answer)
+        return answer
+
+    def create(self, request: Message, context: Context) -> Message:
+        """A new instance, ready at once."""
+        if not PROJECT.match(request.parent) or not INSTANCE_ID.match(request.instance_id):
+            raise invalid_argument(
+                f"Invalid CreateInstance request: {request.parent}/instances/{request.instance_id}"
+            )
+        name = f"{request.parent}/instances/{request.instance_id}"
+        if name in self._registry.instances:
+            raise already_exists(f"Instance already exists: {name}")
+        proto = m.InstanceProto()
+        proto.CopyFrom(request.instance)
+        proto.name, proto.state = name, READY
+        proto.display_name = proto.display_name or request.instance_id
+        size(proto, proto.node_count, proto.processing_units)
+        times.fill(proto.create_time, now_micros())
+        times.fill(proto.update_time, now_micros())
+        self._registry.put_instance(proto)
+        return self._finished(proto, m.CreateInstanceMetadata(instance=proto))
+
+    def update(self, request: Message, context: Context) -> Message:
+        """Changes the fields that the mask names."""
+        proto = m.InstanceProto()
+        proto.CopyFrom(self._registry.instance(request.instance.name))
+        paths = set(request.field_mask.paths)
+        if not paths or not paths <= CHANGEABLE:
+            raise invalid_argument(
+                f"Invalid UpdateInstance request: the mask may name {sorted(CHANGEABLE)}."
+            )
+        if "display_name" in paths:
+            proto.display_name = request.instance.display_name
+        if "labels" in paths:
+            proto.labels.clear()
+            proto.labels.update(request.instance.labels)
+        if "node_count" in paths:
+            size(proto, request.instance.node_count, 0)
+        elif "processing_units" in paths:
+            size(proto, 0, request.instance.processing_units)
+        times.fill(proto.update_time, now_micros())
+        self._registry.put_instance(proto)
+        return self._finished(proto, m.UpdateInstanceMetadata(instance=proto))
+
+    def delete(self, request: Message, context: Context) -> Message:
+        """Removes an instance with its databases; one that is not there is NOT_FOUND."""
+        self._registry.delete_instance(request.name)
+        return Empty()
+
+    def _finished(self, proto: Message, metadata: Message) -> Message:
+        """An operation that is done as soon as it is told."""
+        times.fill(metadata.start_time, now_micros())
+        times.fill(metadata.end_time, now_micros())
+        name = f"{proto.name}/operations/{uuid.uuid4().hex}"
+        self._registry.start_operation(name, metadata)
+        self._registry.change_operation(name, lambda operation: succeeded(operation, proto))
+        answer: Operation = self._registry.operation(name)
+        return answer
+
+
+def size(proto: Message, nodes: int, units: int) -> None:
+    """Nodes and processing units say the same; one of them is given."""
+    if nodes < 0 or units < 0 or (nodes and units and nodes * UNITS_PER_NODE != units):
+        raise invalid_argument("Only one of node_count and processing_units may be given.")
+    proto.processing_units = units or nodes * UNITS_PER_NODE or UNITS_PER_NODE
+    proto.node_count = proto.processing_units // UNITS_PER_NODE
+
+
+def config(name: str) -> Message:
+    """The configuration as the API shows it."""
+    return m.InstanceConfigProto(name=name, display_name="Embedded Spanner")

@@ -1,0 +1,105 @@
+"""google.longrunning.Operations, and how the other services run something in the background."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+
+import grpc
+from google.longrunning import operations_pb2
+from google.protobuf.empty_pb2 import Empty
+
+from emulator.errors import SpannerError
+from emulator.services.calls import Call, Context
+from emulator.services.registry import Registry
+from emulator.wire.messages import Message
+from emulator.wire.status import to_status
+
+SERVICE = "/google.longrunning.Operations/"
+WAIT_SECONDS_MAX = 60.0
+LOG = logging.getLogger("emulator")
+
+
+class Operations:
+    """Get, list, cancel, delete, wait."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def calls(self) -> Mapping[str, Call]:
+        """The methods of the service."""
+        p = operations_pb2
+        return {
+            SERVICE + "GetOperation": Call(p.GetOperationRequest, self.get),
+            SERVICE + "ListOperations": Call(p.ListOperationsRequest, self.list),
+            SERVICE + "CancelOperation": Call(p.CancelOperationRequest, self.cancel),
+            SERVICE + "DeleteOperation": Call(p.DeleteOperationRequest, self.delete),
+            SERVICE + "WaitOperation": Call(p.WaitOperationRequest, self.wait),
+        }
+
+    def get(self, request: Message, context: Context) -> Message:
+        """An operation as it is now."""
+        return self._registry.operation(request.name)
+
+    def list(self, request: Message, context: Context) -> Message:
+        """The operations under a name."""
+        prefix = request.name.rstrip("/")
+        prefix = prefix if prefix.endswith("/operations") else prefix + "/operations"
+        found = [name for name in self._registry.operations if name.startswith(prefix + "/")]
+        return operations_pb2.ListOperationsResponse(
+            operations=[self._registry.operation(name) for name in sorted(found)]
+        )
+
+    def cancel(self, request: Message, context: Context) -> Message:
+        """Accepted for every operation; a statement that runs is finished, as in Spanner."""
+        self._registry.operation(request.name)
+        return Empty()
+
+    def delete(self, request: Message, context: Context) -> Message:
+        """Forgets an operation."""
+        self._registry.delete_operation(request.name)
+        return Empty()
+
+    def wait(self, request: Message, context: Context) -> Message:
+        """Returns when the operation is done or the time is over."""
+        asked = request.timeout.seconds + request.timeout.nanos / 1e9
+        seconds = min(asked, WAIT_SECONDS_MAX) if request.HasField("timeout") else WAIT_SECONDS_MAX
+        return self._registry.wait_operation(request.name, seconds)
+
+
+def run_in_background(
+    registry: Registry, queue: Executor, name: str, metadata: Message, work: Callable[[], Message]
+) -> Message:
+    """Starts an operation whose result ``work`` gives; answers before it is done."""
+    operation = registry.start_operation(name, metadata)
+    queue.submit(perform, registry, name, work)
+    return operation
+
+
+def perform(registry: Registry, name: str, work: Callable[[], Message]) -> None:
+    """Runs the work of an operation and records how it ended."""
+    try:
+        response = work()
+    except SpannerError as error:
+        status = to_status(error)
+        registry.change_operation(name, lambda operation: failed(operation, status))
+    except Exception as error:
+        LOG.exception("An operation failed inside the embedded Spanner")
+        message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
+        status = to_status(SpannerError(grpc.StatusCode.INTERNAL, message))
+        registry.change_operation(name, lambda operation: failed(operation, status))
+    else:
+        registry.change_operation(name, lambda operation: succeeded(operation, response))
+
+
+def failed(operation: Message, status: Message) -> None:
+    """The operation ended with an error."""
+    operation.error.CopyFrom(status)
+    operation.done = True
+
+
+def succeeded(operation: Message, response: Message) -> None:
+    """The operation ended with a result."""
+    operation.response.Pack(response)
+    operation.done = True

@@ -1,0 +1,188 @@
+"""ExecuteSql, ExecuteBatchDml and Read, at once or as streams."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.errors import SpannerError, invalid_argument
+from emulator.faults import FaultInjector
+from emulator.services.calls import Context
+from emulator.services.partitions import check_token, query_digest, read_digest
+from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
+from emulator.services.streams import Streams, whole
+from emulator.services.transactions import Selected, Transactions, precommit, writable
+from emulator.sql.statements import Query
+from emulator.wire import messages as m
+from emulator.wire.keys import key_set, key_types
+from emulator.wire.messages import Message
+from emulator.wire.status import to_status
+from emulator.wire.tokens import Resume
+from emulator.wire.types import metadata
+
+
+class Queries:
+    """Reads and statements."""
+
+    def __init__(
+        self, sessions: Sessions, transactions: Transactions, faults: FaultInjector
+    ) -> None:
+        self._sessions = sessions
+        self._transactions = transactions
+        self._streams = Streams(faults)
+
+    def execute_sql(self, request: Message, context: Context) -> Message:
+        """Runs a statement; the whole result in one message."""
+        prepared, selected, _ = self._prepared(request, context)
+        return self._execute(
+            request, prepared, selected, lambda o: [whole(o, selected.transaction)]
+        )[0]
+
+    def execute_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
+        """Runs a statement; a query's stream can be resumed."""
+        prepared, selected, place = self._prepared(request, context)
+        transaction = selected.transaction
+        if not isinstance(prepared.statement, Query) and request.query_mode != PLAN:
+            yield from self._execute(
+                request,
+                prepared,
+                selected,
+                lambda o: list(self._streams.stream(o, transaction, None, context)),
+            )
+            return
+        outcome = self._run(prepared, selected, request)
+        yield from self._streams.stream(outcome, transaction, place, context)
+
+    def execute_batch(self, request: Message, context: Context) -> Message:
+        """Runs DML statements in order; the first that fails ends the batch, said in its status."""
+        session = self._sessions.get(request.session)
+        if not request.statements:
+            raise invalid_argument("No statements in batch DML request.")
+        selected = self._transactions.select(session, request.transaction, context)
+        transaction = selected.transaction
+        writable(transaction)
+        digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
+        with transaction.lock:
+            known = transaction.answered(request.seqno, digest)
+            if known is not None:
+                return known
+            answer = self._batch(session, selected, request)
+            transaction.remember(request.seqno, digest, answer)
+        return answer
+
+    def read(self, request: Message, context: Context) -> Message:
+        """Reads rows by key; the whole result in one message."""
+        selected, outcome, _ = self._read(request, context)
+        return whole(outcome, selected.transaction)
+
+    def read_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
+        """Reads rows by key; the stream can be resumed."""
+        selected, outcome, place = self._read(request, context)
+        yield from self._streams.stream(outcome, selected.transaction, place, context)
+
+    def _prepared(
+        self, request: Message, context: Context
+    ) -> tuple[Prepared, Selected, Resume | None]:
+        """The statement of a request and its transaction."""
+        session = self._sessions.get(request.session)
+        place = resumption(request)
+        if request.partition_token:
+            check_token(request.partition_token, query_digest(request))
+        prepared = prepare(
+            session.database.engine, request.sql, request.params, request.param_types
+        )
+        selected = self._transactions.select(session, request.transaction, context, place)
+        return prepared, selected, place
+
+    def _execute(
+        self,
+        request: Message,
+        prepared: Prepared,
+        selected: Selected,
+        write: Callable[[Outcome], list[bytes]],
+    ) -> list[bytes]:
+        """DML runs once for each seqno: a request that comes again gets the first answer again."""
+        if isinstance(prepared.statement, Query) or request.query_mode == PLAN:
+            return write(self._run(prepared, selected, request))
+        transaction = selected.transaction
+        digest = hashlib.sha256(
+            request.sql.encode() + request.params.SerializeToString(deterministic=True)
+        ).digest()
+        with transaction.lock:
+            known = transaction.answered(request.seqno, digest)
+            if isinstance(known, list):
+                return known
+            answer = write(self._run(prepared, selected, request))
+            if not isinstance(transaction.engine, PartitionedDmlTransaction):
+                transaction.remember(request.seqno, digest, answer)
+            return answer
+
+    def _run(self, prepared: Prepared, selected: Selected, request: Message) -> Outcome:
+        """Runs a statement; a transaction that it was to begin ends with it when it fails."""
+        try:
+            return run(prepared, selected, request.query_mode)
+        except SpannerError:
+            selected.abandon()
+            raise
+
+    def _read(self, request: Message, context: Context) -> tuple[Selected, Outcome, Resume | None]:
+        session = self._sessions.get(request.session)
+        place = resumption(request)
+        if request.partition_token:
+            check_token(request.partition_token, read_digest(request))
+        if request.limit < 0 or not request.columns:
+            raise invalid_argument("A read needs columns, and a limit that is not negative.")
+        schema = session.database.engine.schema
+        keys = key_set(key_types(schema, request.table, request.index), request.key_set)
+        selected = self._transactions.select(session, request.transaction, context, place)
+        engine = selected.transaction.engine
+        if isinstance(engine, PartitionedDmlTransaction):
+            raise invalid_argument("Partitioned DML transactions do not take reads.")
+        index = request.index or None
+        try:
+            rows = engine.read(request.table, index, tuple(request.columns), keys, request.limit)
+        except SpannerError:
+            selected.abandon()
+            raise
+        return selected, Outcome(rows, selected.told(metadata(rows.columns))), place
+
+    def _batch(self, session: Session, selected: Selected, request: Message) -> Message:
+        """The results of a batch up to the first statement that fails."""
+        answer = m.ExecuteBatchDmlResponse()
+        transaction = selected.transaction
+        try:
+            for statement in request.statements:
+                prepared = prepare(
+                    session.database.engine,
+                    statement.sql,
+                    statement.params,
+                    statement.param_types,
+                )
+                if isinstance(prepared.statement, Query):
+                    raise invalid_argument(
+                        f"ExecuteBatchDml takes DML statements only: {statement.sql}"
+                    )
+                first = Selected(transaction, None if answer.result_sets else selected.begun)
+                outcome = run_dml(prepared, first, 0)
+                answer.result_sets.add().ParseFromString(whole(outcome, unmarked(transaction)))
+        except SpannerError as error:
+            if error.retry_delay_seconds is not None:
+                selected.abandon()
+                raise
+            if not answer.result_sets:
+                selected.abandon()
+            answer.status.CopyFrom(to_status(error))
+        precommit(transaction, answer)
+        return answer
+
+
+def unmarked(transaction: Transaction) -> Transaction:
+    """The transaction without the precommit tokens, which stand once in the answer of a batch."""
+    return Transaction(transaction.id, transaction.session, transaction.engine, multiplexed=False)
+
+
+def resumption(request: Message) -> Resume | None:
+    """Where a stream is taken up again; None for a new one."""
+    return Resume.from_bytes(request.resume_token) if request.resume_token else None

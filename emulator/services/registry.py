@@ -1,0 +1,261 @@
+"""What the server holds: instances, databases, operations, long-lived sessions; kept in a file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+from google.longrunning.operations_pb2 import Operation
+
+from emulator.engine.clock import Clock
+from emulator.engine.database import Database
+from emulator.errors import SpannerError, already_exists, not_found
+from emulator.wire.messages import InstanceProto, Message
+from emulator.wire.mutations import MutationReader
+from emulator.wire.status import to_status
+
+DATABASE_TYPE = "google.spanner.admin.database.v1.Database"
+INSTANCE_TYPE = "google.spanner.admin.instance.v1.Instance"
+FILE = "registry.json"
+DIRECTORY = "databases"
+
+
+def now_micros() -> int:
+    """Unix time in microseconds."""
+    return time.time_ns() // 1000
+
+
+@dataclass(slots=True)
+class HostedDatabase:
+    """A database and what the admin API says of it. ``file`` is empty in memory."""
+
+    name: str
+    file: str
+    create_time_micros: int
+    engine: Database
+    drop_protection: bool = False
+    mutations: MutationReader = field(default_factory=MutationReader)
+    ddl_queue: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="ddl")
+    )
+
+
+class Registry:
+    """Thread-safe. Every change is in the file before it is answered."""
+
+    def __init__(self, data_dir: Path | None) -> None:
+        self.clock = Clock()
+        self._data_dir = data_dir
+        self._lock = threading.RLock()
+        self._finished = threading.Condition(self._lock)
+        self.instances: dict[str, Message] = {}
+        self.databases: dict[str, HostedDatabase] = {}
+        self.operations: dict[str, Message] = {}
+        self.lasting_sessions: dict[str, str] = {}
+        if data_dir is not None:
+            (data_dir / DIRECTORY).mkdir(parents=True, exist_ok=True)
+            self._load(data_dir)
+
+    def instance(self, name: str) -> Message:
+        """An instance. Raises NOT_FOUND as Spanner does."""
+        found = self.instances.get(name)
+        if found is None:
+            raise missing("Instance", INSTANCE_TYPE, name)
+        return found
+
+    def put_instance(self, proto: Message) -> None:
+        """Adds or replaces an instance."""
+        with self._lock:
+            self.instances[proto.name] = proto
+            self.save()
+
+    def delete_instance(self, name: str) -> None:
+        """Removes an instance with its databases."""
+        self.instance(name)
+        for database in self.databases_of(name):
+            self.drop_database(database.name)
+        with self._lock:
+            del self.instances[name]
+            self.save()
+
+    def database(self, name: str) -> HostedDatabase:
+        """A database. Raises NOT_FOUND as Spanner does."""
+        found = self.databases.get(name)
+        if found is None:
+            raise missing("Database", DATABASE_TYPE, name)
+        return found
+
+    def databases_of(self, instance: str) -> list[HostedDatabase]:
+        """The databases of an instance, by name."""
+        prefix = f"{instance}/databases/"
+        with self._lock:
+            return [d for name, d in sorted(self.databases.items()) if name.startswith(prefix)]
+
+    def create_database(self, name: str, statements: list[str]) -> HostedDatabase:
+        """A new database with its first schema; nothing is left of it when a statement fails."""
+        if name in self.databases:
+            raise already_exists(f"Database already exists: {name}")
+        file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
+        created = self._open(name, file, now_micros())
+        try:
+            created.engine.update_ddl(statements)
+        except SpannerError:
+            created.engine.drop()
+            raise
+        with self._lock:
+            self.databases[name] = created
+            self.save()
+        return created
+
+    def drop_database(self, name: str) -> None:
+        """Deletes a database and its file."""
+        with self._lock:
+            dropped = self.database(name)
+            del self.databases[name]
+            self.save()
+        dropped.ddl_queue.shutdown(wait=True, cancel_futures=True)
+        dropped.engine.drop()
+
+    def start_operation(self, name: str, metadata: Message) -> Message:
+        """A new operation that runs. Raises ALREADY_EXISTS when its id was used before."""
+        operation = Operation(name=name)
+        operation.metadata.Pack(metadata)
+        with self._lock:
+            if name in self.operations:
+                raise already_exists(f"Operation already exists: {name}")
+            self.operations[name] = operation
+            self.save()
+        return self.operation(name)
+
+    def operation(self, name: str) -> Message:
+        """A copy of an operation as it is now."""
+        with self._lock:
+            found = self.operations.get(name)
+            if found is None:
+                raise not_found(f"Operation not found: {name}")
+            copy = Operation()
+            copy.CopyFrom(found)
+            return copy
+
+    def change_operation(self, name: str, change: Callable[[Message], None]) -> None:
+        """Changes an operation, if it was not deleted meanwhile; wakes those who wait for it."""
+        with self._lock:
+            operation = self.operations.get(name)
+            if operation is not None:
+                change(operation)
+                self.save()
+                self._finished.notify_all()
+
+    def delete_operation(self, name: str) -> None:
+        """Forgets an operation."""
+        with self._lock:
+            self.operation(name)
+            del self.operations[name]
+            self.save()
+
+    def wait_operation(self, name: str, timeout_seconds: float) -> Message:
+        """An operation once it is done, or as it is after the time."""
+        with self._finished:
+            self._finished.wait_for(
+                lambda: name not in self.operations or self.operations[name].done, timeout_seconds
+            )
+            return self.operation(name)
+
+    def keep_session(self, name: str, database: str) -> None:
+        """A multiplexed session outlives the process."""
+        with self._lock:
+            self.lasting_sessions[name] = database
+            self.save()
+
+    def close(self) -> None:
+        """Closes every database."""
+        for database in list(self.databases.values()):
+            database.ddl_queue.shutdown(wait=True, cancel_futures=True)
+            database.engine.close()
+
+    def save(self) -> None:
+        """Writes the file, whole or not at all."""
+        if self._data_dir is None:
+            return
+        with self._lock:
+            content = {
+                "instances": [packed(i) for i in self.instances.values()],
+                "databases": [
+                    {
+                        "name": d.name,
+                        "file": d.file,
+                        "create_time_micros": d.create_time_micros,
+                        "drop_protection": d.drop_protection,
+                    }
+                    for d in self.databases.values()
+                ],
+                "operations": [packed(o) for o in self.operations.values()],
+                "sessions": self.lasting_sessions,
+            }
+            written = self._data_dir / (FILE + ".new")
+            with written.open("w") as stream:
+                json.dump(content, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            written.replace(self._data_dir / FILE)
+
+    def _open(self, name: str, file: str, created: int) -> HostedDatabase:
+        path = self._data_dir / DIRECTORY / file if self._data_dir is not None else None
+        return HostedDatabase(name, file, created, Database(name, path, self.clock))
+
+    def _load(self, data_dir: Path) -> None:
+        path = data_dir / FILE
+        content = json.loads(path.read_text()) if path.exists() else {}
+        for text in content.get("instances", []):
+            proto = InstanceProto.FromString(base64.b64decode(text))
+            self.instances[proto.name] = proto
+        for item in content.get("databases", []):
+            opened = self._open(item["name"], item["file"], item["create_time_micros"])
+            opened.drop_protection = item["drop_protection"]
+            self.databases[opened.name] = opened
+        for text in content.get("operations", []):
+            operation = Operation.FromString(base64.b64decode(text))
+            if not operation.done:
+                interrupt(operation)
+            self.operations[operation.name] = operation
+        self.lasting_sessions = dict(content.get("sessions", {}))
+        self._remove_strays(data_dir)
+
+    def _remove_strays(self, data_dir: Path) -> None:
+        """Files of databases that were dropped, or never finished, when the process ended."""
+        known = {database.file for database in self.databases.values()}
+        for path in (data_dir / DIRECTORY).iterdir():
+            if path.name.partition(".sqlite")[0] + ".sqlite" not in known:
+                path.unlink()
+
+
+def packed(message: Message) -> str:
+    """A message as text."""
+    return base64.b64encode(message.SerializeToString()).decode("ascii")
+
+
+def interrupt(operation: Message) -> None:
+    """An operation that was running when the process ended."""
+    operation.done = True
+    error = SpannerError(
+        grpc.StatusCode.ABORTED,
+        "The server was restarted while the operation ran; the database's schema says which of its "
+        "statements were executed.",
+    )
+    operation.error.CopyFrom(to_status(error))
+
+
+def missing(kind: str, type_name: str, name: str) -> SpannerError:
+    """NOT_FOUND with the detail by which clients tell what it was."""
+    return SpannerError(
+        grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(type_name, name)
+    )

@@ -1,0 +1,173 @@
+"""Sessions, and the transactions that were begun in them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from emulator import limits
+from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.read_write import ReadWriteTransaction
+from emulator.engine.requests import Committed
+from emulator.errors import SpannerError, failed_precondition, invalid_argument, not_found
+from emulator.faults import FaultInjector
+from emulator.services.registry import HostedDatabase, Registry, missing, now_micros
+from emulator.wire.messages import Message
+
+SESSION_TYPE = "google.spanner.v1.Session"
+Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A transaction by its id. ``answers`` holds what was answered to each seqno of DML.
+
+    ``lock`` keeps the requests of one read-write transaction apart.
+    """
+
+    id: bytes
+    session: str
+    engine: Engine
+    multiplexed: bool
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    answers: dict[int, tuple[bytes, object]] = field(default_factory=dict)
+    committed: Committed | None = None
+    seen: int = 0
+    ended: bool = False
+    aborted: bool = False
+
+    def answered(self, seqno: int, request: bytes) -> object | None:
+        """What was answered to this seqno before, or None. Raises for one out of order."""
+        if not seqno:
+            return None
+        known = self.answers.get(seqno)
+        if known is not None:
+            if known[0] != request:
+                raise invalid_argument(
+                    f"Previously received a different request with this seqno. seqno={seqno}"
+                )
+            return known[1]
+        newest = max(self.answers, default=0)
+        if seqno < newest:
+            raise invalid_argument(
+                f"Request has an out-of-order seqno. Request seqno={seqno}. Last seen "
+                f"seqno={newest}. The sequence number must be monotonically increasing within the "
+                "transaction."
+            )
+        return None
+
+    def remember(self, seqno: int, request: bytes, answer: object) -> None:
+        """Keeps an answer for a request that comes again."""
+        if seqno:
+            self.answers[seqno] = (request, answer)
+
+    def roll_back(self) -> None:
+        """Gives a read-write transaction up; harmless for others."""
+        self.ended = True
+        if isinstance(self.engine, ReadWriteTransaction):
+            self.engine.rollback()
+
+
+@dataclass(slots=True)
+class Session:
+    """A session. Multiplexed ones take any number of transactions at once, others one."""
+
+    name: str
+    database: HostedDatabase
+    labels: Mapping[str, str] = field(default_factory=dict)
+    creator_role: str = ""
+    multiplexed: bool = False
+    create_time_micros: int = field(default_factory=now_micros)
+    last_use_micros: int = field(default_factory=now_micros)
+    active: Transaction | None = None
+
+
+class Sessions:
+    """All sessions and transactions of the server. Thread-safe."""
+
+    def __init__(self, registry: Registry, faults: FaultInjector) -> None:
+        self._registry = registry
+        self._faults = faults
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._transactions: OrderedDict[bytes, Transaction] = OrderedDict()
+        for name, database in registry.lasting_sessions.items():
+            hosted = registry.databases.get(database)
+            if hosted is not None:
+                self._sessions[name] = Session(name, hosted, multiplexed=True)
+
+    def create(self, database_name: str, template: Message) -> Session:
+        """A new session of a database, like the template."""
+        database = self._registry.database(database_name)
+        session = Session(
+            f"{database_name}/sessions/{secrets.token_hex(16)}",
+            database,
+            dict(template.labels),
+            template.creator_role,
+            template.multiplexed,
+        )
+        self._sessions[session.name] = session
+        if session.multiplexed:
+            self._registry.keep_session(session.name, database_name)
+        return session
+
+    def get(self, name: str) -> Session:
+        """A session whose database is still there. Raises NOT_FOUND as Spanner does."""
+        session = self._sessions.get(name)
+        if session is None or self._faults.loses_session():
+            raise missing("Session", SESSION_TYPE, name)
+        database = session.database
+        if self._registry.databases.get(database.name) is not database:
+            self.delete(name)
+            raise missing("Session", SESSION_TYPE, name)
+        session.last_use_micros = now_micros()
+        return session
+
+    def of(self, database_name: str) -> list[Session]:
+        """The sessions of a database, by name; multiplexed ones are not listed."""
+        database = self._registry.database(database_name)
+        with self._lock:
+            found = [s for s in self._sessions.values() if s.database is database]
+        return sorted((s for s in found if not s.multiplexed), key=lambda s: s.name)
+
+    def delete(self, name: str) -> None:
+        """Ends a session and gives its open transaction up."""
+        session = self._sessions.pop(name, None)
+        if session is not None and session.active is not None:
+            session.active.roll_back()
+
+    def begin(self, session: Session, engine: Engine) -> Transaction:
+        """Gives a transaction an id. In a plain session it takes the place of the one before."""
+        begun = Transaction(secrets.token_bytes(12), session.name, engine, session.multiplexed)
+        if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
+            before, session.active = session.active, begun
+            if before is not None and not before.ended:
+                before.roll_back()
+        forgotten: list[Transaction] = []
+        with self._lock:
+            self._transactions[begun.id] = begun
+            while len(self._transactions) > limits.TRANSACTIONS_KEPT_MAX:
+                forgotten.append(self._transactions.popitem(last=False)[1])
+        for old in forgotten:
+            old.roll_back()
+        return begun
+
+    def transaction(self, session: Session, identifier: bytes) -> Transaction:
+        """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
+        found = self._transactions.get(identifier)
+        if found is None:
+            raise not_found(f"Transaction not found: {identifier.hex()}")
+        if found.session != session.name:
+            raise foreign_transaction(identifier)
+        return found
+
+
+def foreign_transaction(identifier: bytes) -> SpannerError:
+    """A transaction is used in a session that did not begin it."""
+    return failed_precondition(
+        f"Transaction {identifier.hex()} was begun in another session and cannot be used here."
+    )

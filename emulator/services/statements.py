@@ -1,0 +1,186 @@
+"""Statements: parameters decoded, run in a transaction, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ddl.schema import Type, TypeCode
+from emulator.engine.database import Database
+from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
+from emulator.errors import failed_precondition, invalid_argument
+from emulator.services.transactions import Selected, writable
+from emulator.sql.statements import Query, Statement
+from emulator.wire.messages import Message, ResultSetStats
+from emulator.wire.types import from_proto, metadata
+from emulator.wire.values import decoder
+
+PLAN, PROFILE, WITH_STATS, WITH_PLAN_AND_STATS = 1, 2, 3, 4
+MEASURED = {PROFILE, WITH_STATS, WITH_PLAN_AND_STATS}
+EXPLAINED = {PLAN, PROFILE, WITH_PLAN_AND_STATS}
+KINDS = {"bool_value": Type(TypeCode.BOOL), "number_value": Type(TypeCode.FLOAT64)}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement with its parameters in storage form; ``types`` are the declared ones."""
+
+    sql: str
+    statement: Statement
+    params: Mapping[str, Stored]
+    types: Mapping[str, Type]
+
+    @property
+    def columns(self) -> tuple[ResultColumn, ...]:
+        """What the statement returns."""
+        if isinstance(self.statement, Query):
+            return self.statement.columns
+        return self.statement.returning.columns if self.statement.returning else ()
+
+    @property
+    def undeclared(self) -> tuple[ResultColumn, ...]:
+        """The parameters whose types were inferred."""
+        declared = {name.casefold() for name in self.types}
+        return tuple(p for p in self.statement.bindings.user if p.name.casefold() not in declared)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a statement gave, before it is written to the wire."""
+
+    rows: Rows
+    metadata: Message
+    row_count: int | None = None
+    lower_bound: bool = False
+    mode: int = 0
+
+    def stats(self) -> Message | None:
+        """ResultSetStats, where there is something to say; complete when the rows are read."""
+        if self.row_count is None and self.mode == 0:
+            return None
+        stats = ResultSetStats()
+        if self.row_count is not None and self.lower_bound:
+            stats.row_count_lower_bound = self.row_count
+        elif self.row_count is not None:
+            stats.row_count_exact = self.row_count
+        if self.mode in MEASURED:
+            fill_measured(stats, self.rows.stats)
+        if self.mode in EXPLAINED:
+            fill_plan(stats, self.rows.stats)
+        return stats
+
+
+def prepare(
+    database: Database, sql: str, params: Message, param_types: Mapping[str, Message]
+) -> Prepared:
+    """Compiles a statement and decodes its parameters; undeclared ones take the inferred type."""
+    if not sql.strip():
+        raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
+    types = {name: from_proto(proto) for name, proto in param_types.items() if proto.code}
+    given = {name.casefold(): (name, value) for name, value in params.fields.items()}
+    statement = database.compile(sql, types)
+    told = untyped_kinds(statement, types, given)
+    if told:
+        types |= told
+        statement = database.compile(sql, types)
+    values: dict[str, Stored] = {}
+    for parameter in statement.bindings.user:
+        name, value = given.get(parameter.name.casefold(), (parameter.name, None))
+        if value is None:
+            raise invalid_argument(f"No parameter found for binding: {parameter.name}")
+        try:
+            values[name] = decoder(parameter.type)(value)
+        except ValueError as error:
+            raise invalid_argument(f"Invalid value for bind parameter {name}: {error}") from error
+    return Prepared(sql, statement, values, types)
+
+
+def untyped_kinds(
+    statement: Statement, types: Mapping[str, Type], given: Mapping[str, tuple[str, Message]]
+) -> dict[str, Type]:
+    """Undeclared parameters that nothing but their JSON kind tells about (true, 1.5)."""
+    declared = {name.casefold() for name in types}
+    found: dict[str, Type] = {}
+    for parameter in statement.bindings.user:
+        name, value = given.get(parameter.name.casefold(), ("", None))
+        undeclared = parameter.name.casefold() not in declared
+        if undeclared and value is not None and parameter.type.code is TypeCode.STRING:
+            kind = KINDS.get(value.WhichOneof("kind"))
+            if kind is not None:
+                found[name] = kind
+    return found
+
+
+def run(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
+    """Runs a statement in a transaction, once; DML that is sent again is dealt with before."""
+    engine = selected.transaction.engine
+    if mode == PLAN:
+        return planned(prepared, selected)
+    if isinstance(prepared.statement, Query):
+        if isinstance(engine, PartitionedDmlTransaction):
+            raise invalid_argument("Partitioned DML transactions do not take queries.")
+        profile = mode in MEASURED
+        rows = engine.query(prepared.sql, prepared.params, prepared.types, profile=profile)
+        return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
+    if isinstance(engine, PartitionedDmlTransaction):
+        count = engine.execute(prepared.sql, prepared.params, prepared.types)
+        return Outcome(no_rows(), selected.told(metadata(())), count, lower_bound=True, mode=mode)
+    return run_dml(prepared, selected, mode)
+
+
+def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
+    """INSERT, UPDATE or DELETE in a read-write transaction."""
+    transaction = selected.transaction
+    if isinstance(transaction.engine, ReadOnlyTransaction):
+        if not transaction.id:
+            raise invalid_argument(
+                "DML statements may not be performed in single-use transactions, to avoid replay."
+            )
+        raise failed_precondition(
+            "DML statements can only be performed in a read-write or partitioned-dml transaction."
+        )
+    result = writable(transaction).execute_dml(prepared.sql, prepared.params, prepared.types)
+    rows = result.returned or no_rows()
+    return Outcome(rows, selected.told(metadata(rows.columns)), result.row_count, mode=mode)
+
+
+def planned(prepared: Prepared, selected: Selected) -> Outcome:
+    """PLAN: columns, inferred parameters and SQLite's plan; nothing is run."""
+    shown = selected.told(metadata(prepared.columns, prepared.undeclared))
+    rows = no_rows()
+    engine = selected.transaction.engine
+    if isinstance(prepared.statement, Query) and isinstance(engine, ReadOnlyTransaction):
+        explained = engine.query(prepared.sql, prepared.params, prepared.types, profile=True)
+        explained.close()
+        rows.stats.plan = explained.stats.plan
+    return Outcome(rows, shown, mode=PLAN)
+
+
+def no_rows() -> Rows:
+    """A result without columns."""
+    return Rows((), iter(()), Stats(), nothing)
+
+
+def nothing() -> None:
+    """There is nothing to close."""
+
+
+def fill_measured(stats: Message, measured: Stats) -> None:
+    """What PROFILE reports, named as Spanner names it; measured, not estimated."""
+    stats.query_stats.update(
+        {
+            "rows_returned": str(measured.rows_returned),
+            "rows_scanned": str(measured.rows_scanned),
+            "elapsed_time": f"{measured.elapsed_seconds * 1000:.2f} msecs",
+        }
+    )
+
+
+def fill_plan(stats: Message, measured: Stats) -> None:
+    """SQLite's plan, a node a step, under a root."""
+    root = stats.query_plan.plan_nodes.add(index=0, kind=1, display_name="Embedded Query")
+    for index, step in enumerate(measured.plan, start=1):
+        stats.query_plan.plan_nodes.add(index=index, kind=1, display_name=step)
+        root.child_links.add(child_index=index)

@@ -1,0 +1,154 @@
+"""Which transaction a request runs in: an id, a new one, or one for this request alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.read_write import ReadWriteTransaction
+from emulator.engine.requests import BoundKind, TimestampBound
+from emulator.errors import SpannerError, invalid_argument
+from emulator.services.calls import Context
+from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.wire import messages, times
+from emulator.wire.messages import Message
+from emulator.wire.tokens import Resume
+
+BOUND_FIELDS = {
+    "read_timestamp": BoundKind.READ_TIMESTAMP,
+    "exact_staleness": BoundKind.EXACT_STALENESS,
+    "min_read_timestamp": BoundKind.MIN_READ_TIMESTAMP,
+    "max_staleness": BoundKind.MAX_STALENESS,
+}
+WAITS = {BoundKind.READ_TIMESTAMP, BoundKind.MIN_READ_TIMESTAMP}
+WAIT_MICROS_MAX = 3_600 * 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A transaction for one request; ``begun`` is what the answer's metadata must say of it."""
+
+    transaction: Transaction
+    begun: Message | None = None
+
+    def told(self, metadata: Message) -> Message:
+        """The metadata of a result, with the transaction where the client needs it."""
+        if self.begun is not None:
+            metadata.transaction.CopyFrom(self.begun)
+        return metadata
+
+    def abandon(self) -> None:
+        """The request that was to begin the transaction failed: the client never learns its id."""
+        if self.begun is not None and self.transaction.id:
+            self.transaction.roll_back()
+
+
+class Transactions:
+    """Begins and finds the transactions of requests."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def begin(self, session: Session, options: Message, context: Context) -> Transaction:
+        """A transaction with an id, as BeginTransaction or a first statement asks for it."""
+        mode = options.WhichOneof("mode")
+        engine = session.database.engine
+        if mode == "read_only":
+            wanted = bound(options.read_only, single_use=False)
+            return self._sessions.begin(session, read_only(session, wanted, context))
+        if mode == "partitioned_dml":
+            return self._sessions.begin(session, engine.partitioned_dml())
+        if mode == "read_write":
+            return self._sessions.begin(session, engine.read_write())
+        raise invalid_argument("BeginTransaction needs a transaction mode.")
+
+    def select(
+        self, session: Session, selector: Message, context: Context, place: Resume | None = None
+    ) -> Selected:
+        """The transaction that a TransactionSelector names.
+
+        ``place`` is where a stream is taken up again: a read-only transaction that is begun for the
+        request then reads at the same timestamp as before.
+        """
+        kind = selector.WhichOneof("selector")
+        if kind == "id":
+            return Selected(self._sessions.transaction(session, selector.id))
+        if kind == "begin":
+            options = selector.begin
+            if place is not None and options.WhichOneof("mode") == "read_only":
+                engine = read_only(session, exactly(place), context)
+                transaction = self._sessions.begin(session, engine)
+            else:
+                transaction = self.begin(session, options, context)
+            return Selected(transaction, shown(transaction, options))
+        options = selector.single_use
+        if options.WhichOneof("mode") not in {None, "read_only"}:
+            raise invalid_argument(
+                "Transaction mode for read only single use transaction should be read_only."
+            )
+        wanted = bound(options.read_only, single_use=True)
+        if place is not None:
+            wanted = exactly(place)
+        engine = read_only(session, wanted, context)
+        transaction = Transaction(b"", session.name, engine, session.multiplexed)
+        returned = options.read_only.return_read_timestamp
+        return Selected(transaction, shown(transaction, options) if returned else None)
+
+
+def read_only(session: Session, wanted: TimestampBound, context: Context) -> ReadOnlyTransaction:
+    """A read-only transaction, once its timestamp has come; a caller that leaves ends the wait."""
+    ahead = wanted.micros - time.time_ns() // 1000
+    if wanted.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
+        context.wait_until(wanted.micros)
+    return session.database.engine.read_only(wanted)
+
+
+def exactly(place: Resume) -> TimestampBound:
+    """The timestamp at which a stream was read."""
+    return TimestampBound(BoundKind.READ_TIMESTAMP, place.read_timestamp_micros)
+
+
+def bound(options: Message, *, single_use: bool) -> TimestampBound:
+    """The timestamp bound of read-only options."""
+    kind = options.WhichOneof("timestamp_bound")
+    if kind is None or kind == "strong":
+        return TimestampBound()
+    chosen = BOUND_FIELDS[kind]
+    if chosen in {BoundKind.MIN_READ_TIMESTAMP, BoundKind.MAX_STALENESS} and not single_use:
+        raise invalid_argument(
+            f"Timestamp bound: {kind} for read can be only be used for a single use transaction."
+        )
+    amount = times.micros(getattr(options, kind))
+    if amount < 0:
+        raise invalid_argument(f"{kind} must not be negative.")
+    return TimestampBound(chosen, amount)
+
+
+def shown(transaction: Transaction, options: Message) -> Message:
+    """A transaction as the API shows it: read-only ones say their timestamp on request."""
+    proto = messages.Transaction(id=transaction.id)
+    engine = transaction.engine
+    if isinstance(engine, ReadOnlyTransaction) and options.read_only.return_read_timestamp:
+        times.fill(proto.read_timestamp, engine.read_timestamp_micros)
+    return proto
+
+
+def precommit(transaction: Transaction, target: Message) -> None:
+    """Multiplexed read-write transactions hand a token from answer to answer, up to the commit."""
+    if transaction.multiplexed and isinstance(transaction.engine, ReadWriteTransaction):
+        transaction.seen += 1
+        target.precommit_token.precommit_token = transaction.id
+        target.precommit_token.seq_num = transaction.seen
+
+
+def writable(transaction: Transaction) -> ReadWriteTransaction:
+    """The engine's read-write transaction. Raises when it is of another kind."""
+    if not isinstance(transaction.engine, ReadWriteTransaction):
+        raise not_writable()
+    return transaction.engine
+
+
+def not_writable() -> SpannerError:
+    """A commit or DML in a transaction that is not read-write."""
+    return invalid_argument("The transaction is not a read-write transaction.")

@@ -1,0 +1,31 @@
+"""What Spanner offers and this server does not: each is UNIMPLEMENTED and named."""
+
+from __future__ import annotations
+
+from emulator.errors import SpannerError, unimplemented
+
+
+def method(full_name: str) -> SpannerError:
+    """An RPC that is not there; ``/package.Service/Method``."""
+    service, _, name = full_name.strip("/").rpartition("/")
+    return unimplemented(f"The method {name} of {service}")
+
+
+def postgresql() -> SpannerError:
+    """A database in the PostgreSQL dialect."""
+    return unimplemented("The PostgreSQL dialect")
+
+
+def proto_descriptors() -> SpannerError:
+    """Proto and enum types."""
+    return unimplemented("CREATE PROTO BUNDLE (proto_descriptors)")
+
+
+def queue_mutation() -> SpannerError:
+    """Mutations that send to or acknowledge a queue."""
+    return unimplemented("A mutation of a queue (send, ack)")
+
+
+def parameter_type(name: str) -> SpannerError:
+    """A value of a type that the server does not keep."""
+    return unimplemented(f"A value of type {name}")

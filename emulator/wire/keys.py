@@ -1,0 +1,72 @@
+"""Key sets from their proto."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ddl.schema import Index, Schema, Table, Type
+from emulator.engine.keys import key_parts
+from emulator.engine.refusals import unknown_index, unknown_table
+from emulator.engine.requests import KeyRange, KeySet, Stored
+from emulator.errors import failed_precondition, invalid_argument
+from emulator.wire.messages import Message
+from emulator.wire.values import decoder
+
+
+def key_types(schema: Schema, table_name: str, index_name: str = "") -> list[Type]:
+    """The types of the parts of a table's key, or of an index key."""
+    table = schema.table(table_name)
+    if table is None:
+        raise unknown_table(table_name)
+    index: Index | None = None
+    if index_name:
+        index = schema.index(index_name)
+        if index is None or index.table.casefold() != table.name.casefold():
+            raise unknown_index(index_name, table.name)
+    return [type_of(table, part.column) for part in key_parts(table, index)]
+
+
+def type_of(table: Table, name: str) -> Type:
+    """The type of a column that the schema vouches for."""
+    column = table.column(name)
+    if column is None:
+        raise invalid_argument(f"Column not found in table {table.name}: {name}")
+    return column.type
+
+
+def key(types: Sequence[Type], values: Sequence[Message]) -> tuple[Stored, ...]:
+    """One key, or a prefix of one. Raises FAILED_PRECONDITION for values of other types."""
+    if len(values) > len(types):
+        raise failed_precondition(
+            f"Wrong number of key parts: expected at most {len(types)}, found {len(values)}."
+        )
+    parts: list[Stored] = []
+    for type_, value in zip(types, values, strict=False):
+        try:
+            parts.append(decoder(type_)(value))
+        except ValueError as error:
+            raise failed_precondition(f"Invalid value for a key part: {error}") from error
+    return tuple(parts)
+
+
+def key_range(types: Sequence[Type], proto: Message) -> KeyRange:
+    """Keys between two prefixes; both ends must be given."""
+    start, end = proto.WhichOneof("start_key_type"), proto.WhichOneof("end_key_type")
+    if start is None or end is None:
+        raise invalid_argument("KeyRange must have a start and an end.")
+    return KeyRange(
+        key(types, getattr(proto, start).values),
+        key(types, getattr(proto, end).values),
+        start_closed=start == "start_closed",
+        end_closed=end == "end_closed",
+    )
+
+
+def key_set(types: Sequence[Type], proto: Message) -> KeySet:
+    """The keys and ranges of a request."""
+    if proto.all_:
+        return KeySet(all=True)
+    return KeySet(
+        tuple(key(types, one.values) for one in proto.keys),
+        tuple(key_range(types, one) for one in proto.ranges),
+    )

@@ -1,0 +1,75 @@
+"""The raw protobuf classes of Spanner's API, as the client's package carries them.
+
+proto-plus wraps each of them; on the server's paths the wrapping costs more than the work. The
+generated classes have no annotations, so a message is ``Message``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from google.cloud.spanner_admin_database_v1 import types as database
+from google.cloud.spanner_admin_instance_v1 import types as instance
+from google.cloud.spanner_v1 import types as spanner
+
+Message: TypeAlias = Any
+"""A protobuf message whose class is known at run time only."""
+
+BatchCreateSessionsRequest: Message = spanner.BatchCreateSessionsRequest.pb()
+BatchCreateSessionsResponse: Message = spanner.BatchCreateSessionsResponse.pb()
+BatchWriteRequest: Message = spanner.BatchWriteRequest.pb()
+BatchWriteResponse: Message = spanner.BatchWriteResponse.pb()
+BeginTransactionRequest: Message = spanner.BeginTransactionRequest.pb()
+CommitRequest: Message = spanner.CommitRequest.pb()
+CommitResponse: Message = spanner.CommitResponse.pb()
+CreateSessionRequest: Message = spanner.CreateSessionRequest.pb()
+DeleteSessionRequest: Message = spanner.DeleteSessionRequest.pb()
+ExecuteBatchDmlRequest: Message = spanner.ExecuteBatchDmlRequest.pb()
+ExecuteBatchDmlResponse: Message = spanner.ExecuteBatchDmlResponse.pb()
+ExecuteSqlRequest: Message = spanner.ExecuteSqlRequest.pb()
+GetSessionRequest: Message = spanner.GetSessionRequest.pb()
+ListSessionsRequest: Message = spanner.ListSessionsRequest.pb()
+ListSessionsResponse: Message = spanner.ListSessionsResponse.pb()
+PartialResultSet: Message = spanner.PartialResultSet.pb()
+PartitionQueryRequest: Message = spanner.PartitionQueryRequest.pb()
+PartitionReadRequest: Message = spanner.PartitionReadRequest.pb()
+PartitionResponse: Message = spanner.PartitionResponse.pb()
+ReadRequest: Message = spanner.ReadRequest.pb()
+ResultSet: Message = spanner.ResultSet.pb()
+ResultSetMetadata: Message = spanner.ResultSetMetadata.pb()
+ResultSetStats: Message = spanner.ResultSetStats.pb()
+RollbackRequest: Message = spanner.RollbackRequest.pb()
+Session: Message = spanner.Session.pb()
+Transaction: Message = spanner.Transaction.pb()
+TransactionOptions: Message = spanner.TransactionOptions.pb()
+TypeProto: Message = spanner.Type.pb()
+
+CreateDatabaseMetadata: Message = database.CreateDatabaseMetadata.pb()
+CreateDatabaseRequest: Message = database.CreateDatabaseRequest.pb()
+DatabaseProto: Message = database.Database.pb()
+DropDatabaseRequest: Message = database.DropDatabaseRequest.pb()
+GetDatabaseDdlRequest: Message = database.GetDatabaseDdlRequest.pb()
+GetDatabaseDdlResponse: Message = database.GetDatabaseDdlResponse.pb()
+GetDatabaseRequest: Message = database.GetDatabaseRequest.pb()
+ListDatabaseOperationsRequest: Message = database.ListDatabaseOperationsRequest.pb()
+ListDatabaseOperationsResponse: Message = database.ListDatabaseOperationsResponse.pb()
+ListDatabasesRequest: Message = database.ListDatabasesRequest.pb()
+ListDatabasesResponse: Message = database.ListDatabasesResponse.pb()
+UpdateDatabaseDdlMetadata: Message = database.UpdateDatabaseDdlMetadata.pb()
+UpdateDatabaseDdlRequest: Message = database.UpdateDatabaseDdlRequest.pb()
+UpdateDatabaseMetadata: Message = database.UpdateDatabaseMetadata.pb()
+UpdateDatabaseRequest: Message = database.UpdateDatabaseRequest.pb()
+
+CreateInstanceMetadata: Message = instance.CreateInstanceMetadata.pb()
+CreateInstanceRequest: Message = instance.CreateInstanceRequest.pb()
+DeleteInstanceRequest: Message = instance.DeleteInstanceRequest.pb()
+GetInstanceConfigRequest: Message = instance.GetInstanceConfigRequest.pb()
+GetInstanceRequest: Message = instance.GetInstanceRequest.pb()
+InstanceConfigProto: Message = instance.InstanceConfig.pb()
+InstanceProto: Message = instance.Instance.pb()
+ListInstanceConfigsRequest: Message = instance.ListInstanceConfigsRequest.pb()
+ListInstanceConfigsResponse: Message = instance.ListInstanceConfigsResponse.pb()
+ListInstancesRequest: Message = instance.ListInstancesRequest.pb()
+ListInstancesResponse: Message = instance.ListInstancesResponse.pb()
+UpdateInstanceMetadata: Message = instance.UpdateInstanceMetadata.pb()
+UpdateInstanceRequest: Message = instance.UpdateInstanceRequest.pb()

@@ -1,0 +1,106 @@
+"""Mutations from their proto: the decoders of a table's columns are worked out once a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ddl.schema import Schema
+from emulator.engine.refusals import unknown_column, unknown_table
+from emulator.engine.requests import Delete, Mutation, MutationKind, Stored, Write
+from emulator.errors import SpannerError, failed_precondition, invalid_argument
+from emulator.unsupported import queue_mutation
+from emulator.wire.keys import key_set, key_types
+from emulator.wire.messages import Message
+from emulator.wire.values import Decoder, decoder
+
+KINDS = {
+    "insert": MutationKind.INSERT,
+    "update": MutationKind.UPDATE,
+    "insert_or_update": MutationKind.INSERT_OR_UPDATE,
+    "replace": MutationKind.REPLACE,
+}
+SHAPES_MAX = 10_000
+
+
+class MutationReader:
+    """Reads the mutations of one database."""
+
+    def __init__(self) -> None:
+        self._schema: Schema | None = None
+        self._decoders: dict[tuple[str, tuple[str, ...]], list[Decoder]] = {}
+
+    def read(self, schema: Schema, protos: Sequence[Message]) -> list[Mutation]:
+        """The mutations of a commit, in order. Raises SpannerError for values that do not fit."""
+        if schema is not self._schema or len(self._decoders) > SHAPES_MAX:
+            self._schema, self._decoders = schema, {}
+        decoders = self._decoders
+        return [self._mutation(schema, decoders, proto) for proto in protos]
+
+    def _mutation(
+        self,
+        schema: Schema,
+        known: dict[tuple[str, tuple[str, ...]], list[Decoder]],
+        proto: Message,
+    ) -> Mutation:
+        operation = proto.WhichOneof("operation")
+        kind = KINDS.get(operation)
+        if kind is None:
+            return deletion(schema, proto, operation)
+        write = getattr(proto, operation)
+        shape = (write.table, tuple(write.columns))
+        decoders = known.get(shape)
+        if decoders is None:
+            decoders = known[shape] = column_decoders(schema, *shape)
+        rows = [row(decoders, values.values, write) for values in write.values]
+        return Write(kind, shape[0], shape[1], rows)
+
+
+def row(decoders: list[Decoder], values: Sequence[Message], write: Message) -> tuple[Stored, ...]:
+    """One row in storage form."""
+    if len(values) != len(decoders):
+        raise invalid_argument(
+            f"Mutation of table {write.table} names {len(decoders)} columns, but a row has "
+            f"{len(values)} values."
+        )
+    try:
+        return tuple([decode(value) for decode, value in zip(decoders, values, strict=True)])
+    except ValueError:
+        raise wrong_value(decoders, values, write) from None
+
+
+def wrong_value(decoders: list[Decoder], values: Sequence[Message], write: Message) -> SpannerError:
+    """Says which value it was."""
+    for name, decode, value in zip(write.columns, decoders, values, strict=True):
+        try:
+            decode(value)
+        except ValueError as error:
+            return failed_precondition(
+                f"Invalid value for column {name} in table {write.table}: {error}"
+            )
+    return failed_precondition(f"Invalid value in a row of table {write.table}.")
+
+
+def column_decoders(schema: Schema, table_name: str, names: tuple[str, ...]) -> list[Decoder]:
+    """The decoders of some columns of a table."""
+    table = schema.table(table_name)
+    if table is None:
+        raise unknown_table(table_name)
+    decoders: list[Decoder] = []
+    for name in names:
+        column = table.column(name)
+        if column is None:
+            raise unknown_column(table.name, name)
+        decoders.append(decoder(column.type))
+    return decoders
+
+
+def deletion(schema: Schema, proto: Message, operation: str | None) -> Delete:
+    """A delete by key set."""
+    if operation is None:
+        raise invalid_argument("A mutation has no operation.")
+    if operation != "delete":
+        raise queue_mutation()
+    return Delete(
+        proto.delete.table,
+        key_set(key_types(schema, proto.delete.table), proto.delete.key_set),
+    )

@@ -1,0 +1,198 @@
+"""Results as a stream of PartialResultSet messages, cut into chunks, also inside long values."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import grpc
+
+from ddl.schema import Type, TypeCode
+from emulator import limits
+from emulator.engine.requests import Rows
+from emulator.errors import SpannerError
+from emulator.wire.encoding import Row, RowEncoder, delimited, elements, framed, list_value
+from emulator.wire.tokens import Resume
+
+METADATA, CHUNKED, TOKEN, STATS, PRECOMMIT, LAST = (
+    b"\x0a",
+    b"\x18\x01",
+    b"\x22",
+    b"\x2a",
+    b"\x42",
+    b"\x48\x01",
+)
+"""The fields of PartialResultSet with their wire types."""
+
+NOT_CHUNKABLE = {TypeCode.BOOL, TypeCode.FLOAT32, TypeCode.FLOAT64}
+NESTED = {TypeCode.ARRAY, TypeCode.STRUCT}
+
+
+class ResultStream:
+    """Encodes one result. ``place`` is where the client is after the last whole chunk."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        metadata: bytes,
+        read_timestamp_micros: int,
+        *,
+        chunk_bytes: int = limits.CHUNK_BYTES,
+        resumable: bool = True,
+    ) -> None:
+        self._rows = rows
+        self._encoder = RowEncoder([c.type for c in rows.columns])
+        self._head = delimited(METADATA, metadata)
+        self._chunk_bytes = chunk_bytes
+        self._resumable = resumable
+        self._pending: list[bytes] = []
+        self._size = 0
+        self.place = Resume(read_timestamp_micros)
+
+    def skip(self, place: Resume) -> None:
+        """Passes over the rows that the client has. Raises when they are not the same rows."""
+        left, checksum = place.rows, 0
+        while left > 0:
+            rows = list(islice(self._rows.rows, min(left, limits.ROWS_AT_ONCE_MAX)))
+            if not rows:
+                break
+            left -= len(rows)
+            checksum = zlib.crc32(self._encoder.encode(rows), checksum)
+        if left or checksum != place.checksum:
+            raise SpannerError(
+                grpc.StatusCode.DATA_LOSS,
+                "The stream cannot be resumed: its rows come in another order now. Add an ORDER BY "
+                "or read again from the start.",
+            )
+        self.place = place
+
+    def chunks(self, ending: Callable[[], bytes], *, rows_in_chunk_max: int = 0) -> Iterator[bytes]:
+        """The messages; ``ending`` gives the fields of the last one, when all rows are read.
+
+        ``rows_in_chunk_max`` makes small chunks (0: no limit beside their size).
+        """
+        most = rows_in_chunk_max or limits.ROWS_AT_ONCE_MAX
+        at_once = min(limits.ROWS_AT_ONCE_MIN, most)
+        while rows := list(islice(self._rows.rows, at_once)):
+            data = self._encoder.encode(rows)
+            if len(data) > 2 * self._chunk_bytes:
+                yield from self._long_rows(rows)
+                at_once = max(1, at_once // 4)
+                continue
+            self._keep(data, len(rows))
+            if self._size >= self._chunk_bytes or rows_in_chunk_max:
+                yield self._flush()
+            if at_once < most and len(data) * 2 < self._chunk_bytes:
+                at_once = min(at_once * 2, most)
+        yield self._flush(ending() + LAST)
+
+    def _keep(self, data: bytes, rows: int) -> None:
+        """Whole rows go into the next chunk."""
+        self._pending.append(data)
+        self._size += len(data)
+        place = self.place
+        checksum = zlib.crc32(data, place.checksum)
+        self.place = Resume(place.read_timestamp_micros, place.rows + rows, checksum)
+
+    def _flush(self, ending: bytes = b"") -> bytes:
+        """A chunk that ends on a row."""
+        token = delimited(TOKEN, self.place.to_bytes()) if self._resumable else b""
+        message = b"".join((self._head, *self._pending, token, ending))
+        self._head, self._size = b"", 0
+        self._pending.clear()
+        return message
+
+    def _long_rows(self, rows: Sequence[Row]) -> Iterator[bytes]:
+        """Rows with long values: cut where a chunk is full."""
+        for row in rows:
+            data = self._encoder.encode([row])
+            if self._size + len(data) <= self._chunk_bytes:
+                self._keep(data, 1)
+                continue
+            if self._pending:
+                yield self._flush()
+            if len(data) > self._chunk_bytes:
+                yield from self._long_row(row)
+            self._keep(data, 1)
+            if len(data) > self._chunk_bytes:
+                self._pending.clear()
+                self._pending.append(self._rest)
+            if self._size >= self._chunk_bytes:
+                yield self._flush()
+
+    def _long_row(self, row: Row) -> Iterator[bytes]:
+        """All messages of a row but the last, which stays in ``_rest``."""
+        room, message = self._chunk_bytes, bytearray()
+        for type_, stored, inside in zip(
+            self._encoder.types, row, self._encoder.values(row), strict=True
+        ):
+            if len(inside) <= room:
+                message += framed(inside)
+                room -= len(inside)
+                continue
+            *pieces, last = cut(type_, stored, inside, room, self._chunk_bytes)
+            for piece in pieces:
+                yield self._head + bytes(message) + framed(piece) + CHUNKED
+                self._head = b""
+                message.clear()
+            message += framed(last)
+            room = self._chunk_bytes - len(last)
+        self._rest = bytes(message)
+
+    _rest: bytes = b""
+
+
+def cut(type_: Type, stored: object, inside: bytes, first: int, size: int) -> list[bytes]:
+    """A Value in pieces that the client puts together; the first has less room."""
+    if type_.code in NOT_CHUNKABLE or inside[:1] == b"\x08":
+        return [inside]
+    if type_.code not in NESTED:
+        text = inside[text_start(inside) :]
+        return [delimited(b"\x1a", piece) for piece in cut_text(text, first, size)]
+    if type_.element is None or type_.element.code in NESTED:
+        return [inside]
+    return cut_list(elements(type_, stored), first, size)
+
+
+def text_start(inside: bytes) -> int:
+    """Where the text of a string Value begins: after the tag and the length."""
+    position = 1
+    while inside[position] & 128:
+        position += 1
+    return position + 1
+
+
+def cut_text(text: bytes, first: int, size: int) -> list[bytes]:
+    """UTF-8 in pieces that are UTF-8 themselves."""
+    pieces: list[bytes] = []
+    position, room = 0, max(first, 16)
+    while position < len(text):
+        end = min(position + room, len(text))
+        while end < len(text) and text[end] & 0xC0 == 0x80:
+            end -= 1
+        pieces.append(text[position:end])
+        position, room = end, size
+    return pieces or [b""]
+
+
+def cut_list(values: list[bytes], first: int, size: int) -> list[bytes]:
+    """A list in pieces; what follows a whole string at a seam begins with an empty one."""
+    pieces: list[bytes] = []
+    items: list[bytes] = []
+    room = max(first, 16)
+    for item in values:
+        if item[:1] != b"\x1a" or len(item) <= room:
+            parts = [item]
+        else:
+            text = item[text_start(item) :]
+            parts = [delimited(b"\x1a", part) for part in cut_text(text, room, size)]
+        for number, part in enumerate(parts):
+            if number or (room < len(part) and items):
+                whole = items[-1][:1] == b"\x1a" and not number
+                pieces.append(list_value(items))
+                items, room = ([b"\x1a\x00"] if whole else []), size
+            items.append(part)
+            room -= len(part)
+    pieces.append(list_value(items))
+    return pieces

@@ -1,0 +1,63 @@
+"""Errors as gRPC statuses with the details that Spanner's clients look for."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyProto
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import ResourceInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+
+from emulator.errors import SpannerError
+from emulator.wire.messages import Message
+
+RESOURCE_PREFIX = "type.googleapis.com/"
+
+
+def number(code: grpc.StatusCode) -> int:
+    """The number of a status code."""
+    value: int = code.value[0]
+    return value
+
+
+def details(error: SpannerError) -> list[Message]:
+    """RetryInfo and ResourceInfo, where they belong."""
+    found: list[Message] = []
+    if error.retry_delay_seconds is not None:
+        delay = Duration(nanos=int(error.retry_delay_seconds * 1e9))
+        found.append(RetryInfo(retry_delay=delay))
+    if error.resource is not None:
+        kind, name = error.resource
+        found.append(
+            ResourceInfo(
+                resource_type=RESOURCE_PREFIX + kind,
+                resource_name=name,
+                description=f"{kind.rpartition('.')[2]} does not exist.",
+            )
+        )
+    return found
+
+
+def to_status(error: SpannerError) -> Message:
+    """google.rpc.Status, as it stands in operations and in batch answers."""
+    status = Status(code=number(error.code), message=error.message)
+    for detail in details(error):
+        packed = AnyProto()
+        packed.Pack(detail)
+        status.details.append(packed)
+    return status
+
+
+def abort(context: grpc.ServicerContext, error: SpannerError) -> NoReturn:
+    """Ends a call with an error. Clients read the details in one of two places: both are filled."""
+    found = details(error)
+    if found:
+        trailers = [("grpc-status-details-bin", to_status(error).SerializeToString())]
+        trailers += [
+            (f"{detail.DESCRIPTOR.full_name.lower()}-bin", detail.SerializeToString())
+            for detail in found
+        ]
+        context.set_trailing_metadata(tuple(trailers))
+    context.abort(error.code, error.message)

@@ -1,0 +1,20 @@
+"""Timestamps and durations of protobuf in microseconds."""
+
+from __future__ import annotations
+
+from emulator.errors import invalid_argument
+from emulator.wire.messages import Message
+
+
+def micros(proto: Message) -> int:
+    """A Timestamp or a Duration in microseconds, rounded down."""
+    if not 0 <= proto.nanos < 1_000_000_000:
+        raise invalid_argument("Invalid timestamp or duration: nanos are out of range.")
+    whole: int = proto.seconds * 1_000_000 + proto.nanos // 1000
+    return whole
+
+
+def fill(proto: Message, value: int) -> None:
+    """Writes microseconds into a Timestamp."""
+    proto.seconds, rest = divmod(value, 1_000_000)
+    proto.nanos = rest * 1000
