@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 from emulator.engine.clock import Clock, timestamp_micros, timestamp_text
 from emulator.engine.database import Database
 from emulator.engine.requests import BoundKind, Committed, TimestampBound
+from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError
 
 ALL = "SELECT SingerId, Name FROM Singers"
@@ -194,6 +195,35 @@ def test_a_read_in_the_future_waits_and_then_sees_everything_before_it(singers: 
     assert rows == [(1, "a")]
     after = write(singers, UPSERT, "Singers", "SingerId", (2,))
     assert after.commit_timestamp_micros > ahead
+
+
+def test_a_read_at_an_exact_timestamp_waits_for_the_commit_below_it() -> None:
+    clock = Clock()
+    timeline = Timeline(clock)
+    committing = timeline.begin_commit()
+    assert timeline.strong() < committing
+    readable = threading.Event()
+
+    def wait() -> None:
+        timeline.wait_until_readable(committing)
+        readable.set()
+
+    timeline.wait_until_readable(committing - 1)
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert not readable.wait(0.05)
+    timeline.end_commit()
+    waiting.join()
+    assert timeline.strong() >= committing
+
+
+def test_a_clock_that_stands_still_gives_growing_timestamps() -> None:
+    clock = Clock(wall=lambda: 1_000)
+    assert [clock.next(), clock.next()] == [1_000, 1_001]
+    assert clock.now() == 1_001
+    assert clock.next() == 1_002
+    clock.observe(5_000)
+    assert clock.next() == 5_001
 
 
 def test_a_read_past_version_collection_is_refused(singers: Database) -> None:

@@ -168,55 +168,59 @@ def test_transactions_that_only_read_do_not_stand_in_each_others_way(counters: D
     assert query(counters, "SELECT COUNT(*) FROM Counters") == [(3,)]
 
 
+ACCOUNTS, TOTAL = 8, 800
+
+
+def move(database: Database, choice: random.Random) -> None:
+    """Moves an amount between two accounts, by one of the ways of reading and of writing."""
+    giver, taker = choice.sample(range(ACCOUNTS), 2)
+    amount = choice.randrange(1, 20)
+    transaction = database.read_write()
+    try:
+        if choice.random() < 0.5:
+            keys = KeySet(keys=((giver,), (taker,)))
+            rows = list(transaction.read("A", None, ["K", "N"], keys).rows)
+        else:
+            sql = f"SELECT K, N FROM A WHERE K IN ({giver}, {taker})"
+            rows = list(transaction.query(sql, {}, {}).rows)
+        balances = {int(str(k)): int(str(n)) for k, n in rows}
+        after = [(giver, balances[giver] - amount), (taker, balances[taker] + amount)]
+        if choice.random() < 0.5:
+            transaction.commit([Write(UPSERT, "A", ("K", "N"), after)])
+        else:
+            for key, value in after:
+                transaction.execute_dml(f"UPDATE A SET N = {value} WHERE K = {key}", {}, {})
+            transaction.commit([])
+    finally:
+        transaction.rollback()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_money_is_neither_made_nor_lost(seed: int) -> None:
-    """Threads move amounts between accounts, in every way of writing; each snapshot has the sum."""
-    accounts, total = 8, 800
+    """Threads move amounts between accounts; every snapshot shows the same sum."""
     done = threading.Event()
     wrong: list[object] = []
-    with opened("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
-        write(database, INSERT, "A", "K N", *((k, total // accounts) for k in range(accounts)))
 
-        def move(choice: random.Random) -> None:
-            giver, taker = choice.sample(range(accounts), 2)
-            amount = choice.randrange(1, 20)
-            transaction = database.read_write()
+    def work(number: int) -> None:
+        choice = random.Random(seed * 100 + number)
+        moved = 0
+        while moved < 60:
             try:
-                if choice.random() < 0.5:
-                    keys = KeySet(keys=((giver,), (taker,)))
-                    balances = dict(transaction.read("A", None, ["K", "N"], keys).rows)  # type: ignore[arg-type,var-annotated]
-                else:
-                    sql = f"SELECT K, N FROM A WHERE K IN ({giver}, {taker})"
-                    balances = dict(transaction.query(sql, {}, {}).rows)  # type: ignore[arg-type]
-                after = [(giver, balances[giver] - amount), (taker, balances[taker] + amount)]
-                if choice.random() < 0.5:
-                    transaction.commit([Write(UPSERT, "A", ("K", "N"), after)])
-                else:
-                    for key, value in after:
-                        text = f"UPDATE A SET N = {value} WHERE K = {key}"
-                        transaction.execute_dml(text, {}, {})
-                    transaction.commit([])
-            finally:
-                transaction.rollback()
+                move(database, choice)
+            except SpannerError as error:
+                if error.code is not grpc.StatusCode.ABORTED:
+                    raise
+            else:
+                moved += 1
 
-        def work(number: int) -> None:
-            choice = random.Random(seed * 100 + number)
-            moved = 0
-            while moved < 60:
-                try:
-                    move(choice)
-                except SpannerError as error:
-                    if error.code is not grpc.StatusCode.ABORTED:
-                        raise
-                else:
-                    moved += 1
+    def watch() -> None:
+        while not done.is_set():
+            found = query(database, "SELECT SUM(N), COUNT(*) FROM A")
+            if found != [(TOTAL, ACCOUNTS)]:
+                wrong.append(found)
 
-        def watch() -> None:
-            while not done.is_set():
-                found = query(database, "SELECT SUM(N), COUNT(*) FROM A")
-                if found != [(total, accounts)]:
-                    wrong.append(found)
-
+    with opened("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
+        write(database, INSERT, "A", "K N", *((k, TOTAL // ACCOUNTS) for k in range(ACCOUNTS)))
         threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
         watcher = threading.Thread(target=watch)
         for thread in (watcher, *threads):
@@ -226,4 +230,4 @@ def test_money_is_neither_made_nor_lost(seed: int) -> None:
         done.set()
         watcher.join()
         assert not wrong
-        assert query(database, "SELECT SUM(N) FROM A") == [(total,)]
+        assert query(database, "SELECT SUM(N) FROM A") == [(TOTAL,)]
