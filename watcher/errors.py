@@ -5,12 +5,13 @@
     ├── AddressError           the database's name is not one
     ├── UnavailableError       no server answers at the address
     ├── DatabaseNotFoundError  the instance or the database is not there
+    ├── AccessDeniedError      the caller may not read or write there
     ├── TableNotFoundError     the table is not there
-    ├── NotWatchableError      the table lacks what watching needs; names the ddl command that adds it
+    ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
     ├── CheckpointError        the offset or position belongs to something else
     └── VersionExpiredError    the read timestamp is older than version_retention_period
 
-``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what the command exits with.
+``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ class DatabaseNotFoundError(WatcherError):
     """The instance or the database is not there."""
 
     exit_code = 4
+
+
+class AccessDeniedError(WatcherError):
+    """The caller may not read or write there."""
+
+    exit_code = 3
 
 
 class TableNotFoundError(WatcherError):

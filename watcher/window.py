@@ -1,4 +1,4 @@
-"""The one idea that carries everything: a half-open interval of commit timestamps, and its parts."""
+"""The one idea that carries everything: an interval of commit timestamps, and its parts."""
 
 from __future__ import annotations
 

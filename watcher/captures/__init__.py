@@ -1,4 +1,4 @@
-"""How the rows of a window are found: ``plan(window)`` gives slices, ``read(slice)`` Arrow batches."""
+"""How a window's rows are found: ``plan(window)`` gives slices, ``read(slice)`` batches."""
 
 from __future__ import annotations
 

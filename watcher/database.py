@@ -1,0 +1,116 @@
+"""The only module that opens a google-cloud-spanner client."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from google.api_core.exceptions import (
+    DeadlineExceeded,
+    Forbidden,
+    GoogleAPICallError,
+    NotFound,
+    RetryError,
+    ServiceUnavailable,
+    Unauthenticated,
+)
+from google.auth.exceptions import DefaultCredentialsError
+from google.cloud import spanner
+from google.cloud.spanner_v1.database import Database
+
+from watcher.errors import (
+    AccessDeniedError,
+    AddressError,
+    DatabaseNotFoundError,
+    UnavailableError,
+    WatcherError,
+)
+
+EMULATOR_HOST = "SPANNER_EMULATOR_HOST"
+CHECK_SECONDS_MAX = 10.0
+PATH = re.compile(
+    r"(?:spanner://)?projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)"
+    r"/databases/(?P<database>[^/]+)\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """Where a database is; picklable, so that executors open clients of their own."""
+
+    project: str
+    instance: str
+    database: str
+
+    @classmethod
+    def parse(cls, text: str) -> DatabaseAddress:
+        """``[spanner://]projects/P/instances/I/databases/D``. Raises AddressError."""
+        match = PATH.match(text)
+        if match is None:
+            raise AddressError(
+                f"'{text}' does not name a database;"
+                " write spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
+            )
+        return cls(**match.groupdict())
+
+    def __str__(self) -> str:
+        return f"spanner://{self.path}"
+
+    @property
+    def path(self) -> str:
+        """The resource name that Spanner uses."""
+        return f"projects/{self.project}/instances/{self.instance}/databases/{self.database}"
+
+
+def connect(address: DatabaseAddress) -> Database:
+    """Opens a client for a database and makes sure that it answers.
+
+    ``SPANNER_EMULATOR_HOST`` leads to an emulator, else Application Default Credentials are used.
+    Raises UnavailableError, DatabaseNotFoundError or AccessDeniedError within seconds.
+    """
+    try:
+        client = spanner.Client(
+            project=address.project, disable_builtin_metrics=EMULATOR_HOST in os.environ
+        )
+    except DefaultCredentialsError as error:
+        raise UnavailableError(
+            "no Google Cloud credentials were found: run 'gcloud auth application-default login',"
+            f" or set {EMULATOR_HOST} to use an emulator"
+        ) from error
+    database: Database = client.instance(address.instance).database(address.database)
+    check(database, address)
+    return database
+
+
+def check(database: Database, address: DatabaseAddress) -> None:
+    """One cheap call without the client's own minutes of retries."""
+    try:
+        session = database.spanner_api.create_session(
+            request={"database": address.path}, timeout=CHECK_SECONDS_MAX, retry=None
+        )
+        database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
+    except (GoogleAPICallError, RetryError) as error:
+        raise explained(error, address) from error
+
+
+def explained(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
+    """The client's error as one of ours, with what to do."""
+    if isinstance(error, NotFound):
+        return DatabaseNotFoundError(
+            f"there is no database {address} ({error.message}); check the name, or create it first"
+        )
+    if isinstance(error, Forbidden | Unauthenticated):
+        return AccessDeniedError(
+            f"no permission to read {address} ({error.message});"
+            " the role roles/spanner.databaseReader is needed"
+        )
+    if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
+        where = os.environ.get(EMULATOR_HOST)
+        advice = (
+            f"nothing answers at {EMULATOR_HOST}={where}; start it with 'spanner-watcher emulator'"
+            if where
+            else "Cloud Spanner does not answer; is there a network?"
+        )
+        return UnavailableError(f"cannot reach {address}: {advice}")
+    return WatcherError(f"{address} answered: {error.message}")

@@ -1,0 +1,157 @@
+"""Queries as streams of PartialResultSet: at a timestamp, resumed after a broken connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from google.api_core.exceptions import FailedPrecondition, NotFound, ServiceUnavailable
+from google.cloud.spanner_v1 import ExecuteSqlRequest, PartialResultSet, Type
+from google.cloud.spanner_v1.database import Database
+from google.protobuf.struct_pb2 import Struct
+
+from watcher.errors import UnavailableError, VersionExpiredError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+RESTARTS_MAX = 20
+"""How often one stream is taken up again before it is an error."""
+
+WireValue = str | list[str]
+"""A parameter as JSON carries it: INT64 and TIMESTAMP are strings."""
+
+RawResult = Any  # google.spanner.v1.PartialResultSet without proto-plus around it
+
+
+def micros_of(moment: datetime) -> int:
+    """A time as microseconds since 1970."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def moment_of(micros: int) -> datetime:
+    """Microseconds since 1970 as a time in UTC."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def timestamp_text(micros: int) -> str:
+    """Microseconds since 1970 as RFC 3339."""
+    return moment_of(micros).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+class QueryStream:
+    """Runs read-only queries in one multiplexed session, which is made anew when it is lost."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._api = database.spanner_api
+        self._metadata = (("google-cloud-resource-prefix", database.name),)
+        self._session = ""
+
+    def read_timestamp(self) -> int:
+        """The timestamp, in microseconds, at which a strong read is served now.
+
+        Spanner: every transaction at or below it is visible there, and none can commit there later.
+        """
+        request = self._request("SELECT 1", {}, {}, None)
+        for _ in self._lost_sessions():
+            request.session = self._session
+            try:
+                answer = self._api.execute_sql(request=request, metadata=self._metadata)
+            except NotFound as error:
+                self._forget(error)
+                continue
+            return micros_of(answer.metadata.transaction.read_timestamp)
+        raise UnavailableError(f"sessions of {self._database.name} are lost again and again")
+
+    def rows(
+        self,
+        sql: str,
+        params: Mapping[str, WireValue],
+        types: Mapping[str, Type],
+        read_timestamp_micros: int | None,
+    ) -> Iterator[RawResult]:
+        """The messages of a query's result; None reads strongly.
+
+        A message is passed on when a resume token covers it, so that after UNAVAILABLE no row is
+        repeated or missing. Raises VersionExpiredError when the timestamp is too old to read.
+        """
+        request = self._request(sql, params, types, read_timestamp_micros)
+        waiting: list[RawResult] = []
+        restarts = 0
+        while True:
+            request.session = self._session_name()
+            try:
+                for message in self._api.execute_streaming_sql(
+                    request=request, metadata=self._metadata
+                ):
+                    waiting.append(PartialResultSet.pb(message))
+                    if message.resume_token:
+                        request.resume_token = message.resume_token
+                        yield from waiting
+                        waiting = []
+                yield from waiting
+                return
+            except ServiceUnavailable as error:
+                restarts += 1
+                if restarts > RESTARTS_MAX:
+                    raise UnavailableError(
+                        f"{self._database.name} broke a stream {restarts} times: {error.message}"
+                    ) from error
+                waiting = []
+            except NotFound as error:
+                self._forget(error)
+                waiting = []
+            except FailedPrecondition as error:
+                raise expired_or(error, read_timestamp_micros) from error
+
+    def _request(
+        self,
+        sql: str,
+        params: Mapping[str, WireValue],
+        types: Mapping[str, Type],
+        read_timestamp_micros: int | None,
+    ) -> ExecuteSqlRequest:
+        read_only: dict[str, object] = {"return_read_timestamp": True}
+        if read_timestamp_micros is None:
+            read_only["strong"] = True
+        else:
+            read_only["read_timestamp"] = moment_of(read_timestamp_micros)
+        values = Struct()
+        for name, value in params.items():
+            values[name] = value
+        return ExecuteSqlRequest(
+            sql=sql,
+            params=values,
+            param_types=dict(types),
+            transaction={"single_use": {"read_only": read_only}},
+        )
+
+    def _session_name(self) -> str:
+        if not self._session:
+            session = self._api.create_session(
+                request={"database": self._database.name, "session": {"multiplexed": True}},
+                metadata=self._metadata,
+            )
+            self._session = session.name
+        return self._session
+
+    def _lost_sessions(self) -> Iterator[None]:
+        for _ in range(RESTARTS_MAX):
+            self._session_name()
+            yield
+
+    def _forget(self, error: NotFound) -> None:
+        """A session that is gone is replaced; anything else that is gone is an error."""
+        if "session" not in error.message.lower():
+            raise error
+        self._session = ""
+
+
+def expired_or(error: FailedPrecondition, read_timestamp_micros: int | None) -> Exception:
+    """Tells a read older than the version retention from other refusals."""
+    if read_timestamp_micros is not None and "version" in error.message.lower():
+        return VersionExpiredError(
+            f"the database keeps no versions as old as {timestamp_text(read_timestamp_micros)}"
+            f" ({error.message})"
+        )
+    return error
