@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
-from emulator.errors import already_exists, invalid_argument, not_found
+from emulator.errors import already_exists, invalid_argument, not_found, unimplemented
 from emulator.services.calls import Call, Context
 from emulator.services.operations import succeeded
 from emulator.services.paging import page
@@ -24,7 +24,7 @@ READY = 2
 INSTANCE_ID = re.compile(r"[a-z][-a-z0-9]{0,62}[a-z0-9]\Z")
 PROJECT = re.compile(r"projects/[^/]+\Z")
 UNITS_PER_NODE = 1000
-CHANGEABLE = {"display_name", "labels", "node_count", "processing_units"}
+CHANGEABLE = {"config", "display_name", "labels", "node_count", "processing_units"}
 
 
 class InstanceAdmin:
@@ -103,6 +103,8 @@ class InstanceAdmin:
             raise invalid_argument(
                 f"Invalid UpdateInstance request: the mask may name {sorted(CHANGEABLE)}."
             )
+        if "config" in paths and request.instance.config != proto.config:
+            raise unimplemented("Moving an instance to another configuration")
         if "display_name" in paths:
             proto.display_name = request.instance.display_name
         if "labels" in paths:

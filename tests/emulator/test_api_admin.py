@@ -1,0 +1,122 @@
+"""Instances, databases, schemas and their operations, through the real client."""
+
+from __future__ import annotations
+
+import pytest
+from google.api_core import exceptions
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.instance import Instance
+
+TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
+
+
+def test_an_instance_that_is_not_there_is_not_found(instance: Instance) -> None:
+    other = instance._client.instance("no-such-instance")
+    assert not other.exists()
+    with pytest.raises(exceptions.NotFound, match="Instance not found"):
+        other.reload()
+    with pytest.raises(exceptions.NotFound, match="Instance not found"):
+        other.database("some-database").create()
+
+
+def test_instances_are_made_changed_and_deleted(instance: Instance) -> None:
+    client = instance._client
+    made = client.instance("made-here", instance.configuration_name, node_count=2)
+    made.create().result(10)
+    with pytest.raises(exceptions.AlreadyExists):
+        made.create()
+    made.display_name = "Another name"
+    made.update().result(10)
+    made.reload()
+    assert (made.display_name, made.node_count, made.processing_units) == ("Another name", 2, 2000)
+    assert "made-here" in {i.name.rpartition("/")[2] for i in client.list_instances()}
+    made.delete()
+    assert not made.exists()
+
+
+def test_the_one_configuration_is_listed(instance: Instance) -> None:
+    configs = list(instance._client.list_instance_configs())
+    assert [c.name.rpartition("/")[2] for c in configs] == ["emulator-config"]
+
+
+@pytest.mark.ddl(TABLE)
+def test_a_database_is_listed_reloaded_and_dropped(instance: Instance, database: Database) -> None:
+    assert database.database_id in {d.name.rpartition("/")[2] for d in instance.list_databases()}
+    database.reload()
+    assert next(iter(database.ddl_statements)).startswith("CREATE TABLE T (")
+    assert database.version_retention_period == "1h"
+    assert database.earliest_version_time >= database.create_time
+
+
+def test_a_database_that_is_not_there_is_not_found(instance: Instance) -> None:
+    with pytest.raises(exceptions.NotFound, match="Database not found"):
+        instance.database("no-such-database").reload()
+    with pytest.raises(exceptions.NotFound, match="Database not found"):
+        with instance.database("no-such-database").snapshot() as snapshot:
+            list(snapshot.execute_sql("SELECT 1"))
+
+
+def test_nothing_is_left_of_a_database_whose_schema_is_refused(instance: Instance) -> None:
+    refused = instance.database("refused-here", ddl_statements=[TABLE, TABLE])
+    with pytest.raises(exceptions.FailedPrecondition, match="Duplicate name"):
+        refused.create().result(10)
+    assert not refused.exists()
+
+
+@pytest.mark.ddl(TABLE)
+def test_a_second_database_of_the_same_name_is_refused(
+    instance: Instance, database: Database
+) -> None:
+    with pytest.raises(exceptions.AlreadyExists):
+        instance.database(database.database_id).create()
+
+
+@pytest.mark.ddl(TABLE)
+def test_statements_before_a_failing_one_stay(database: Database) -> None:
+    operation = database.update_ddl(
+        [
+            "ALTER TABLE T ADD COLUMN A INT64",
+            "DROP TABLE Missing",
+            "ALTER TABLE T ADD COLUMN B INT64",
+        ]
+    )
+    with pytest.raises(exceptions.NotFound, match="Missing"):
+        operation.result(10)
+    assert len(operation.metadata.commit_timestamps) == 1
+    assert [p.progress_percent for p in operation.metadata.progress] == [100, 0, 0]
+    database.reload()
+    text = database.ddl_statements[0]
+    assert "A INT64" in text
+    assert "B INT64" not in text
+
+
+@pytest.mark.ddl(TABLE)
+def test_an_operation_id_is_used_once(database: Database) -> None:
+    operation = database.update_ddl(["ALTER TABLE T ADD COLUMN A INT64"], operation_id="my_change")
+    operation.result(10)
+    assert operation.operation.name.endswith("/operations/my_change")
+    with pytest.raises(exceptions.AlreadyExists):
+        database.update_ddl(["ALTER TABLE T ADD COLUMN B INT64"], operation_id="my_change")
+
+
+@pytest.mark.ddl(TABLE)
+def test_a_syntax_error_is_answered_at_once(database: Database) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="Error parsing Spanner DDL"):
+        database.update_ddl(["CREATE TABEL X (A INT64) PRIMARY KEY (A)"])
+
+
+@pytest.mark.ddl(TABLE)
+def test_a_protected_database_is_not_dropped(database: Database) -> None:
+    database.enable_drop_protection = True
+    database.update(["enable_drop_protection"]).result(10)
+    with pytest.raises(exceptions.FailedPrecondition, match="drop protection"):
+        database.drop()
+    database.enable_drop_protection = False
+    database.update(["enable_drop_protection"]).result(10)
+
+
+def test_what_is_not_supported_is_named(instance: Instance) -> None:
+    with pytest.raises(exceptions.MethodNotImplemented, match="ListBackups"):
+        list(instance.list_backups())
+    with pytest.raises(exceptions.MethodNotImplemented, match="PostgreSQL"):
+        instance.database("pg-database", database_dialect=2).create()

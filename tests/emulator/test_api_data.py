@@ -1,0 +1,260 @@
+"""Reads, writes and transactions through the real client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import spanner
+from google.cloud.spanner_v1 import ExecuteSqlRequest, KeyRange, KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+from google.rpc import code_pb2
+
+TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
+STAMPED = (
+    "CREATE TABLE S (K INT64 NOT NULL, V STRING(MAX), "
+    "C TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (K)"
+)
+EVERYTHING = KeySet(all_=True)
+
+pytestmark = pytest.mark.ddl(TABLE, STAMPED)
+
+
+def rows(database: Database, sql: str, **options: object) -> list[list[object]]:
+    with database.snapshot(**options) as snapshot:
+        return list(snapshot.execute_sql(sql))
+
+
+def table(database: Database, **options: object) -> list[list[object]]:
+    return rows(database, "SELECT K, V FROM T ORDER BY K", **options)
+
+
+def fill(database: Database, *pairs: tuple[int, str | None]) -> object:
+    with database.batch() as batch:
+        batch.insert("T", ("K", "V"), pairs)
+    return batch.committed
+
+
+def test_each_kind_of_mutation_does_what_it_says(database: Database) -> None:
+    fill(database, (1, "a"), (2, "b"), (3, "c"), (4, "d"))
+    with database.batch() as batch:
+        batch.insert("T", ("K", "V"), [(5, "new")])
+        batch.update("T", ("K", "V"), [(1, "updated")])
+        batch.insert_or_update("T", ("K", "V"), [(2, "upserted"), (6, "inserted")])
+        batch.replace("T", ("K",), [(3,)])
+        batch.delete("T", KeySet(keys=[[4], [99]]))
+    assert table(database) == [
+        [1, "updated"],
+        [2, "upserted"],
+        [3, None],
+        [5, "new"],
+        [6, "inserted"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("write", "error"),
+    [
+        (lambda b: b.insert("T", ("K",), [(1,)]), exceptions.AlreadyExists),
+        (lambda b: b.update("T", ("K", "V"), [(9, "x")]), exceptions.NotFound),
+        (lambda b: b.insert("Missing", ("K",), [(1,)]), exceptions.NotFound),
+        (lambda b: b.insert("T", ("K", "Missing"), [(1, "x")]), exceptions.NotFound),
+        (lambda b: b.insert("T", ("K",), [("text",)]), exceptions.FailedPrecondition),
+        (lambda b: b.insert("T", ("K", "V"), [(None, "x")]), exceptions.FailedPrecondition),
+    ],
+)
+def test_a_commit_that_is_refused_leaves_nothing(
+    database: Database, write: Callable[[object], None], error: type[Exception]
+) -> None:
+    fill(database, (1, "a"))
+    with pytest.raises(error), database.batch() as batch:
+        batch.insert("T", ("K", "V"), [(2, "b")])
+        write(batch)
+    assert table(database) == [[1, "a"]]
+
+
+def test_ranges_are_read_and_deleted_open_and_closed(database: Database) -> None:
+    fill(database, *((k, str(k)) for k in range(10)))
+    with database.snapshot() as snapshot:
+        keys = KeySet(ranges=[KeyRange(start_closed=[2], end_open=[4])])
+        assert list(snapshot.read("T", ("K",), keys)) == [[2], [3]]
+    with database.batch() as batch:
+        batch.delete("T", KeySet(ranges=[KeyRange(start_open=[2], end_closed=[8])]))
+    assert [row[0] for row in table(database)] == [0, 1, 2, 9]
+
+
+def test_a_read_can_be_limited(database: Database) -> None:
+    fill(database, *((k, str(k)) for k in range(10)))
+    with database.snapshot() as snapshot:
+        assert list(snapshot.read("T", ("V", "K"), EVERYTHING, limit=2)) == [["0", 0], ["1", 1]]
+
+
+def test_the_commit_timestamp_is_written_where_it_is_asked_for(database: Database) -> None:
+    with database.batch() as batch:
+        batch.insert("S", ("K", "C"), [(1, spanner.COMMIT_TIMESTAMP)])
+    assert rows(database, "SELECT C FROM S") == [[batch.committed]]
+
+
+def test_a_read_at_an_exact_timestamp_repeats(database: Database) -> None:
+    first = fill(database, (1, "old"))
+    with database.batch() as batch:
+        batch.update("T", ("K", "V"), [(1, "new")])
+        batch.insert("T", ("K", "V"), [(2, "later")])
+    assert table(database, read_timestamp=first) == [[1, "old"]]
+    assert table(database, read_timestamp=batch.committed) == [[1, "new"], [2, "later"]]
+    assert table(database, min_read_timestamp=batch.committed) == [[1, "new"], [2, "later"]]
+
+
+def test_a_read_only_transaction_sees_one_moment(database: Database) -> None:
+    fill(database, (1, "a"))
+    with database.snapshot(multi_use=True) as snapshot:
+        before = list(snapshot.read("T", ("K",), EVERYTHING))
+        fill(database, (2, "b"))
+        assert list(snapshot.read("T", ("K",), EVERYTHING)) == before == [[1]]
+        assert list(snapshot.execute_sql("SELECT COUNT(*) FROM T")) == [[1]]
+
+
+def test_parameters_come_with_and_without_types(database: Database) -> None:
+    fill(database, (1, "a"), (2, "b"))
+    sql = "SELECT V FROM T WHERE K = @k AND V IN UNNEST(@vs)"
+    params = {"k": 2, "vs": ["a", "b"]}
+    types = {"k": param_types.INT64, "vs": param_types.Array(param_types.STRING)}
+    with database.snapshot(multi_use=True) as snapshot:
+        assert list(snapshot.execute_sql(sql, params=params, param_types=types)) == [["b"]]
+        assert list(snapshot.execute_sql(sql, params=params, param_types={})) == [["b"]]
+        with pytest.raises(exceptions.InvalidArgument, match="bind parameter k"):
+            list(snapshot.execute_sql(sql, params={**params, "k": "x"}, param_types=types))
+        with pytest.raises(exceptions.InvalidArgument, match="No parameter found"):
+            list(snapshot.execute_sql(sql))
+
+
+def test_dml_counts_returns_and_is_seen_by_its_transaction(database: Database) -> None:
+    def work(transaction: Transaction) -> list[object]:
+        inserted = transaction.execute_update("INSERT INTO T (K, V) VALUES (1, 'a'), (2, 'b')")
+        returned = list(
+            transaction.execute_sql("UPDATE T SET V = 'c' WHERE K = 2 THEN RETURN K, V")
+        )
+        seen = list(transaction.execute_sql("SELECT COUNT(*) FROM T"))
+        return [inserted, returned, seen]
+
+    assert database.run_in_transaction(work) == [2, [[2, "c"]], [[2]]]
+    assert table(database) == [[1, "a"], [2, "c"]]
+
+
+def test_a_batch_of_dml_stops_at_the_first_that_fails(database: Database) -> None:
+    def work(transaction: Transaction) -> object:
+        return transaction.batch_update(
+            [
+                "INSERT INTO T (K, V) VALUES (1, 'a')",
+                ("INSERT INTO T (K, V) VALUES (@k, 'b')", {"k": 2}, {"k": param_types.INT64}),
+                "INSERT INTO T (K, V) VALUES (1, 'again')",
+                "INSERT INTO T (K, V) VALUES (3, 'never')",
+            ]
+        )
+
+    status, counts = database.run_in_transaction(work)
+    assert (status.code, counts) == (code_pb2.ALREADY_EXISTS, [1, 1])
+    assert table(database) == [[1, "a"], [2, "b"]]
+
+
+def test_a_rollback_leaves_nothing(database: Database) -> None:
+    class GivenUpError(Exception):
+        pass
+
+    def work(transaction: Transaction) -> None:
+        transaction.execute_update("INSERT INTO T (K, V) VALUES (1, 'a')")
+        raise GivenUpError
+
+    with pytest.raises(GivenUpError):
+        database.run_in_transaction(work)
+    assert table(database) == []
+
+
+def test_partitioned_dml_gives_a_lower_bound(database: Database) -> None:
+    fill(database, *((k, "old") for k in range(100)))
+    assert database.execute_partitioned_dml("UPDATE T SET V = 'new' WHERE K < 60") == 60
+    assert rows(database, "SELECT COUNT(*) FROM T WHERE V = 'new'") == [[60]]
+    with pytest.raises(exceptions.InvalidArgument):
+        database.execute_partitioned_dml("INSERT INTO T (K) VALUES (1000)")
+
+
+def test_aborted_commits_are_tried_again_by_the_client(
+    database: Database, faults: Callable[..., None]
+) -> None:
+    faults(aborted_commit_probability=0.5, seed=1)
+    for k in range(20):
+        database.run_in_transaction(
+            lambda t, k=k: t.execute_update(f"INSERT INTO T (K, V) VALUES ({k}, 'x')")
+        )
+    faults()
+    assert [row[0] for row in table(database)] == list(range(20))
+
+
+def test_commit_statistics_are_told_on_request(database: Database) -> None:
+    database.log_commit_stats = True
+    with database.batch() as batch:
+        batch.insert("T", ("K", "V"), [(1, "a"), (2, "b")])
+    assert batch.commit_stats.mutation_count == 4
+
+
+def test_profile_counts_the_rows_that_were_scanned(database: Database) -> None:
+    fill(database, *((k, str(k % 10)) for k in range(100)))
+    with database.snapshot() as snapshot:
+        result = snapshot.execute_sql(
+            "SELECT K FROM T WHERE V = '3'", query_mode=ExecuteSqlRequest.QueryMode.PROFILE
+        )
+        assert len(list(result)) == 10
+    measured = dict(result.stats.query_stats)
+    assert (measured["rows_returned"], measured["rows_scanned"]) == ("10", "100")
+    assert result.stats.query_plan.plan_nodes
+
+
+def test_plan_tells_columns_without_rows(database: Database) -> None:
+    fill(database, (1, "a"))
+    with database.snapshot() as snapshot:
+        result = snapshot.execute_sql(
+            "SELECT K, V FROM T WHERE K = @k",
+            query_mode=ExecuteSqlRequest.QueryMode.PLAN,
+            params={"k": 1},
+            param_types={"k": param_types.INT64},
+        )
+        assert list(result) == []
+    assert [field.name for field in result.fields] == ["K", "V"]
+
+
+def test_groups_of_mutations_are_committed_apart(database: Database) -> None:
+    with database.mutation_groups() as groups:
+        groups.group().insert("T", ("K", "V"), [(1, "a")])
+        groups.group().insert("T", ("K", "V"), [(1, "again")])
+        groups.group().insert("T", ("K", "V"), [(2, "b")])
+        answers = list(groups.batch_write())
+    assert {a.indexes[0]: a.status.code for a in answers} == {
+        0: 0,
+        1: code_pb2.ALREADY_EXISTS,
+        2: 0,
+    }
+    assert table(database) == [[1, "a"], [2, "b"]]
+
+
+def test_partitions_together_give_every_row_once(database: Database) -> None:
+    fill(database, *((k, str(k)) for k in range(100)))
+    batch = database.batch_snapshot()
+    read = [
+        r
+        for p in batch.generate_read_batches("T", ("K",), EVERYTHING)
+        for r in batch.process_read_batch(p)
+    ]
+    queried = [
+        r
+        for p in batch.generate_query_batches("SELECT K FROM T")
+        for r in batch.process_query_batch(p)
+    ]
+    batch.close()
+    assert sorted(read) == sorted(queried) == [[k] for k in range(100)]
+
+
+def test_dml_in_a_snapshot_is_refused(database: Database) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="single-use"):
+        rows(database, "DELETE FROM T WHERE TRUE")
