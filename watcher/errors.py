@@ -9,6 +9,7 @@
     ├── TableNotFoundError     the table is not there
     ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
     ├── CheckpointError        the offset or position belongs to something else
+    ├── PositionConflictError  another instance moved a consumer's position
     └── VersionExpiredError    the read timestamp is older than version_retention_period
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
@@ -65,6 +66,12 @@ class NotWatchableError(WatcherError):
 
 class CheckpointError(WatcherError):
     """The offset or position belongs to another database, table or release."""
+
+    exit_code = 6
+
+
+class PositionConflictError(WatcherError):
+    """Another instance moved a consumer's position."""
 
     exit_code = 6
 

@@ -1,0 +1,16 @@
+"""Named places to crash: tests kill the process there, nobody else does."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+VARIABLE = "SPANNER_WATCHER_FAILPOINT"
+
+NAMES = ("after-delivery-before-position",)
+
+
+def failpoint(name: str) -> None:
+    """Kills the process with -9 when the environment names this place."""
+    if os.environ.get(VARIABLE) == name:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,73 @@
+"""Runs recurring work by APScheduler: polls and clearings, without overlap, until told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+LOG = logging.getLogger("watcher.schedule")
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Schedule:
+    """Jobs at intervals. A job that raises ends the schedule: ``wait`` raises its error."""
+
+    def __init__(self) -> None:
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        )
+        self._scheduler.add_listener(self._failed, EVENT_JOB_ERROR)
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+
+    def every(self, seconds: float, name: str, work: Callable[[], object]) -> None:
+        """Runs ``work`` at once and then every so many seconds; late runs are joined to one."""
+        self._scheduler.add_job(
+            work,
+            IntervalTrigger(seconds=seconds),
+            id=name,
+            name=name,
+            next_run_time=datetime.now(UTC),
+        )
+
+    def poll(self, seconds: float, name: str, work: Callable[[], bool]) -> None:
+        """As ``every``; while ``work`` says that there is more, it goes on without waiting."""
+
+        def drain() -> None:
+            while not self._stop.is_set() and work():
+                pass
+
+        self.every(seconds, name, drain)
+
+    def start(self) -> None:
+        """Starts the jobs in the background."""
+        self._scheduler.start()
+
+    def stop(self) -> None:
+        """Asks everything to end after the run under way."""
+        self._stop.set()
+
+    def stop_on_signals(self) -> None:
+        """SIGTERM and SIGINT stop the schedule cleanly."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, lambda *_: self.stop())
+
+    def wait(self) -> None:
+        """Blocks until stopped; raises what a job raised."""
+        self._stop.wait()
+        self._scheduler.shutdown(wait=True)
+        if self._error is not None:
+            raise self._error
+
+    def _failed(self, event: JobExecutionEvent) -> None:
+        LOG.error("job %s failed: %s", event.job_id, event.exception)
+        self._error = self._error or event.exception
+        self._stop.set()
