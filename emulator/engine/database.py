@@ -13,11 +13,13 @@ from ddl.schema import Dialect, Schema, Type
 from emulator.engine.clock import Clock
 from emulator.engine.maintenance import Maintenance
 from emulator.engine.partitioned import PartitionedDmlTransaction
-from emulator.engine.read_only import READ_STATE, ReadOnlyTransaction, Surroundings
+from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import BoundKind, Committed, Mutation, TimestampBound
 from emulator.engine.schema_changes import change_schema, replayed, retention_seconds
 from emulator.engine.sequences import CREATE_SEQUENCES
+from emulator.engine.snapshots import READ_STATE, Snapshots
+from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.writer import Writer
 from emulator.errors import failed_precondition, unimplemented
@@ -56,8 +58,9 @@ class Database:
         self._timeline.restart(last_commit)
         self._writer.state = replayed(statements(self._writer.connection), dialect, version)
         self._writer.sequences.load(self.schema)
+        self._snapshots = Snapshots(self._storage, self._state)
         self._around = Surroundings(
-            self._storage, self._timeline, lambda: self._writer.state, self.oldest_readable
+            self._snapshots, self._timeline, self._state, self.oldest_readable
         )
         self._maintenance = Maintenance(self._writer, self.oldest_readable)
         self._maintenance.start()
@@ -115,11 +118,13 @@ class Database:
 
     def sweep(self) -> int:
         """Removes old versions and expired rows now; how many rows went."""
+        self._snapshots.expire()
         return self._maintenance.sweep()
 
     def close(self) -> None:
         """Ends the database's threads and connections; a database in memory is gone."""
         self._maintenance.stop()
+        self._snapshots.expire(everything=True)
         self._writer.abandon()
         self._writer.connection.close()
         self._storage.close()
@@ -128,6 +133,9 @@ class Database:
         """Closes the database and deletes its file."""
         self.close()
         self._storage.remove()
+
+    def _state(self) -> SchemaState:
+        return self._writer.state
 
     def _read_timestamp(self, bound: TimestampBound) -> int:
         """The timestamp of a bound; waits for one that lies ahead."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -14,23 +14,22 @@ from emulator.engine.dml import bound
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import from_sqlite, too_old
 from emulator.engine.requests import KeySet, Rows, Stats, Stored
-from emulator.engine.results import Bindings, collected, replayed, stream
+from emulator.engine.results import Bindings, Check, collected, nothing, replayed, stream
+from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
 from emulator.errors import failed_precondition
 from emulator.sql.statements import Query
 from emulator.storage.history import source
-from emulator.storage.sqlite import Reader, Storage
-
-READ_STATE = 'SELECT last_commit, schema_version FROM "$state"'
+from emulator.storage.sqlite import Reader
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a read needs of its database. ``state`` gives the schema as it is now."""
 
-    storage: Storage
+    snapshots: Snapshots
     timeline: Timeline
     state: Callable[[], SchemaState]
     oldest_readable: Callable[[], int]
@@ -50,17 +49,22 @@ class ReadOnlyTransaction:
         types: Mapping[str, Type],
         *,
         profile: bool = False,
+        check: Check | None = None,
     ) -> Rows:
-        """The rows of a query, read lazily from a snapshot."""
+        """The rows of a query, read lazily from a snapshot.
+
+        ``check`` is called now and then while SQLite works; what it raises ends the query.
+        """
         state = self._around.state()
         statement = state.compile(sql, types, counted=profile)
         if isinstance(statement, Query) and statement.catalog:
             return catalog_rows(state, statement, self._values(statement, params))
-        state, reader = self._snapshot()
+        snapshot = self._snapshot()
         try:
-            return self._query(state, reader, sql, params, types, profile)
+            query = Asked(sql, params, types, profile, check)
+            return self._query(snapshot, query)
         except BaseException:
-            self._around.storage.give_back(reader)
+            self._around.snapshots.close(snapshot, complete=True)
             raise
 
     def read(
@@ -70,108 +74,93 @@ class ReadOnlyTransaction:
         columns: Sequence[str],
         keys: KeySet,
         limit: int = 0,
+        *,
+        check: Check | None = None,
     ) -> Rows:
-        """Rows by key, in key order, read lazily from a snapshot."""
-        state, reader = self._snapshot()
+        """Rows by key, in key order, read lazily from a snapshot; ``check`` as in ``query``."""
+        snapshot = self._snapshot()
         try:
-            plan = plan_read(state.schema, table, index, columns, keys, limit)
-            return self._read(state, reader, plan)
+            plan = plan_read(snapshot.state.schema, table, index, columns, keys, limit)
+            return self._read(snapshot, plan, check)
         except BaseException:
-            self._around.storage.give_back(reader)
+            self._around.snapshots.close(snapshot, complete=True)
             raise
 
     def close(self) -> None:
         """Nothing is held between reads."""
 
-    def _snapshot(self) -> tuple[SchemaState, Reader]:
-        """A connection that sees the file as it is now, and the schema that belongs to it."""
-        around = self._around
-        while True:
-            reader = around.storage.borrow()
-            state = around.state()
-            reader.connection.execute("BEGIN")
-            row = reader.connection.execute(READ_STATE).fetchone()
-            if row is not None and row[1] == state.version:
-                break
-            around.storage.give_back(reader)
-        if self.read_timestamp_micros < around.oldest_readable():
-            around.storage.give_back(reader)
+    def _snapshot(self) -> Snapshot:
+        """A snapshot at the timestamp. Raises when versions of that time are collected."""
+        snapshot = self._around.snapshots.open(self.read_timestamp_micros)
+        if self.read_timestamp_micros < self._around.oldest_readable():
+            self._around.snapshots.close(snapshot, complete=True)
             raise too_old(timestamp_text(self.read_timestamp_micros))
-        return state, reader
+        return snapshot
 
-    def _query(
-        self,
-        state: SchemaState,
-        reader: Reader,
-        sql: str,
-        params: Mapping[str, Stored],
-        types: Mapping[str, Type],
-        profile: bool,
-    ) -> Rows:
-        statement = state.compile(sql, types, counted=profile)
+    def _query(self, snapshot: Snapshot, asked: Asked) -> Rows:
+        state = snapshot.state
+        statement = state.compile(asked.sql, asked.types, counted=asked.profile)
         if not isinstance(statement, Query):
             raise failed_precondition(
                 "DML statements can only be performed in a read-write or partitioned-dml "
                 "transaction."
             )
-        values = self._values(statement, params)
-        as_of = self._changed_since(statement.tables)
+        values = self._values(statement, asked.params)
+        as_of = snapshot.changed(statement.tables, self._around.timeline)
         if as_of:
             values["asof_"] = self.read_timestamp_micros
-            as_then = state.compile(sql, types, as_of, counted=profile)
+            as_then = state.compile(asked.sql, asked.types, as_of, counted=asked.profile)
             statement = as_then if isinstance(as_then, Query) else statement
-        return self._stream(state, reader, statement, values, profile)
-
-    def _values(self, statement: Query, params: Mapping[str, Stored]) -> dict[str, Stored]:
-        return bound(statement.bindings, params, Moment.at(self.read_timestamp_micros))
-
-    def _stream(
-        self,
-        state: SchemaState,
-        reader: Reader,
-        statement: Query,
-        values: Bindings,
-        profile: bool,
-    ) -> Rows:
-        def release() -> None:
-            self._around.storage.give_back(reader)
-
         return stream(
-            reader,
+            snapshot.reader,
             statement.sql,
             values,
             statement.columns,
             state.schema,
-            release,
-            profile=profile,
+            self._release(snapshot),
+            profile=asked.profile,
+            check=asked.check,
         )
 
-    def _read(self, state: SchemaState, reader: Reader, plan: ReadPlan) -> Rows:
-        as_of = self._changed_since([plan.table.name])
+    def _values(self, statement: Query, params: Mapping[str, Stored]) -> dict[str, Stored]:
+        return bound(statement.bindings, params, Moment.at(self.read_timestamp_micros))
+
+    def _release(self, snapshot: Snapshot) -> Callable[[bool], None]:
+        def release(complete: bool) -> None:
+            self._around.snapshots.close(snapshot, complete=complete)
+
+        return release
+
+    def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> Rows:
+        as_of = snapshot.changed([plan.table.name], self._around.timeline)
         tables = source(as_of, counted=False)
         width = len(plan.columns)
+        release = self._release(snapshot)
 
-        def release() -> None:
-            self._around.storage.give_back(reader)
-
-        def fetch(sql: str, values: Bindings, finish: Callable[[], None]) -> Rows:
+        def fetch(sql: str, values: Bindings, finish: Callable[[bool], None]) -> Rows:
             given = positional(sql, values, self.read_timestamp_micros if as_of else None)
-            return stream(reader, sql, given, plan.columns, state.schema, finish)
+            schema = snapshot.state.schema
+            return stream(snapshot.reader, sql, given, plan.columns, schema, finish, check=check)
 
         if plan.single:
             ((sql, values),) = plan.statements(tables) or [plan.statement(tables, ())]
             rows = fetch(sql, values, release)
             rows.rows = (row[:width] for row in rows.rows)
             return rows
-        found = merged(plan, lambda sql, values: fetch(sql, values, lambda: None).rows, tables)
-        release()
+        found = merged(plan, lambda sql, values: fetch(sql, values, nothing).rows, tables)
+        release(True)
         return replayed(plan.columns, found, Stats())
 
-    def _changed_since(self, tables: Collection[str]) -> frozenset[str]:
-        """The tables that must be read as they were: the snapshot may show later changes."""
-        last_change, at = self._around.timeline.last_change, self.read_timestamp_micros
-        names = (name.casefold() for name in tables)
-        return frozenset(name for name in names if last_change(name) > at)
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as the client sent it."""
+
+    sql: str
+    params: Mapping[str, Stored]
+    types: Mapping[str, Type]
+    profile: bool
+    check: Check | None
 
 
 def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:

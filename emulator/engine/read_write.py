@@ -12,11 +12,11 @@ import apsw
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, commit_columns
 from emulator.engine.observations import Observations
-from emulator.engine.read_only import ReadOnlyTransaction, Surroundings, catalog_rows
+from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings, catalog_rows
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.requests import Committed, DmlResult, KeySet, Mutation, Rows, Stats, Stored
-from emulator.engine.results import collected, replayed
+from emulator.engine.results import Check, collected, replayed
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
 from emulator.engine.writer import SET_LAST_COMMIT, Writer
@@ -60,8 +60,12 @@ class ReadWriteTransaction:
         types: Mapping[str, Type],
         *,
         profile: bool = False,
+        check: Check | None = None,
     ) -> Rows:
-        """The rows of a query, with the transaction's own DML in them."""
+        """The rows of a query, with the transaction's own DML in them.
+
+        ``check`` is called now and then while SQLite works; what it raises ends the query.
+        """
         with self._mutex:
             self._refuse_closed()
             self._last_used = time.monotonic()
@@ -74,10 +78,11 @@ class ReadWriteTransaction:
                     state, statement, bound(statement.bindings, params, self._now())
                 )
             if self._dml is None:
-                return self._observe_query(statement, sql, params, types, profile)
+                asked = Asked(sql, params, types, profile, check)
+                return self._observe_query(statement, asked)
             self._dml.refuse_pending(statement.sql)
             values = bound(statement.bindings, params, self._moment())
-            return self._run(statement, values, profile)
+            return self._run(statement, values, profile, check)
 
     def read(
         self,
@@ -101,17 +106,16 @@ class ReadWriteTransaction:
     def _observe_query(
         self,
         statement: Query,
-        sql: str,
-        params: Mapping[str, Stored],
-        types: Mapping[str, Type],
-        profile: bool,
+        asked: Asked,
     ) -> Rows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
-        found = snapshot.query(sql, params, types, profile=profile)
+        found = snapshot.query(
+            asked.sql, asked.params, asked.types, profile=asked.profile, check=asked.check
+        )
         rows = list(found.rows)
-        values = bound(statement.bindings, params, self._now())
+        values = bound(statement.bindings, asked.params, self._now())
         observations.add(
             statement.tables, rows, lambda: self._run(statement, values, profile=False).rows
         )
@@ -134,7 +138,13 @@ class ReadWriteTransaction:
         observations.add([plan.table.name], rows, lambda: self._read(plan).rows)
         return replayed(found.columns, rows, found.stats)
 
-    def _run(self, statement: Query, values: Mapping[str, Stored], profile: bool) -> Rows:
+    def _run(
+        self,
+        statement: Query,
+        values: Mapping[str, Stored],
+        profile: bool,
+        check: Check | None = None,
+    ) -> Rows:
         """A query on the writing connection."""
         return collected(
             self._writer.reader,
@@ -143,6 +153,7 @@ class ReadWriteTransaction:
             statement.columns,
             self.state.schema,
             profile=profile,
+            check=check,
         )
 
     def _read(self, plan: ReadPlan) -> Rows:

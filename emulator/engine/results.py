@@ -11,9 +11,14 @@ import apsw
 from ddl.schema import Schema
 from emulator.engine.refusals import from_sqlite
 from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
+from emulator.errors import SpannerError
 from emulator.storage.sqlite import Reader
 
 ROWS_AT_ONCE = 128
+STEPS_BETWEEN_CHECKS = 200_000
+
+Check = Callable[[], None]
+"""Raises when nobody waits for the answer any more."""
 
 Bindings = Mapping[str, Stored] | Sequence[Stored]
 
@@ -24,47 +29,71 @@ def stream(
     bindings: Bindings,
     columns: tuple[ResultColumn, ...],
     schema: Schema,
-    release: Callable[[], None],
+    release: Callable[[bool], None],
     *,
     profile: bool = False,
+    check: Check | None = None,
 ) -> Rows:
-    """Starts a statement; ``release`` is called once, at the end or by ``close``."""
+    """Starts a statement.
+
+    ``release`` is called once: at the end with True, or by ``close`` before it with False.
+    ``check`` is called every few thousand steps of SQLite; what it raises ends the statement.
+    """
     stats = Stats()
     started = time.perf_counter()
-    reader.scanned[0] = 0
+    watch(reader, check)
     try:
         if profile:
             stats.plan = query_plan(reader.connection, sql, bindings)
-            reader.scanned[0] = 0
+        reader.scanned[0] = 0
         cursor = reader.connection.execute(sql, bindings)
     except apsw.Error as error:
+        watch(reader, None)
         raise from_sqlite(error, schema) from error
+    except SpannerError:
+        watch(reader, None)
+        raise
     released = False
 
-    def finish() -> None:
+    def finish(complete: bool = False) -> None:
         nonlocal released
         if not released:
             released = True
             stats.elapsed_seconds = time.perf_counter() - started
             stats.rows_scanned = reader.scanned[0]
             cursor.close(True)
-            release()
+            watch(reader, None)
+            release(complete)
 
     return Rows(columns, batches(cursor, stats, schema, finish), stats, finish)
 
 
+def watch(reader: Reader, check: Check | None) -> None:
+    """Lets a caller end a statement of which it does not want the answer any more."""
+    if check is None:
+        reader.connection.set_progress_handler(None)
+        return
+
+    def handler() -> bool:
+        check()
+        return False
+
+    reader.connection.set_progress_handler(handler, STEPS_BETWEEN_CHECKS)
+
+
 def batches(
-    cursor: apsw.Cursor, stats: Stats, schema: Schema, finish: Callable[[], None]
+    cursor: apsw.Cursor, stats: Stats, schema: Schema, finish: Callable[[bool], None]
 ) -> Iterator[tuple[Stored, ...]]:
     """The rows of a cursor, counted in bunches."""
     try:
         while rows := list(islice(cursor, ROWS_AT_ONCE)):
             stats.rows_returned += len(rows)
             yield from rows
+        finish(True)
     except apsw.Error as error:
         raise from_sqlite(error, schema) from error
     finally:
-        finish()
+        finish(False)
 
 
 def collected(
@@ -75,9 +104,10 @@ def collected(
     schema: Schema,
     *,
     profile: bool = False,
+    check: Check | None = None,
 ) -> Rows:
     """All rows at once, for a connection that must not keep a cursor open."""
-    rows = stream(reader, sql, bindings, columns, schema, nothing, profile=profile)
+    rows = stream(reader, sql, bindings, columns, schema, nothing, profile=profile, check=check)
     return replayed(columns, list(rows.rows), rows.stats)
 
 
@@ -86,7 +116,7 @@ def replayed(
 ) -> Rows:
     """A result that is in memory already."""
     stats.rows_returned = len(rows)
-    return Rows(columns, iter(rows), stats, nothing)
+    return Rows(columns, iter(rows), stats, closed)
 
 
 def query_plan(connection: apsw.Connection, sql: str, bindings: Bindings) -> tuple[str, ...]:
@@ -94,5 +124,9 @@ def query_plan(connection: apsw.Connection, sql: str, bindings: Bindings) -> tup
     return tuple(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings))
 
 
-def nothing() -> None:
+def nothing(_complete: bool) -> None:
     """There is nothing to release."""
+
+
+def closed() -> None:
+    """There is nothing to close."""
