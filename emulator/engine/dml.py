@@ -13,7 +13,7 @@ from emulator.engine.refusals import future_timestamp, pending_read, unknown_ind
 from emulator.engine.requests import DmlResult, MutationKind, Stats, Stored
 from emulator.engine.results import replayed
 from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, speaks_of
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
 from emulator.storage.sqlite import current, index_name, quote
@@ -36,6 +36,7 @@ class Dml:
     state: SchemaState
     changed: set[str] = field(default_factory=set)
     pending: set[tuple[str, str]] = field(default_factory=set)
+    mutations: int = 0
 
     def execute(
         self,
@@ -81,12 +82,14 @@ class Dml:
             rows = self.new_rows(plan, rows)
         if statement.returning is None:
             write_rows(self.connection, plan, KINDS[statement.mode], rows, moment)
+            self.count(len(rows), plan.mutations_per_row)
             return DmlResult(len(rows))
         self.refuse_pending_returned(statement.returning, table)
         returned: list[Row] = []
         for row in rows:
             write_rows(self.connection, plan, KINDS[statement.mode], [row], moment)
             returned += self.written(plan, row, statement.returning, bindings)
+        self.count(len(rows), plan.mutations_per_row)
         return with_returned(len(rows), statement.returning, returned)
 
     def new_rows(self, plan: WritePlan, rows: list[Row]) -> list[Row]:
@@ -136,6 +139,9 @@ class Dml:
         target = self.target(table, statement.alias, statement.index)
         sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"
         result = self.run(sql, values, statement, table)
+        written = assigned | {c.name.casefold() for c in table.columns if c.on_update}
+        touched = [i for i in self.state.schema.indexes_of(table.name) if speaks_of(i, written)]
+        self.count(result.row_count, len(pairs) - 1 + len(touched))
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
                 self.refuse_future(table, column, moment)
@@ -145,7 +151,13 @@ class Dml:
         """One DELETE."""
         target = self.target(table, statement.alias, statement.index)
         sql = f"DELETE FROM {target} WHERE {statement.where_sql}"
-        return self.run(sql, bindings, statement, table)
+        result = self.run(sql, bindings, statement, table)
+        self.count(result.row_count, 1)
+        return result
+
+    def count(self, rows: int, mutations_per_row: int) -> None:
+        """Adds to the transaction's mutations; the commit judges their number."""
+        self.mutations += rows * mutations_per_row
 
     def run(
         self,

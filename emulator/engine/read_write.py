@@ -246,7 +246,7 @@ class ReadWriteTransaction:
                 writer.timeline.touched(name, micros)
             settle(writer.connection, dml, moment)
             writer.connection.execute(SET_LAST_COMMIT, (micros,))
-            count = writer.apply(mutations, moment)
+            count = writer.apply(mutations, moment, dml.mutations)
             writer.finish()
             writer.connection.execute("COMMIT")
         except (apsw.Error, SpannerError) as error:

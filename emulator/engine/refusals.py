@@ -20,6 +20,9 @@ from emulator.errors import (
     out_of_range,
 )
 
+MUTATIONS_MAX = 80_000
+"""Of one commit, as Spanner counts them."""
+
 
 def told(key: Sequence[Stored]) -> str:
     """A key as it stands in a message."""
@@ -82,6 +85,16 @@ def commit_timestamp_not_allowed(column: str) -> SpannerError:
     return failed_precondition(
         "Cannot write commit timestamp because the allow_commit_timestamp column option is not "
         f"set to true for column {column}."
+    )
+
+
+def too_many_mutations() -> SpannerError:
+    """A commit changes more than Spanner takes at once."""
+    return invalid_argument(
+        "The transaction contains too many mutations. Insert and update operations count with the "
+        "multiplicity of the number of columns they affect, and of the index entries that they "
+        f"change. Split the transaction into several commits of at most {MUTATIONS_MAX} mutations, "
+        "or use partitioned DML."
     )
 
 

@@ -14,7 +14,12 @@ import apsw
 
 from emulator.engine.clock import Clock
 from emulator.engine.mutations import delete_rows, resolve, write_rows
-from emulator.engine.refusals import broken_foreign_key, from_sqlite
+from emulator.engine.refusals import (
+    MUTATIONS_MAX,
+    broken_foreign_key,
+    from_sqlite,
+    too_many_mutations,
+)
 from emulator.engine.requests import Committed, Mutation, MutationKind, Write
 from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
@@ -125,10 +130,13 @@ class Writer:
         for request, committed in done:
             request.committed = committed
 
-    def apply(self, mutations: Sequence[Mutation], moment: Moment) -> int:
-        """Writes mutations inside the transaction; how many there were, as Spanner counts."""
+    def apply(self, mutations: Sequence[Mutation], moment: Moment, before: int = 0) -> int:
+        """Writes mutations inside the transaction; how many there were, as Spanner counts.
+
+        ``before`` is what the transaction's DML counts already.
+        """
         state, connection = self.state, self.connection
-        count, marked = 0, False
+        count, marked = before, False
         for mutation in mutations:
             if isinstance(mutation, Write):
                 plan = state.write_plan(mutation.table, mutation.columns)
@@ -152,6 +160,10 @@ class Writer:
                 count += plan.mutations_per_row * len(rows)
             elif not isinstance(mutation, Write):
                 count += delete_rows(connection, state.schema, mutation, moment)
+            if count > MUTATIONS_MAX:
+                break
+        if count > MUTATIONS_MAX:
+            raise too_many_mutations()
         return count
 
     def finish(self) -> None:

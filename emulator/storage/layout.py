@@ -26,6 +26,13 @@ STORAGE_CLASSES = {
     TypeCode.ARRAY: "TEXT",
 }
 
+LENGTHS_MAX = {
+    TypeCode.STRING: 2_621_440,
+    TypeCode.BYTES: 10_485_760,
+    TypeCode.JSON: 10_485_760,
+}
+"""What MAX means: characters of a STRING, bytes of the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
@@ -111,9 +118,11 @@ def length_check(column: Column) -> str | None:
     if column.type.element is not None and column.type.element.length is not None:
         return f"array_fits_({name}, {element_unit(column.type.element)})"
     length = column.type.length
+    if length is None and column.generated is None:
+        length = LENGTHS_MAX.get(column.type.code)
     if length is None:
         return None
-    if column.type.code is TypeCode.BYTES:
+    if column.type.code is not TypeCode.STRING:
         return f"octet_length({name}) <= {length}"
     return f"octet_length({name}) <= {length} OR fits_({name}, {length})"
 

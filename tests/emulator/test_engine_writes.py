@@ -355,3 +355,30 @@ def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -
         )
         stamp = timestamp_text(committed.commit_timestamp_micros)
         assert query(database, "SELECT At, K FROM C") == [(stamp, 1)]
+
+
+def test_a_commit_has_a_greatest_number_of_mutations() -> None:
+    ddl = ("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T (V)")
+    rows = [(n, n) for n in range(26_667)]
+    with opened(*ddl) as database:
+        assert write(database, INSERT, "T", "K V", *rows[:-1]).mutation_count == 79_998
+        with pytest.raises(SpannerError, match="too many mutations") as error:
+            write(database, UPSERT, "T", "K V", *rows)
+        assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
+        _, committed = dml(
+            database, "DELETE FROM T WHERE K < 10", "UPDATE T SET V = 1 WHERE K < 20"
+        )
+        assert committed.mutation_count == 10 + 10 * 2
+        with pytest.raises(SpannerError, match="too many mutations"):
+            dml(database, *["UPDATE T SET V = V + 1 WHERE TRUE"] * 2)
+        assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_656, 26_665)]
+
+
+def test_max_is_not_endless() -> None:
+    ddl = "CREATE TABLE T (K INT64, S STRING(MAX), B BYTES(MAX)) PRIMARY KEY (K)"
+    with opened(ddl) as database:
+        write(database, INSERT, "T", "K S B", (1, "ä" * 2_621_440, b"b" * 10_485_760))
+        with pytest.raises(SpannerError, match="maximum size limit for this column: S"):
+            write(database, INSERT, "T", "K S", (2, "ä" * 2_621_441))
+        with pytest.raises(SpannerError, match="maximum size limit for this column: B"):
+            write(database, INSERT, "T", "K B", (2, b"b" * 10_485_761))
