@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
@@ -190,3 +191,51 @@ def test_rows_past_their_deletion_policy_are_deleted() -> None:
         assert query(database, "SELECT K FROM T ORDER BY K") == [(2,), (3,)]
         then = at(before.commit_timestamp_micros)
         assert query(database, "SELECT COUNT(*) FROM T", then) == [(3,)]
+
+
+def test_the_schema_changes_under_load_without_a_wrong_answer() -> None:
+    """Writers and readers go on while columns and indexes come and go."""
+    done = threading.Event()
+    failures: list[BaseException] = []
+    written: dict[int, int] = {}
+
+    def guarded(work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                while not done.is_set():
+                    work()
+            except BaseException as error:  # noqa: BLE001 - shown by the assertion below
+                failures.append(error)
+
+        return run
+
+    with opened(*WATCHED) as database:
+        rows = [(n, f"n{n}") for n in range(200)]
+        write(database, INSERT, "Singers", "SingerId Name", *rows)
+
+        def write_some() -> None:
+            key = len(written) % 200
+            write(database, UPDATE, "Singers", "SingerId Name", (key, f"n{key}"))
+            written[len(written)] = key
+
+        def read_some() -> None:
+            found = query(database, "SELECT SingerId, Name FROM Singers ORDER BY SingerId")
+            assert found == rows
+
+        threads = [threading.Thread(target=guarded(each)) for each in (write_some, read_some)]
+        for thread in threads:
+            thread.start()
+        for _ in range(8):
+            database.update_ddl(
+                [
+                    "ALTER TABLE Singers ADD COLUMN Twice INT64 AS (SingerId * 2) STORED",
+                    "CREATE INDEX ByTwice ON Singers (Twice)",
+                    "DROP INDEX ByTwice",
+                    "ALTER TABLE Singers DROP COLUMN Twice",
+                ]
+            )
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert len(written) > 0
