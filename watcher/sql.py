@@ -65,6 +65,16 @@ def count_window(table: WatchedTable) -> str:
     return f"SELECT COUNT(*) FROM {source(table)} WHERE {in_window(table)}"  # noqa: S608
 
 
+def any_after(table: WatchedTable) -> str:
+    """Is there a row after @start? Reads one entry of the index."""
+    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
+    return (
+        f"SELECT 1 FROM {source(table)}"  # noqa: S608
+        f" WHERE {shard} IS NOT NULL AND {shard} IN UNNEST(@shards) AND {timestamp} > @start"
+        " LIMIT 1"
+    )
+
+
 def count_index(table: WatchedTable) -> str:
     """How many rows are in the index."""
     shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)

@@ -47,12 +47,15 @@ class QueryStream:
         self._metadata = (("google-cloud-resource-prefix", database.name),)
         self._session = ""
 
-    def read_timestamp(self) -> int:
-        """The timestamp, in microseconds, at which a strong read is served now.
+    def look(
+        self, sql: str, params: Mapping[str, WireValue], types: Mapping[str, Type]
+    ) -> tuple[int, bool]:
+        """The timestamp, in microseconds, at which a strong read of the query is served now, and
+        whether it found anything: one cheap call.
 
         Spanner: every transaction at or below it is visible there, and none can commit there later.
         """
-        request = self._request("SELECT 1", {}, {}, None)
+        request = self._request(sql, params, types, None)
         for _ in self._lost_sessions():
             request.session = self._session
             try:
@@ -60,7 +63,7 @@ class QueryStream:
             except NotFound as error:
                 self._forget(error)
                 continue
-            return micros_of(answer.metadata.transaction.read_timestamp)
+            return micros_of(answer.metadata.transaction.read_timestamp), bool(answer.rows)
         raise UnavailableError(f"sessions of {self._database.name} are lost again and again")
 
     def rows(

@@ -79,11 +79,16 @@ class Settings(Options):
         """Where a process of the demo writes what it has to say."""
         return self.directory / f"{process}.log"
 
+    @property
+    def file(self) -> Path:
+        """Where ``save`` writes."""
+        return self.directory / "settings.json"
+
     def save(self) -> Path:
         """Writes the settings where the other processes read them."""
-        path = self.directory / "settings.json"
-        path.write_text(json.dumps(asdict(self) | {"directory": str(self.directory)}, indent=1))
-        return path
+        values = asdict(self) | {"directory": str(self.directory)}
+        self.file.write_text(json.dumps(values, indent=1))
+        return self.file
 
     @classmethod
     def load(cls, path: Path) -> Settings:

@@ -53,9 +53,17 @@ class PollCapture:
             ]
         )
 
-    def now(self) -> int:
-        """A timestamp at which a strong read is served: the end of a next window."""
-        return query_stream(self.address).read_timestamp()
+    def look(self, start: int) -> tuple[Window, bool]:
+        """The window from a position up to now, and whether it holds any row: one cheap call.
+
+        Its end is a timestamp at which a strong read was served.
+        """
+        params = sql.window_params(Window(start, start), self.table.shard_values)
+        del params["end"]
+        types = {name: sql.WINDOW_TYPES[name] for name in params}
+        stream = query_stream(self.address)
+        end, found = stream.look(sql.any_after(self.table), params, types)
+        return Window(start, max(start, end)), found
 
     def plan(self, window: Window) -> Sequence[Slice]:
         """One slice a shard group; none for an empty window. Reads nothing."""

@@ -1,0 +1,48 @@
+"""The command ``spanner-watcher``: a file a subcommand, no logic."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from benchmarks.demo.processes import ChildError
+from ddl.errors import DdlError
+from watcher.cli import clear, ddl, demo, emulator, watch
+from watcher.cli.output import print_error
+from watcher.errors import WatcherError
+
+app = typer.Typer(
+    name="spanner-watcher",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Turn a Cloud Spanner database into a stream of row changes.",
+)
+app.add_typer(ddl.app, name="ddl")
+app.command("watch")(watch.command)
+app.command("clear")(clear.command)
+app.command("emulator")(emulator.command)
+app.command("demo")(demo.command)
+
+
+def main() -> None:
+    """Runs the command line. Errors are one sentence; the exit code says which kind.
+
+    0 done, 1 failed, 2 wrong use, 3 no server or no access, 4 not found, 5 not watchable,
+    6 another's checkpoint or position, 7 too old to read, 8 no Java.
+    """
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except typer.TyperException as error:
+        print_error(error)
+        sys.exit(2)
+    except (WatcherError, DdlError) as error:
+        print_error(error)
+        sys.exit(error.exit_code)
+    except ChildError as error:
+        print_error(error)
+        sys.exit(1)

@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Run the main job end to end on an embedded Spanner and verify it row by row.
 
-    Starts the embedded Spanner, loads an ordinary table, makes it watchable, writes to it while Spark
-    streams its changes into Parquet and the index is cleared, and compares everything in the end.
+    Starts the embedded Spanner, loads an ordinary table, makes it watchable, writes to it while
+    Spark streams its changes into Parquet and the index is cleared, and compares all in the end.
     Exits with 0 only if Parquet holds exactly what was written.
     """
     options = Options(

@@ -51,9 +51,9 @@ class Watching:
         """Delivers what changed since the position; True when there may be more already."""
         kept = self._positions.load(self._consumer, self._table)
         start = kept.micros if kept else 0
-        whole = Window(start, max(self._capture.now(), start))
-        window = self._capture.cut(whole, self._max_rows)
-        rows = self.deliver(window)
+        whole, found = self._capture.look(start)
+        window = self._capture.cut(whole, self._max_rows) if found else whole
+        rows = self.deliver(window) if found else 0
         self._sink.flush()
         failpoint("after-delivery-before-position")
         self._positions.save(

@@ -1,0 +1,46 @@
+"""Makes the demo's table watchable, as a user would: plan, show, apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1.database import Database
+from rich.console import Console
+
+from benchmarks.demo.settings import TABLE, Settings
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from watcher.sql import count_index
+from watcher.stream import QueryStream, timestamp_text
+from watcher.table import WatchedTable, discover
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The table as it is watched, and the moment from which its changes count."""
+
+    table: WatchedTable
+    beginning_micros: int
+
+    @property
+    def beginning(self) -> str:
+        """The moment as RFC 3339."""
+        return timestamp_text(self.beginning_micros)
+
+    @property
+    def count_index(self) -> str:
+        """The query that counts the rows in the index."""
+        return count_index(self.table)
+
+
+def make_watchable(settings: Settings, database: Database, console: Console) -> Watching:
+    """Applies the migration, and shows its statements with a reason each."""
+    plan = make_plan(read_schema(database), [TABLE], WatchOptions(shards=settings.shards))
+    console.print("[bold]The migration that makes Singers watchable:[/bold]")
+    for number, statement in enumerate(plan.statements, 1):
+        console.print(f"{number}. {statement.sql};", markup=False, style="cyan")
+        console.print(f"   -- {statement.reason}", markup=False, style="dim")
+    apply_plan(database, plan)
+    now, _ = QueryStream(database).look("SELECT 1", {}, {})
+    return Watching(discover(database, TABLE), now)

@@ -1,0 +1,27 @@
+"""How commands speak: to people on the console, to machines in JSON, and of errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from rich.console import Console
+
+CONSOLE = Console(highlight=False)
+ERRORS = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """A value for machines, on one line."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def print_error(error: BaseException) -> None:
+    """One clear sentence on the standard error."""
+    ERRORS.print(f"[bold red]error:[/bold red] {escaped(str(error))}")
+
+
+def escaped(text: str) -> str:
+    """Text in which rich sees no markup."""
+    return text.replace("[", "\\[")
