@@ -5,6 +5,7 @@ A process of its own, so that it can be killed. A user's job looks like ``start`
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
 from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, Settings
+from watcher.java import ensure_java
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
 KEEP_EVERY_BATCH = {
@@ -24,7 +26,9 @@ KEEP_EVERY_BATCH = {
 
 
 def session() -> SparkSession:
-    """A local Spark for two cores, without its web page."""
+    """A local Spark for two cores, without its web page, on whatever Java there is."""
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("spanner-watcher demo")
     settings = KEEP_EVERY_BATCH | {
         "spark.ui.enabled": "false",
@@ -48,6 +52,7 @@ def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQ
         .option("consumer", CONSUMER)
         .option("shardGroups", settings.shard_groups)
         .option("startingTimestamp", beginning)
+        .option("idleSeconds", 1)
         .load()
     )
     return (
@@ -65,10 +70,27 @@ def wait_and_drain(query: StreamingQuery, settings: Settings) -> None:
         time.sleep(0.2)
     if query.isActive:
         query.processAllAvailable()
+        wait_for_confirmation(query)
         query.stop()
     error = query.exception()
     if error is not None:
         raise error
+
+
+def wait_for_confirmation(query: StreamingQuery) -> None:
+    """Spark tells a source that a batch is done when the next one begins: an empty one, here.
+
+    Only then does the consumer's position reach the last rows, so that clearing may take them.
+    """
+    done = newest_batch(query)
+    while query.isActive and newest_batch(query) == done:
+        time.sleep(0.1)
+
+
+def newest_batch(query: StreamingQuery) -> int:
+    """The number of the newest finished micro-batch; -1 before the first."""
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
 
 
 def main(arguments: list[str]) -> None:
