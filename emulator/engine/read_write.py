@@ -16,7 +16,7 @@ from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings, 
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.requests import Committed, DmlResult, KeySet, Mutation, Rows, Stats, Stored
-from emulator.engine.results import Check, collected, replayed
+from emulator.engine.results import Check, collected, replayed, watch
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
 from emulator.engine.writer import SET_LAST_COMMIT, Writer
@@ -91,17 +91,19 @@ class ReadWriteTransaction:
         columns: Sequence[str],
         keys: KeySet,
         limit: int = 0,
+        *,
+        check: Check | None = None,
     ) -> Rows:
-        """Rows by key, with the transaction's own DML in them."""
+        """Rows by key, with the transaction's own DML in them; ``check`` as in ``query``."""
         with self._mutex:
             self._refuse_closed()
             self._last_used = time.monotonic()
             plan = plan_read(self.state.schema, table, index, columns, keys, limit)
             if self._dml is None:
-                return self._observe_read(plan, table, index, columns, keys, limit)
+                return self._observe_read(plan, table, index, columns, keys, limit, check)
             for sql, _ in plan.statements(source((), counted=False))[:1]:
                 self._dml.refuse_pending(sql)
-            return self._read(plan)
+            return self._read(plan, check)
 
     def _observe_query(
         self,
@@ -129,11 +131,12 @@ class ReadWriteTransaction:
         columns: Sequence[str],
         keys: KeySet,
         limit: int,
+        check: Check | None,
     ) -> Rows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
-        found = snapshot.read(table, index, columns, keys, limit)
+        found = snapshot.read(table, index, columns, keys, limit, check=check)
         rows = list(found.rows)
         observations.add([plan.table.name], rows, lambda: self._read(plan).rows)
         return replayed(found.columns, rows, found.stats)
@@ -156,13 +159,13 @@ class ReadWriteTransaction:
             check=check,
         )
 
-    def _read(self, plan: ReadPlan) -> Rows:
+    def _read(self, plan: ReadPlan, check: Check | None = None) -> Rows:
         """A read on the writing connection."""
         schema = self.state.schema
         found = merged(
             plan,
             lambda sql, values: (
-                collected(self._writer.reader, sql, values, plan.columns, schema).rows
+                collected(self._writer.reader, sql, values, plan.columns, schema, check=check).rows
             ),
             source((), counted=False),
         )
@@ -177,9 +180,17 @@ class ReadWriteTransaction:
         return self._observed
 
     def execute_dml(
-        self, sql: str, params: Mapping[str, Stored], types: Mapping[str, Type]
+        self,
+        sql: str,
+        params: Mapping[str, Stored],
+        types: Mapping[str, Type],
+        *,
+        check: Check | None = None,
     ) -> DmlResult:
-        """Runs a DML statement; one that fails leaves nothing and the transaction goes on."""
+        """Runs a DML statement; one that fails leaves nothing and the transaction goes on.
+
+        ``check`` as in ``query``.
+        """
         with self._mutex:
             self._refuse_closed()
             self.state.compile(sql, types)
@@ -189,6 +200,7 @@ class ReadWriteTransaction:
                 raise invalid_argument("A query was sent where a DML statement is expected.")
             execute = self._writer.connection.execute
             execute("SAVEPOINT statement")
+            watch(self._writer.reader, check)
             try:
                 result = dml.execute(statement, params, self._moment())
             except (apsw.Error, SpannerError) as error:
@@ -198,6 +210,8 @@ class ReadWriteTransaction:
                     execute("ROLLBACK TO statement")
                     execute("RELEASE statement")
                 raise self._writer.translated(error) from error
+            finally:
+                watch(self._writer.reader, None)
             execute("RELEASE statement")
             return result
 

@@ -142,7 +142,14 @@ class Queries:
             raise invalid_argument("Partitioned DML transactions do not take reads.")
         index = request.index or None
         try:
-            rows = engine.read(request.table, index, tuple(request.columns), keys, request.limit)
+            rows = engine.read(
+                request.table,
+                index,
+                tuple(request.columns),
+                keys,
+                request.limit,
+                check=selected.check,
+            )
         except SpannerError:
             selected.abandon()
             raise
@@ -164,7 +171,8 @@ class Queries:
                     raise invalid_argument(
                         f"ExecuteBatchDml takes DML statements only: {statement.sql}"
                     )
-                first = Selected(transaction, None if answer.result_sets else selected.begun)
+                begun = None if answer.result_sets else selected.begun
+                first = Selected(transaction, begun, selected.check)
                 outcome = run_dml(prepared, first, 0)
                 answer.result_sets.add().ParseFromString(whole(outcome, unmarked(transaction)))
         except SpannerError as error:

@@ -122,7 +122,9 @@ def run(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take queries.")
         profile = mode in MEASURED
-        rows = engine.query(prepared.sql, prepared.params, prepared.types, profile=profile)
+        rows = engine.query(
+            prepared.sql, prepared.params, prepared.types, profile=profile, check=selected.check
+        )
         return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
     if isinstance(engine, PartitionedDmlTransaction):
         count = engine.execute(prepared.sql, prepared.params, prepared.types)
@@ -141,7 +143,9 @@ def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
         raise failed_precondition(
             "DML statements can only be performed in a read-write or partitioned-dml transaction."
         )
-    result = writable(transaction).execute_dml(prepared.sql, prepared.params, prepared.types)
+    result = writable(transaction).execute_dml(
+        prepared.sql, prepared.params, prepared.types, check=selected.check
+    )
     rows = result.returned or no_rows()
     return Outcome(rows, selected.told(metadata(rows.columns)), result.row_count, mode=mode)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import BoundKind, TimestampBound
+from emulator.engine.results import Check
 from emulator.errors import SpannerError, invalid_argument
 from emulator.services.calls import Context
 from emulator.services.sessions import Session, Sessions, Transaction
@@ -27,10 +28,14 @@ WAIT_MICROS_MAX = 3_600 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A transaction for one request; ``begun`` is what the answer's metadata must say of it."""
+    """A transaction for one request; ``begun`` is what the answer's metadata must say of it.
+
+    ``check`` raises when nobody waits for the answer any more.
+    """
 
     transaction: Transaction
     begun: Message | None = None
+    check: Check | None = None
 
     def told(self, metadata: Message) -> Message:
         """The metadata of a result, with the transaction where the client needs it."""
@@ -73,7 +78,7 @@ class Transactions:
         """
         kind = selector.WhichOneof("selector")
         if kind == "id":
-            return Selected(self._sessions.transaction(session, selector.id))
+            return Selected(self._sessions.transaction(session, selector.id), check=context.check)
         if kind == "begin":
             options = selector.begin
             if place is not None and options.WhichOneof("mode") == "read_only":
@@ -81,7 +86,7 @@ class Transactions:
                 transaction = self._sessions.begin(session, engine)
             else:
                 transaction = self.begin(session, options, context)
-            return Selected(transaction, shown(transaction, options))
+            return Selected(transaction, shown(transaction, options), context.check)
         options = selector.single_use
         if options.WhichOneof("mode") not in {None, "read_only"}:
             raise invalid_argument(
@@ -93,7 +98,8 @@ class Transactions:
         engine = read_only(session, wanted, context)
         transaction = Transaction(b"", session.name, engine, session.multiplexed)
         returned = options.read_only.return_read_timestamp
-        return Selected(transaction, shown(transaction, options) if returned else None)
+        begun = shown(transaction, options) if returned else None
+        return Selected(transaction, begun, context.check)
 
 
 def read_only(session: Session, wanted: TimestampBound, context: Context) -> ReadOnlyTransaction:
