@@ -155,6 +155,9 @@ class Dml:
                 )
 
     def _default(self, column: Column, context: Context) -> str:
+        if column.identity is not None:
+            # The engine draws the value when the column is left out.
+            raise errors.unimplemented(f"DEFAULT as a value of the IDENTITY column {column.name}")
         if column.default is None:
             return "NULL"
         return default_value(column, self._queries, context).sql
