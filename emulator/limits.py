@@ -5,8 +5,11 @@ from __future__ import annotations
 MESSAGE_BYTES_MAX = 256 * 1024 * 1024
 """A gRPC message; Spanner's commits may have 100 MB."""
 
-CHUNK_BYTES = 1024 * 1024
-"""A PartialResultSet is sent when its values reach this size; longer values are cut."""
+CHUNK_BYTES = 64 * 1024
+"""A PartialResultSet is sent when its rows reach this size (larger ones slow the Python client)."""
+
+PIECE_BYTES = 1024 * 1024
+"""Longer rows are cut into messages of about this size, inside their values."""
 
 ROWS_AT_ONCE_MIN = 16
 ROWS_AT_ONCE_MAX = 1024

@@ -39,12 +39,14 @@ class ResultStream:
         read_timestamp_micros: int,
         *,
         chunk_bytes: int = limits.CHUNK_BYTES,
+        piece_bytes: int = limits.PIECE_BYTES,
         resumable: bool = True,
     ) -> None:
         self._rows = rows
         self._encoder = RowEncoder([c.type for c in rows.columns])
         self._head = delimited(METADATA, metadata)
         self._chunk_bytes = chunk_bytes
+        self._piece_bytes = piece_bytes
         self._resumable = resumable
         self._pending: list[bytes] = []
         self._size = 0
@@ -91,6 +93,10 @@ class ResultStream:
         """Whole rows go into the next chunk."""
         self._pending.append(data)
         self._size += len(data)
+        self._advance(data, rows)
+
+    def _advance(self, data: bytes, rows: int) -> None:
+        """The next token says that these rows were sent."""
         place = self.place
         checksum = zlib.crc32(data, place.checksum)
         self.place = Resume(place.read_timestamp_micros, place.rows + rows, checksum)
@@ -104,43 +110,38 @@ class ResultStream:
         return message
 
     def _long_rows(self, rows: Sequence[Row]) -> Iterator[bytes]:
-        """Rows with long values: cut where a chunk is full."""
+        """Rows that may be long, one by one; what is longer than a piece is cut."""
         for row in rows:
             data = self._encoder.encode([row])
-            if self._size + len(data) <= self._chunk_bytes:
+            if len(data) <= self._piece_bytes:
                 self._keep(data, 1)
-                continue
-            if self._pending:
-                yield self._flush()
-            if len(data) > self._chunk_bytes:
-                yield from self._long_row(row)
-            self._keep(data, 1)
-            if len(data) > self._chunk_bytes:
-                self._pending.clear()
-                self._pending.append(self._rest)
+            else:
+                if self._pending:
+                    yield self._flush()
+                yield from self._pieces(row)
+                self._advance(data, 1)
             if self._size >= self._chunk_bytes:
                 yield self._flush()
 
-    def _long_row(self, row: Row) -> Iterator[bytes]:
-        """All messages of a row but the last, which stays in ``_rest``."""
-        room, message = self._chunk_bytes, bytearray()
-        for type_, stored, inside in zip(
-            self._encoder.types, row, self._encoder.values(row), strict=True
-        ):
+    def _pieces(self, row: Row) -> Iterator[bytes]:
+        """All messages of a row but the last, whose values are left for the next chunk."""
+        size = self._piece_bytes
+        room, message = size, bytearray()
+        values = self._encoder.values(row)
+        for type_, stored, inside in zip(self._encoder.types, row, values, strict=True):
             if len(inside) <= room:
                 message += framed(inside)
                 room -= len(inside)
                 continue
-            *pieces, last = cut(type_, stored, inside, room, self._chunk_bytes)
+            *pieces, last = cut(type_, stored, inside, room, size)
             for piece in pieces:
                 yield self._head + bytes(message) + framed(piece) + CHUNKED
                 self._head = b""
                 message.clear()
             message += framed(last)
-            room = self._chunk_bytes - len(last)
-        self._rest = bytes(message)
-
-    _rest: bytes = b""
+            room = size - len(last)
+        self._pending.append(bytes(message))
+        self._size += len(message)
 
 
 def cut(type_: Type, stored: object, inside: bytes, first: int, size: int) -> list[bytes]:

@@ -51,9 +51,9 @@ def test_a_database_is_listed_reloaded_and_dropped(instance: Instance, database:
 def test_a_database_that_is_not_there_is_not_found(instance: Instance) -> None:
     with pytest.raises(exceptions.NotFound, match="Database not found"):
         instance.database("no-such-database").reload()
-    with pytest.raises(exceptions.NotFound, match="Database not found"):
-        with instance.database("no-such-database").snapshot() as snapshot:
-            list(snapshot.execute_sql("SELECT 1"))
+    snapshot = instance.database("no-such-database").snapshot()
+    with pytest.raises(exceptions.NotFound, match="Database not found"), snapshot as opened:
+        list(opened.execute_sql("SELECT 1"))
 
 
 def test_nothing_is_left_of_a_database_whose_schema_is_refused(instance: Instance) -> None:

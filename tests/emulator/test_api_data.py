@@ -69,7 +69,7 @@ def test_a_commit_that_is_refused_leaves_nothing(
     database: Database, write: Callable[[object], None], error: type[Exception]
 ) -> None:
     fill(database, (1, "a"))
-    with pytest.raises(error), database.batch() as batch:
+    with pytest.raises(error), database.batch() as batch:  # noqa: PT012 - leaving it commits
         batch.insert("T", ("K", "V"), [(2, "b")])
         write(batch)
     assert table(database) == [[1, "a"]]
