@@ -1,3 +1,3 @@
 """Fixtures stand in small plugins under tests/fixtures."""
 
-pytest_plugins = ["fixtures.server"]
+pytest_plugins = ["fixtures.server", "fixtures.singers"]
