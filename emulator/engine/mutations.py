@@ -16,6 +16,7 @@ from emulator.engine.refusals import (
     row_exists,
     row_not_found,
     unknown_table,
+    wrong_row_size,
 )
 from emulator.engine.requests import COMMIT_TIMESTAMP, Delete, KeySet, MutationKind, Stored
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
@@ -23,7 +24,12 @@ from emulator.storage.sqlite import current
 
 
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:
-    """Rows with the commit timestamp in place. Raises for timestamps that may not be written."""
+    """Whole rows with the commit timestamp in place. Raises for what may not be written."""
+    width = len(plan.columns) - plan.padding
+    if any(len(row) != width for row in rows):
+        raise wrong_row_size(width)
+    if plan.padding:
+        rows = [row + (None,) * plan.padding for row in rows]
     if not plan.timestamps:
         return rows
     return [resolve_row(plan, row, moment) for row in rows]
@@ -101,6 +107,8 @@ def update_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Every row must be there."""
+    if plan.padding:
+        raise key_column_missing(plan.table.name, plan.columns[-1].name)
     identify(plan)
     for row in rows:
         if not update_row(connection, plan, row, moment):

@@ -19,6 +19,7 @@ from emulator.errors import (
     not_found,
     out_of_range,
 )
+from emulator.storage.layout import KEY_BYTES_MAX
 
 MUTATIONS_MAX = 80_000
 """Of one commit, as Spanner counts them."""
@@ -57,12 +58,19 @@ def generated_column_written(table: str, name: str) -> SpannerError:
 
 def key_column_missing(table: str, name: str) -> SpannerError:
     """A write that must find its row does not give the whole key."""
-    return invalid_argument(f"Mutation of table {table} does not give the key column {name}.")
+    return failed_precondition(f"Mutation of table {table} does not give the key column {name}.")
 
 
 def wrong_key_size(expected: int, found: int) -> SpannerError:
     """A key has too many or too few parts."""
-    return invalid_argument(f"Wrong number of key parts: expected {expected}, found {found}.")
+    return failed_precondition(f"Wrong number of key parts: expected {expected}, found {found}.")
+
+
+def wrong_row_size(columns: int) -> SpannerError:
+    """A mutation has a row with too many or too few values."""
+    return invalid_argument(
+        f"Mutation column and value size mismatch: every row must have {columns} values."
+    )
 
 
 def row_exists(table: str, key: Sequence[Stored]) -> SpannerError:
@@ -131,6 +139,8 @@ def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
             return translate(message.removeprefix(prefix), schema)
     if isinstance(error, apsw.ConstraintError) and "!" in message:
         return raised(message)
+    if message.startswith("cannot store "):
+        return failed_precondition(f"Invalid value for a column: {message}")
     if isinstance(error, apsw.TooBigError):
         return invalid_argument("A value or row is larger than the embedded Spanner can store.")
     return SpannerError(grpc.StatusCode.INTERNAL, f"The embedded Spanner failed: {message}")
@@ -178,6 +188,10 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
     if kind == "length":
         return failed_precondition(
             f"New value exceeds the maximum size limit for this column: {name}"
+        )
+    if kind == "key":
+        return invalid_argument(
+            f"The key of a row in table {name} exceeds the maximum of {KEY_BYTES_MAX} bytes."
         )
     table, _, number = name.rpartition("$")
     return out_of_range(f"Check constraint {check_name(schema.table(table), number)} is violated.")

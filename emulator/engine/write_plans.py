@@ -69,8 +69,9 @@ class Prepared:
 class WritePlan:
     """How rows of some columns are written into a table.
 
-    ``keys`` are the places of the key columns in a row (-1: not given). ``one_step`` is false when
-    an insert-or-update must look for the row first.
+    ``keys`` are the places of the key columns in a row (-1: drawn or computed). ``padding`` is the
+    number of key columns at the end of ``columns`` that the client left out: they are NULL.
+    ``upsert`` is None when an insert-or-update must look for the row first.
     """
 
     table: Table
@@ -82,6 +83,7 @@ class WritePlan:
     find: str
     keys: tuple[int, ...]
     identified: bool
+    padding: int
     key_may_be_null: bool
     stampable: frozenset[str]
     timestamps: tuple[int, ...]
@@ -98,6 +100,9 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         raise invalid_argument(f"Columns are named twice in a mutation of {table.name}.")
     places = {c.name: place for place, c in enumerate(columns)}
     key_columns = [key_column(table, part.column) for part in table.primary_key]
+    left_out = [c for c in key_columns if c.name not in places and not has_value(c)]
+    columns = (*columns, *left_out)
+    places |= {c.name: len(places) + n for n, c in enumerate(left_out)}
     keys = tuple(places.get(c.name, -1) for c in key_columns)
     identified = -1 not in keys
     writer = Writer(schema, table, columns, places, key_columns)
@@ -111,6 +116,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         find=writer.by_key(f"SELECT 1 FROM {current(table.name)}"),
         keys=keys,
         identified=identified,
+        padding=len(left_out),
         key_may_be_null=any(not c.not_null for c in key_columns),
         stampable=stampable(schema, table),
         timestamps=tuple(
@@ -131,6 +137,11 @@ def named_column(table: Table, name: str) -> Column:
     if column.generated is not None and not is_key:
         raise generated_column_written(table.name, column.name)
     return column
+
+
+def has_value(column: Column) -> bool:
+    """Whether a column that is left out gets a value nevertheless."""
+    return column.default is not None or column.generated is not None or column.identity is not None
 
 
 def stampable(schema: Schema, table: Table) -> frozenset[str]:

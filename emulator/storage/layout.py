@@ -26,6 +26,8 @@ STORAGE_CLASSES = {
     TypeCode.ARRAY: "TEXT",
 }
 
+KEY_BYTES_MAX = 8_192
+
 LENGTHS_MAX = {
     TypeCode.STRING: 2_621_440,
     TypeCode.BYTES: 10_485_760,
@@ -76,6 +78,7 @@ def layout(table: Table, schema: Schema) -> TableLayout:
     """The layout of one table."""
     columns = tuple(column_layout(column, table, schema) for column in table.columns)
     checks = tuple(check_text(number, table, schema) for number in range(len(table.checks)))
+    checks += key_check(table)
     objects = {
         **key_objects(table),
         **history_triggers(table),
@@ -130,6 +133,22 @@ def length_check(column: Column) -> str | None:
 def element_unit(element: Type) -> str:
     """Length and unit of an array's elements, as arguments of ``array_fits_``."""
     return f"{element.length}, {int(element.code is TypeCode.BYTES)}"
+
+
+def key_check(table: Table) -> tuple[str, ...]:
+    """A key may not be too long; only strings and bytes can make it so."""
+    columns = (table.column(part.column) for part in table.primary_key)
+    long = [
+        f"ifnull(octet_length({quote(c.name)}), 0)"
+        for c in columns
+        if c is not None
+        and c.type.code in LENGTHS_MAX
+        and (c.type.length is None or c.type.length * 4 > KEY_BYTES_MAX)
+    ]
+    if not long:
+        return ()
+    name = quote(f"key${table.name}")
+    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
 
 
 def check_text(number: int, table: Table, schema: Schema) -> str:

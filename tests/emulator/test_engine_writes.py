@@ -382,3 +382,36 @@ def test_max_is_not_endless() -> None:
             write(database, INSERT, "T", "K S", (2, "ä" * 2_621_441))
         with pytest.raises(SpannerError, match="maximum size limit for this column: B"):
             write(database, INSERT, "T", "K B", (2, b"b" * 10_485_761))
+
+
+def test_a_key_part_that_is_left_out_is_null() -> None:
+    with opened(
+        "CREATE TABLE T (A INT64 NOT NULL, B INT64, V INT64) PRIMARY KEY (A, B)"
+    ) as database:
+        write(database, INSERT, "T", "A V", (1, 1))
+        write(database, UPSERT, "T", "V A", (2, 1))
+        assert read(database, "T", "A B V") == [(1, None, 2)]
+        with pytest.raises(SpannerError) as error:
+            write(database, INSERT, "T", "A V", (1, 3))
+        assert code(error) is grpc.StatusCode.ALREADY_EXISTS
+        for kind, columns in ((UPDATE, "A V"), (INSERT, "B V")):
+            with pytest.raises(SpannerError) as error:
+                write(database, kind, "T", columns, (1, 3))
+            assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_malformed_rows_and_keys_are_refused(singers: Database) -> None:
+    with pytest.raises(SpannerError, match="size mismatch") as error:
+        write(singers, INSERT, "Singers", "SingerId Name", (5,))
+    assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
+    with pytest.raises(SpannerError, match="key parts") as error:
+        delete(singers, "Singers", (1, 2))
+    assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_a_key_has_a_greatest_size() -> None:
+    with opened("CREATE TABLE T (A STRING(MAX), B BYTES(MAX)) PRIMARY KEY (A, B)") as database:
+        write(database, INSERT, "T", "A B", ("a" * 4_096, b"b" * 4_096))
+        with pytest.raises(SpannerError, match="exceeds the maximum of 8192 bytes") as error:
+            write(database, INSERT, "T", "A B", ("a" * 4_096, b"b" * 4_097))
+        assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
