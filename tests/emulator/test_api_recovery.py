@@ -1,0 +1,105 @@
+"""A server with a data directory: killed with -9, started again, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from fixtures.server import connect
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+
+from emulator.process import spawn
+
+TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
+ROWS_IN_COMMIT = 5
+WRITERS = 4
+KILLS = 6
+
+
+@pytest.fixture(autouse=True)
+def _keep_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPANNER_EMULATOR_HOST", "")
+
+
+def write(database: Database, writer: int, acknowledged: list[int], stop: threading.Event) -> None:
+    """Commits of five rows each; a commit's number is kept once it is acknowledged.
+
+    The client tries again by itself while the server is away.
+    """
+    number = writer
+    while not stop.is_set():
+        keys = range(number * ROWS_IN_COMMIT, (number + 1) * ROWS_IN_COMMIT)
+        with database.batch() as batch:
+            batch.insert_or_update("T", ("K", "V"), [(k, "x" * 50) for k in keys])
+        acknowledged.append(number)
+        number += WRITERS
+
+
+def commits_found(database: Database) -> dict[int, int]:
+    """How many rows there are of each commit."""
+    found: dict[int, int] = {}
+    with database.snapshot() as snapshot:
+        for (key,) in snapshot.read("T", ("K",), KeySet(all_=True)):
+            found[key // ROWS_IN_COMMIT] = found.get(key // ROWS_IN_COMMIT, 0) + 1
+    return found
+
+
+@pytest.mark.slow
+def test_kill_under_load_loses_no_acknowledged_commit_and_leaves_no_half(tmp_path: Path) -> None:
+    acknowledged: list[list[int]] = [[] for _ in range(WRITERS)]
+    stop = threading.Event()
+    server = spawn(tmp_path)
+    port = int(server.address.rpartition(":")[2])
+    database = connect(server.address).database("recovery", ddl_statements=[TABLE])
+    database.create().result(30)
+    writers = [
+        threading.Thread(target=write, args=(database, n, acknowledged[n], stop))
+        for n in range(WRITERS)
+    ]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(KILLS):
+            goal = sum(map(len, acknowledged)) + 200
+            while sum(map(len, acknowledged)) < goal:
+                writers[0].join(0.01)
+            server.kill()
+            known = {number for numbers in acknowledged for number in numbers}
+            server = spawn(tmp_path, port)
+            found = commits_found(database)
+            assert set(found.values()) == {ROWS_IN_COMMIT}
+            assert known <= set(found)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+        server.terminate()
+
+
+def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    with spawn(tmp_path) as server:
+        database = connect(server.address).database("kept-here", ddl_statements=[TABLE])
+        database.create().result(30)
+        database.update_ddl(["ALTER TABLE T ADD COLUMN W INT64"], operation_id="kept").result(30)
+        with database.batch() as batch:
+            batch.insert("T", ("K", "V", "W"), [(1, "a", 2)])
+        server.kill()
+    with spawn(tmp_path) as server:
+        database = connect(server.address).database("kept-here")
+        database.reload()
+        assert "W INT64" in database.ddl_statements[0]
+        assert [o.operation.name.rpartition("/")[2] for o in database.list_database_operations()][
+            -1:
+        ]
+        with database.snapshot(read_timestamp=batch.committed) as snapshot:
+            assert list(snapshot.read("T", ("K", "V", "W"), KeySet(all_=True))) == [[1, "a", 2]]
+        with database.batch() as later:
+            later.delete("T", KeySet(all_=True))
+        assert later.committed > batch.committed
+
+
+def test_two_servers_do_not_share_a_directory(tmp_path: Path) -> None:
+    with spawn(tmp_path), pytest.raises(RuntimeError, match="did not start"):
+        spawn(tmp_path)
