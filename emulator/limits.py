@@ -28,4 +28,8 @@ ARRAY_DEPTH_MAX = 50
 
 STATEMENTS_IN_DDL_MAX = 1_000
 PAGE_SIZE_MAX = 1_000
+PARKED_SECONDS = 30.0
+PARKED_MAX = 32
+"""Streams that a fault has cut wait so long, and so many of them, for their clients."""
+
 STOP_GRACE_SECONDS = 2.0

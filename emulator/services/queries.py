@@ -53,7 +53,8 @@ class Queries:
             )
             return
         outcome = self._run(prepared, selected, request)
-        yield from self._streams.stream(outcome, transaction, place, context)
+        what = query_digest(request)
+        yield from self._streams.stream(outcome, transaction, place, context, what)
 
     def execute_batch(self, request: Message, context: Context) -> Message:
         """Runs DML statements in order; the first that fails ends the batch, said in its status."""
@@ -80,7 +81,8 @@ class Queries:
     def read_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
         """Reads rows by key; the stream can be resumed."""
         selected, outcome, place = self._read(request, context)
-        yield from self._streams.stream(outcome, selected.transaction, place, context)
+        what = read_digest(request)
+        yield from self._streams.stream(outcome, selected.transaction, place, context, what)
 
     def _prepared(
         self, request: Message, context: Context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import grpc
 
@@ -12,6 +12,7 @@ from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.errors import SpannerError
 from emulator.faults import FaultInjector, unavailable
 from emulator.services.calls import Context
+from emulator.services.parking import Parking
 from emulator.services.sessions import Transaction
 from emulator.services.statements import Outcome
 from emulator.services.transactions import precommit
@@ -30,34 +31,65 @@ class Streams:
     def __init__(self, faults: FaultInjector) -> None:
         self._faults = faults
         self._room = threading.BoundedSemaphore(limits.STREAMS_MAX)
+        self._parking = Parking()
 
     def stream(
-        self, outcome: Outcome, transaction: Transaction, place: Resume | None, context: Context
+        self,
+        outcome: Outcome,
+        transaction: Transaction,
+        place: Resume | None,
+        context: Context,
+        what: bytes = b"",
     ) -> Iterator[bytes]:
-        """PartialResultSet messages; the rows are closed whatever happens."""
+        """PartialResultSet messages; the rows are closed whatever happens.
+
+        ``what`` tells the query or read from others of the session.
+        """
         if not self._room.acquire(blocking=False):
             outcome.rows.close()
             raise too_many_streams()
+        kept = False
         try:
-            yield from self._messages(outcome, transaction, place, context)
+            outcome, result = self._taken_up(outcome, transaction, place, what)
+            first = result.place.rows
+            limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
+            messages = result.chunks(self._ending(outcome, transaction), rows_in_chunk_max=limit)
+            for message in messages:
+                yield message
+                context.check()
+                if limit and self._faults.breaks_stream(result.place.rows - first):
+                    token = result.place.to_bytes()
+                    self._parking.leave((transaction.session, what, token), outcome, result)
+                    kept = True
+                    raise unavailable("The stream broke (fault injected).")
         finally:
-            outcome.rows.close()
+            if not kept:
+                outcome.rows.close()
             self._room.release()
 
-    def _messages(
-        self, outcome: Outcome, transaction: Transaction, place: Resume | None, context: Context
-    ) -> Iterator[bytes]:
+    def _taken_up(
+        self, outcome: Outcome, transaction: Transaction, place: Resume | None, what: bytes
+    ) -> tuple[Outcome, ResultStream]:
+        """A stream at the place where it goes on."""
+        if place is not None:
+            parked = self._parking.fetch((transaction.session, what, place.to_bytes()))
+            if parked is not None:
+                outcome.rows.close()
+                parked.result.repeat_metadata(outcome.metadata.SerializeToString())
+                return parked.outcome, parked.result
         engine = transaction.engine
-        micros = engine.read_timestamp_micros if isinstance(engine, ReadOnlyTransaction) else 0
         result = ResultStream(
             outcome.rows,
             outcome.metadata.SerializeToString(),
-            micros,
+            engine.read_timestamp_micros if isinstance(engine, ReadOnlyTransaction) else 0,
             resumable=outcome.row_count is None,
         )
         if place is not None:
             result.skip(place)
-        first = result.place.rows
+        return outcome, result
+
+    def _ending(self, outcome: Outcome, transaction: Transaction) -> Callable[[], bytes]:
+        """The fields of the last message, told when all rows are read."""
 
         def ending() -> bytes:
             outcome.rows.close()
@@ -67,12 +99,7 @@ class Streams:
             data: bytes = last.SerializeToString()
             return data + delimited(STATS, stats.SerializeToString()) if stats else data
 
-        limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
-        for message in result.chunks(ending, rows_in_chunk_max=limit):
-            yield message
-            context.check()
-            if limit and self._faults.breaks_stream(result.place.rows - first):
-                raise unavailable("The stream broke (fault injected).")
+        return ending
 
 
 def too_many_streams() -> SpannerError:

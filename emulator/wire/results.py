@@ -52,6 +52,10 @@ class ResultStream:
         self._size = 0
         self.place = Resume(read_timestamp_micros)
 
+    def repeat_metadata(self, metadata: bytes) -> None:
+        """The stream goes on in another call, whose first message has the metadata again."""
+        self._head = delimited(METADATA, metadata)
+
     def skip(self, place: Resume) -> None:
         """Passes over the rows that the client has. Raises when they are not the same rows."""
         left, checksum = place.rows, 0
