@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+
+import apsw
 
 from ddl.schema import Table
 from emulator.engine.clock import timestamp_text
@@ -12,6 +15,8 @@ from emulator.engine.writer import Writer
 from emulator.errors import SpannerError
 from emulator.storage.history import CLEAR_ROWS_MAX, clear
 from emulator.storage.sqlite import current, quote
+
+LOG = logging.getLogger("emulator")
 
 INTERVAL_SECONDS = 20.0
 DELETE_ROWS_MAX = 5_000
@@ -41,9 +46,9 @@ class Maintenance:
         while not self._stop.wait(INTERVAL_SECONDS):
             try:
                 self.sweep()
-            except SpannerError:
-                # A long transaction holds the turn: the next round will do.
-                continue
+            except (SpannerError, apsw.Error) as error:
+                # Mostly a long transaction that holds the turn: the next round will do.
+                LOG.info("A round of maintenance was put off: %s", error)
 
     def sweep(self) -> int:
         """Removes what may go; how many rows went."""
