@@ -1,3 +1,9 @@
 """Fixtures stand in small plugins under tests/fixtures."""
 
+from hypothesis import settings
+
 pytest_plugins = ["fixtures.server", "fixtures.singers"]
+
+# Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.
+settings.register_profile("project", deadline=None, print_blob=True)
+settings.load_profile("project")

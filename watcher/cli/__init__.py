@@ -38,11 +38,11 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except typer.TyperException as error:
-        print_error(error)
+        print_error(error.format_message())
         sys.exit(2)
     except (WatcherError, DdlError) as error:
-        print_error(error)
+        print_error(str(error))
         sys.exit(error.exit_code)
     except ChildError as error:
-        print_error(error)
+        print_error(str(error))
         sys.exit(1)

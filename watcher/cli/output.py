@@ -17,9 +17,9 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def print_error(error: BaseException) -> None:
+def print_error(message: str) -> None:
     """One clear sentence on the standard error."""
-    ERRORS.print(f"[bold red]error:[/bold red] {escaped(str(error))}")
+    ERRORS.print(f"[bold red]error:[/bold red] {escaped(message)}")
 
 
 def escaped(text: str) -> str:

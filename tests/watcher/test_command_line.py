@@ -1,0 +1,189 @@
+"""The command as a user runs it: changes as JSON lines, clearing, and clear words for bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+from fixtures.singers import address_of, capture_of
+from google.cloud.spanner_v1.database import Database
+
+from ddl.apply import read_schema
+from watcher.failpoints import VARIABLE
+from watcher.window import Window
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from watcher.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"} | environment,
+    )
+
+
+def lines(result: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def watch(database: Database, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    where = ("--database", str(address_of(database)), "--table", "Singers")
+    return run("watch", *where, "--once", *more, **environment)
+
+
+def write(database: Database, keys: Sequence[int], name: str) -> None:
+    with database.batch() as batch:
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), [(k, name) for k in keys])
+
+
+def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Database) -> None:
+    consumer = ("--consumer", "printer", "--from", "earliest")
+    write(singers, [1, 2, 3], "first")
+    changes = lines(watch(singers, *consumer))
+    assert {c["key"]["SingerId"]: c["values"]["LastName"] for c in changes} == {  # type: ignore[index]
+        1: "first",
+        2: "first",
+        3: "first",
+    }
+    assert lines(watch(singers, *consumer)) == []
+    write(singers, [2], "second")
+    (change,) = lines(watch(singers, *consumer))
+    assert change["table"] == "Singers"
+    assert change["key"] == {"SingerId": 2}
+    assert change["values"]["LastName"] == "second"  # type: ignore[index]
+
+
+def test_a_crash_between_delivery_and_position_delivers_the_same_changes_again(
+    singers: Database,
+) -> None:
+    consumer = ("--consumer", "crasher", "--from", "earliest")
+    write(singers, range(20), "name")
+    crashed = watch(singers, *consumer, **{VARIABLE: "after-delivery-before-position"})
+    assert crashed.returncode == -9
+    before = {json.loads(line)["id"] for line in crashed.stdout.splitlines()}
+    after = {change["id"] for change in lines(watch(singers, *consumer))}
+    assert before == after
+    assert len(after) == 20
+
+
+def test_clear_counts_first_and_then_empties_the_index(singers: Database) -> None:
+    where = ("--database", str(address_of(singers)), "--table", "Singers", "--json")
+    write(singers, range(10), "name")
+    refused = run("clear", *where)
+    assert refused.returncode == 2
+    assert "no consumer of Singers is registered" in refused.stderr
+    lines(watch(singers, "--consumer", "reader", "--from", "earliest"))
+    (counted,) = lines(run("clear", *where, "--dry-run"))
+    assert (counted["rows"], counted["dry_run"]) == (10, True)
+    (cleared,) = lines(run("clear", *where))
+    assert (cleared["rows"], cleared["slowest_consumer"]) == (10, "reader")
+    capture = capture_of(singers)
+    assert capture.count(Window(0, capture.look(0)[0].end)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+BAD = [
+    pytest.param(
+        ("ddl", "apply", "-d", "{db}", "-t", "Singer"), 2, "there is no table Singer", id="table"
+    ),
+    pytest.param(
+        ("ddl", "apply", "-d", "{db}", "-t", "Documents"),
+        2,
+        "no primary key column to make shards of",
+        id="key that cannot be sharded",
+    ),
+    pytest.param(
+        ("ddl", "apply", "-d", "{db}", "-t", "Singers", "--shards", "0"),
+        2,
+        "greater than or equal to 1",
+        id="shard count 0",
+    ),
+    pytest.param(
+        ("ddl", "apply", "-d", "{db}", "-t", "Singers", "--shard-kee", "SingerId"),
+        2,
+        "--shard-key",
+        id="misspelt option",
+    ),
+    pytest.param(
+        ("ddl", "apply", "-d", "{db}-missing", "-t", "Singers"),
+        4,
+        "there is no database",
+        id="database that does not exist",
+    ),
+    pytest.param(
+        ("ddl", "apply", "-d", "projects/p/databases/d", "-t", "Singers"),
+        2,
+        "does not name a database",
+        id="address that is none",
+    ),
+    pytest.param(("watch", "-d", "{db}", "-t", "Singer"), 4, "has no table Singer", id="watch"),
+    pytest.param(
+        ("watch", "-d", "{db}", "-t", "Singers"),
+        5,
+        "spanner-watcher ddl apply",
+        id="table that is not watchable",
+    ),
+    pytest.param(
+        ("watch", "-d", "{db}", "-t", "Singers", "--interval", "soon"),
+        2,
+        "no duration",
+        id="interval that is none",
+    ),
+    pytest.param(
+        ("clear", "-d", "{db}", "-t", "Singers"), 5, "spanner-watcher ddl apply", id="clear"
+    ),
+]
+
+SCHEMA = (
+    """CREATE TABLE Singers (SingerId INT64, LastName STRING(200)) PRIMARY KEY (SingerId)""",
+    """CREATE TABLE Documents (
+      Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true), Body STRING(MAX)
+    ) PRIMARY KEY (Ts)""",
+)
+
+
+@pytest.mark.ddl(*SCHEMA)
+@pytest.mark.parametrize(("arguments", "code", "words"), BAD)
+def test_bad_input_is_one_clear_sentence_and_changes_nothing(
+    database: Database, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    before = read_schema(database)
+    address = str(address_of(database))
+    result = run(*(each.replace("{db}", address) for each in arguments))
+    assert result.returncode == code, result.stderr
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""
+    assert read_schema(database) == before
+
+
+def test_a_server_that_is_not_there_is_said_within_seconds() -> None:
+    address = "spanner://projects/p/instances/instance/databases/d"
+    result = run(
+        "watch", "-d", address, "-t", "Singers", SPANNER_EMULATOR_HOST=f"127.0.0.1:{free_port()}"
+    )
+    assert result.returncode == 3
+    assert "nothing answers at SPANNER_EMULATOR_HOST" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("ddl",), ("ddl", "plan"), ("ddl", "apply"), ("watch",), ("clear",), ("demo",)]
+)
+def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
+    result = run(*command, "--help")
+    assert result.returncode == 0
+    assert "Usage" in result.stdout
