@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from google.protobuf.empty_pb2 import Empty
 
@@ -14,7 +13,7 @@ from ddl.parse import parse_statement
 from emulator import limits, unsupported
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.services.calls import Call, Context
-from emulator.services.operations import run_in_background
+from emulator.services.operations import run_in_background, succeeded
 from emulator.services.paging import page
 from emulator.services.registry import HostedDatabase, Registry, now_micros
 from emulator.wire import messages as m
@@ -35,7 +34,6 @@ class DatabaseAdmin:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._creations = ThreadPoolExecutor(2, thread_name_prefix="create-database")
 
     def calls(self) -> Mapping[str, Call]:
         """The methods by name."""
@@ -53,7 +51,7 @@ class DatabaseAdmin:
         }
 
     def create(self, request: Message, context: Context) -> Message:
-        """A new database with its extra statements; all of them or none."""
+        """A new database with its extra statements; refused at once when one of them is."""
         match = CREATE_DATABASE.match(request.create_statement)
         identifier = next(filter(None, match.groups()), "") if match else ""
         if not DATABASE_ID.match(identifier):
@@ -73,16 +71,11 @@ class DatabaseAdmin:
         for statement in statements:
             check_syntax(statement)
 
-        def work() -> Message:
-            return shown(self._registry.create_database(name, statements))
-
-        return run_in_background(
-            self._registry,
-            self._creations,
-            operation_name(name),
-            m.CreateDatabaseMetadata(database=name),
-            work,
-        )
+        proto = shown(self._registry.create_database(name, statements))
+        operation = operation_name(name)
+        self._registry.start_operation(operation, m.CreateDatabaseMetadata(database=name))
+        self._registry.change_operation(operation, lambda started: succeeded(started, proto))
+        return self._registry.operation(operation)
 
     def get(self, request: Message, context: Context) -> Message:
         """A database."""
