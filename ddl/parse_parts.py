@@ -52,9 +52,11 @@ def type_of(reader: Reader) -> Type:
     if word in PLAIN:
         reader.advance()
         return Type(PLAIN[word])
+    start = reader.mark()
     name = reader.path("a type")
     if "." not in name:
-        reader.fail(f"a type instead of {name}")
+        reader.reset(start)
+        reader.fail("a type")
     return Type(TypeCode.PROTO, proto_name=name)
 
 

@@ -32,7 +32,7 @@ ALLOWED = {
 LAYERS = {
     "emulator": [
         ("emulator.errors", "emulator.limits", "emulator.unsupported", "emulator.faults"),
-        ("emulator.engine.requests",),
+        ("emulator.engine.requests", "emulator.storage.forms"),
         ("emulator.sql", "emulator.catalog"),
         ("emulator.storage",),
         ("emulator.engine",),
@@ -43,10 +43,12 @@ LAYERS = {
     ],
     "watcher": [
         ("watcher.errors", "watcher.window", "watcher.failpoints", "watcher.java"),
-        ("watcher.database", "watcher.config", "watcher.columns", "watcher.stream"),
+        ("watcher.database", "watcher.stream", "watcher.columns"),
         ("watcher.table", "watcher.shards"),
+        ("watcher.sql",),
         ("watcher.captures",),
-        ("watcher.positions", "watcher.clearing", "watcher.preflight", "watcher.envelopes"),
+        ("watcher.positions", "watcher.clearing", "watcher.envelopes"),
+        ("watcher.config",),
         ("watcher.runners",),
         ("watcher.cli",),
     ],

@@ -1,0 +1,215 @@
+"""Plans: complete, done once, right in their shards, and refused before anything is changed."""
+
+from __future__ import annotations
+
+import collections
+import uuid
+from collections.abc import Callable, Iterable
+
+import pytest
+from fixtures.singers import SINGERS
+from google.cloud.spanner_v1.database import Database
+
+from ddl.apply import apply_plan, read_schema
+from ddl.errors import ApplyError, DdlError
+from ddl.options import WatchOptions
+from ddl.parse import parse_schema
+from ddl.plan import Plan, make_plan
+from ddl.shards import shard_values
+
+STRATEGIES = ("automatic", "processed")
+
+
+def options(**given: object) -> WatchOptions:
+    return WatchOptions.model_validate({"shards": 8} | given)
+
+
+def statements(plan: Plan) -> list[str]:
+    return [statement.sql for statement in plan.statements]
+
+
+def test_the_plan_of_a_bare_table_touches_no_row_before_the_index() -> None:
+    plan = make_plan(parse_schema(SINGERS), ["Singers"], options(shards=19))
+    hashed = "FARM_FINGERPRINT(COALESCE(CAST(SingerId AS STRING), ''))"
+    assert statements(plan) == [
+        "ALTER TABLE Singers ADD COLUMN LastModified TIMESTAMP"
+        " OPTIONS (allow_commit_timestamp = true)",
+        "ALTER TABLE Singers ALTER COLUMN LastModified SET DEFAULT (PENDING_COMMIT_TIMESTAMP())",
+        "ALTER TABLE Singers ALTER COLUMN LastModified SET ON UPDATE (PENDING_COMMIT_TIMESTAMP())",
+        f"ALTER TABLE Singers ADD COLUMN ShardId INT64 AS (MOD(MOD({hashed}, 19) + 19, 19))",
+        "CREATE NULL_FILTERED INDEX SingersByShardAndTime ON Singers(ShardId, LastModified)",
+    ]
+    assert [s.long_running for s in plan.statements] == [False, False, False, False, True]
+    assert all(statement.reason for statement in plan.statements)
+
+
+def test_processed_takes_the_shard_away_from_processed_rows() -> None:
+    plan = make_plan(parse_schema(SINGERS), ["Singers"], options(strategy="processed"))
+    assert "ALTER TABLE Singers ADD COLUMN Processed BOOL" in statements(plan)
+    assert any("AS (CASE WHEN Processed THEN NULL ELSE MOD(" in s for s in statements(plan))
+
+
+@pytest.mark.ddl(SINGERS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("stored", [False, True])
+def test_an_applied_plan_is_complete(database: Database, strategy: str, stored: bool) -> None:
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId", "LastName"), [(k, f"n{k}") for k in range(50)])
+    wanted = options(strategy=strategy, stored=stored)
+    done: list[int] = []
+    plan = make_plan(read_schema(database), ["Singers"], wanted)
+    apply_plan(database, plan, done.append)
+    assert done[-1] == len(plan.statements)
+    assert make_plan(read_schema(database), ["Singers"], wanted).empty
+    with database.snapshot() as snapshot:
+        rows = list(snapshot.execute_sql("SELECT SingerId, LastModified, ShardId FROM Singers"))
+    assert {row[0] for row in rows} == set(range(50))
+    assert all(row[1] is None and 0 <= row[2] < 8 for row in rows)
+
+
+@pytest.mark.ddl(SINGERS)
+def test_a_plan_for_another_schema_is_refused_and_changes_nothing(database: Database) -> None:
+    plan = make_plan(read_schema(database), ["Singers"], options())
+    database.update_ddl(["ALTER TABLE Singers ADD COLUMN Age INT64"]).result(60)
+    before = read_schema(database)
+    with pytest.raises(ApplyError, match="plan again"):
+        apply_plan(database, plan)
+    assert read_schema(database) == before
+
+
+@pytest.mark.ddl(SINGERS)
+def test_a_plan_that_stopped_half_way_is_finished_by_the_next(database: Database) -> None:
+    whole = make_plan(read_schema(database), ["Singers"], options())
+    for count in range(1, len(whole.statements)):
+        database.update_ddl([statements(whole)[count - 1]]).result(60)
+        rest = make_plan(read_schema(database), ["Singers"], options())
+        assert statements(rest) == statements(whole)[count:]
+
+
+def with_table(columns: str, key: str) -> str:
+    return f"CREATE TABLE T ({columns}) PRIMARY KEY ({key})"
+
+
+REFUSED = [
+    ("CREATE TABLE U (a INT64) PRIMARY KEY (a)", {}, "there is no table T"),
+    (
+        with_table("c TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)", "c"),
+        {},
+        "no primary key column",
+    ),
+    (with_table("a INT64, j JSON", "a"), {"shard_key": ["j"]}, "cannot be hashed"),
+    (with_table("a INT64", "a"), {"shard_key": ["b"]}, "no column b"),
+    (with_table("a INT64, LastModified STRING(9)", "a"), {}, "no plain TIMESTAMP"),
+    (with_table("a INT64, LastModified TIMESTAMP", "a, LastModified"), {}, "primary key"),
+    (with_table("a INT64, ShardId STRING(9)", "a"), {}, "no INT64 column"),
+    (with_table("a INT64, Processed INT64", "a"), {"strategy": "processed"}, "no plain BOOL"),
+    (with_table("a INT64", "a"), {"storing": ["b"]}, "no column b"),
+    (
+        with_table("a INT64", "a") + "; CREATE TABLE I (a INT64) PRIMARY KEY (a)",
+        {"index": "I"},
+        "is taken",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "given", "words"), REFUSED)
+def test_what_cannot_be_watched_is_refused(
+    schema: str, given: dict[str, object], words: str
+) -> None:
+    with pytest.raises(DdlError, match=words):
+        make_plan(parse_schema(schema), ["T"], options(**given))
+
+
+def test_generated_names_are_free() -> None:
+    schema = parse_schema(
+        SINGERS + "; CREATE TABLE singersbyshardandtime (a INT64) PRIMARY KEY (a)"
+    )
+    plan = make_plan(schema, ["Singers"], options())
+    assert "INDEX SingersByShardAndTime2 ON" in statements(plan)[-1]
+
+
+KEYS: dict[str, tuple[str, str, Callable[[int], tuple[object, ...]]]] = {
+    "sequential": ("k INT64 NOT NULL", "k", lambda n: (n,)),
+    "uuid text": (
+        "k STRING(36) NOT NULL",
+        "k",
+        lambda n: (str(uuid.uuid5(uuid.NAMESPACE_OID, str(n))),),
+    ),
+    "skewed text": ("k STRING(MAX)", "k", lambda n: ("customer-" * (n % 3) + f"{n:x}",)),
+    "composite": (
+        "a STRING(9), b STRING(9), c INT64",
+        "a, b, c",
+        lambda n: ("x" * (n % 5), "x" * (n % 7), n // 35),
+    ),
+    "date": ("k DATE NOT NULL, n INT64", "k, n", lambda n: (f"2024-01-{n % 28 + 1:02}", n)),
+    "bytes and bool": ("k BYTES(9), b BOOL", "k, b", lambda n: (f"{n:08x}", n % 2 == 0)),
+    "numeric": ("k NUMERIC", "k", lambda n: (f"{n}.5",)),
+    "float": ("k FLOAT64", "k", lambda n: (n / 8,)),
+    "timestamp": ("k TIMESTAMP", "k", lambda n: (f"2024-01-01T00:{n // 60:02}:{n % 60:02}Z",)),
+}
+ROWS = 2_000
+CHI_SQUARE_15_DEGREES = 44.3
+"""The value that a right distribution over 16 shards passes once in 10,000 times."""
+
+
+def chi_square(sizes: Iterable[int], expected: float) -> float:
+    return sum((size - expected) ** 2 / expected for size in sizes)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_rows_spread_evenly_over_exactly_the_shards(create_database, kind: str) -> None:  # type: ignore[no-untyped-def]
+    columns, key, make = KEYS[kind]
+    database = create_database(with_table(columns, key))
+    apply_plan(database, make_plan(read_schema(database), ["T"], options(shards=16)))
+    names = tuple(part.strip() for part in key.split(","))
+    with database.batch() as batch:
+        batch.insert("T", names, [make(number) for number in range(ROWS)])
+    with database.snapshot() as snapshot:
+        shards = [row[0] for row in snapshot.execute_sql("SELECT ShardId FROM T")]
+    sizes = collections.Counter(shards)
+    assert set(sizes) == set(range(16))
+    assert chi_square(sizes.values(), ROWS / 16) < CHI_SQUARE_15_DEGREES
+
+
+def test_a_null_key_has_a_shard_too(create_database) -> None:  # type: ignore[no-untyped-def]
+    database = create_database(with_table("a INT64, b STRING(9)", "a, b"))
+    apply_plan(database, make_plan(read_schema(database), ["T"], options()))
+    with database.batch() as batch:
+        batch.insert("T", ("a", "b"), [(None, None), (None, "x"), (1, None)])
+    with database.snapshot() as snapshot:
+        shards = [row[0] for row in snapshot.execute_sql("SELECT ShardId FROM T")]
+    assert len(shards) == 3
+    assert all(shard is not None for shard in shards)
+
+
+def test_composite_keys_do_not_run_into_each_other(create_database) -> None:  # type: ignore[no-untyped-def]
+    database = create_database(with_table("a STRING(9), b STRING(9)", "a, b"))
+    plan = make_plan(read_schema(database), ["T"], options(shards=1_000))
+    apply_plan(database, plan)
+    with database.batch() as batch:
+        batch.insert("T", ("a", "b"), [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc")])
+    with database.snapshot() as snapshot:
+        shards = {row[0] for row in snapshot.execute_sql("SELECT ShardId FROM T")}
+    assert len(shards) == 4
+
+
+@pytest.mark.parametrize(
+    ("expression", "values"),
+    [
+        ("MOD(MOD(FARM_FINGERPRINT(k), 8) + 8, 8)", range(8)),
+        ("MOD(FARM_FINGERPRINT(k), 19)", range(-18, 19)),
+        ("ABS(MOD(FARM_FINGERPRINT(k), 19))", range(19)),
+        ("CASE WHEN Processed THEN NULL ELSE MOD(FARM_FINGERPRINT(k), 19) END", range(-18, 19)),
+    ],
+)
+def test_the_values_of_a_shard_are_read_from_its_expression(
+    expression: str, values: Iterable[int]
+) -> None:
+    assert shard_values(expression) == tuple(values)
+    assert shard_values("k") is None
+
+
+def test_shard_counts_have_bounds() -> None:
+    for count in (0, -1, 1_001):
+        with pytest.raises(ValueError, match="shards"):
+            options(shards=count)
