@@ -6,6 +6,8 @@ import re
 
 from google.cloud.spanner_v1 import Type, TypeCode
 
+from ddl.schema import Type as SchemaType
+from ddl.schema import TypeCode as SchemaTypeCode
 from watcher.errors import ConfigurationError
 from watcher.stream import WireValue, timestamp_text
 from watcher.table import WatchedTable
@@ -54,10 +56,19 @@ def in_window(table: WatchedTable) -> str:
 
 
 def select_window(table: WatchedTable) -> str:
-    """The rows of a window: every column, then the commit timestamp and the shard."""
-    columns = [quoted(name) for name, _ in table.columns]
-    columns += [quoted(table.timestamp_column), quoted(table.shard_column)]
-    return f"SELECT {', '.join(columns)} FROM {source(table)} WHERE {in_window(table)}"  # noqa: S608
+    """The rows of a window: the columns that ``selected`` names, each once."""
+    columns = ", ".join(quoted(name) for name, _ in selected(table))
+    return f"SELECT {columns} FROM {source(table)} WHERE {in_window(table)}"  # noqa: S608
+
+
+def selected(table: WatchedTable) -> tuple[tuple[str, SchemaType], ...]:
+    """The table's columns, and the commit timestamp and the shard where they are hidden."""
+    names = {name for name, _ in table.columns}
+    more = (
+        (table.timestamp_column, SchemaType(SchemaTypeCode.TIMESTAMP)),
+        (table.shard_column, SchemaType(SchemaTypeCode.INT64)),
+    )
+    return table.columns + tuple(pair for pair in more if pair[0] not in names)
 
 
 def count_window(table: WatchedTable) -> str:

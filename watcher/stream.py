@@ -151,8 +151,8 @@ class QueryStream:
 
 
 def expired_or(error: FailedPrecondition, read_timestamp_micros: int | None) -> Exception:
-    """Tells a read older than the version retention from other refusals."""
-    if read_timestamp_micros is not None and "version" in error.message.lower():
+    """Tells a read older than the version retention from other refusals, by Spanner's words."""
+    if read_timestamp_micros is not None and "maximum timestamp staleness" in error.message:
         return VersionExpiredError(
             f"the database keeps no versions as old as {timestamp_text(read_timestamp_micros)}"
             f" ({error.message})"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 from fixtures.singers import capture_of
@@ -17,6 +18,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from benchmarks.demo.verification import MicroBatch, Version, verify
 from watcher.captures.poll import PollCapture
 from watcher.clearing import Clearing
+from watcher.errors import VersionExpiredError
 from watcher.positions import MemoryPositions, Position
 from watcher.stream import micros_of
 from watcher.window import Window
@@ -199,3 +201,26 @@ def test_clearing_by_processed_keeps_the_timestamp_of_the_row(
         rows = list(snapshot.execute_sql(query))
     assert [tuple(row) for row in rows] == [(committed, True, None)]
     assert not capture.look(0)[1]
+
+
+def test_a_window_older_than_the_versions_is_read_strongly_and_loses_nothing(
+    singers: Database,
+) -> None:
+    capture = capture_of(singers)
+    write_by_mutation(singers, [1, 2], "old")
+    old = Window(0, micros_of(datetime.now(UTC)) - 3_700 * 1_000_000)
+    assert deliver(capture, old, 0).versions == [], "the rows are newer: a later window has them"
+    with pytest.raises(VersionExpiredError):
+        capture.count(old)
+
+
+def test_rows_of_a_broken_stream_are_neither_lost_nor_repeated(
+    singers: Database, faults: Callable[..., None]
+) -> None:
+    capture = capture_of(singers)
+    for first in range(0, 4_000, 500):
+        write_by_mutation(singers, list(range(first, first + 500)), "x" * 200)
+    window, _ = capture.look(0)
+    faults(unavailable_after_rows=300, unavailable_streams_max=9, lost_sessions=2)
+    keys = [version.key for version in deliver(capture, window, 0).versions]
+    assert sorted(keys) == list(range(4_000))

@@ -75,11 +75,17 @@ class PollCapture:
         """The rows of a slice, as they were at the window's end.
 
         Past version garbage collection the window is read strongly, still bounded by its end: a row
-        that changed since comes with a later window instead.
+        that changed since comes with a later window instead. Raises VersionExpiredError when the
+        versions go while the slice is being read, because rows were handed out by then.
         """
+        begun = False
         try:
-            yield from self._read_at(part, part.window.end)
+            for batch in self._read_at(part, part.window.end):
+                begun = True
+                yield batch
         except VersionExpiredError as error:
+            if begun:
+                raise
             LOG.warning("%s; reading strongly: rows that changed since come later", error)
             yield from self._read_at(part, None)
 
@@ -106,9 +112,18 @@ class PollCapture:
             sql.WINDOW_TYPES,
             read_timestamp,
         )
-        types = [type_ for _, type_ in self.table.columns]
-        types += [Type(TypeCode.TIMESTAMP), Type(TypeCode.INT64)]
-        return record_batches(results, self.schema, types)
+        columns = sql.selected(self.table)
+        places = self._places([name for name, _ in columns])
+        types = [type_ for _, type_ in columns]
+        for batch in record_batches(results, arrow_schema(columns), types):
+            arrays = [batch.column(place) for place in places]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _places(self, names: list[str]) -> list[int]:
+        """Where each column of ``schema`` stands in the result; two are sent once, shown twice."""
+        wanted = [name for name, _ in self.table.columns]
+        wanted += [self.table.timestamp_column, self.table.shard_column]
+        return [names.index(name) for name in wanted]
 
     def _scalar(self, query: str, window: Window, limit: int | None = None) -> int | None:
         """A query with one number or timestamp (in microseconds) as its result."""
