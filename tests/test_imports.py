@@ -42,7 +42,13 @@ LAYERS = {
         ("emulator.process", "emulator.__main__"),
     ],
     "watcher": [
-        ("watcher.errors", "watcher.window", "watcher.failpoints", "watcher.java"),
+        (
+            "watcher.errors",
+            "watcher.window",
+            "watcher.change",
+            "watcher.failpoints",
+            "watcher.java",
+        ),
         ("watcher.database", "watcher.stream", "watcher.columns"),
         ("watcher.table", "watcher.shards"),
         ("watcher.sql",),
