@@ -13,7 +13,7 @@ from ddl.schema import Type
 from watcher.window import Window
 
 Value: TypeAlias = (
-    "None | bool | int | float | str | bytes | Decimal | date | list[Value] | tuple[Value, ...]"
+    "bool | int | float | str | bytes | Decimal | date | list[Value] | tuple[Value, ...] | None"
 )
 """A cell: INT64 as int, FLOAT as float, NUMERIC as Decimal, BYTES as bytes, DATE as date; TIMESTAMP
 as RFC 3339 text in UTC with the digits that Spanner gave (up to nanoseconds); STRING, UUID and JSON
