@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from emulator.server import StartError, start
@@ -15,8 +16,17 @@ READY = "listening on "
 DEFAULT_PORT = 9010
 
 
-def serve(host: str, port: int, data_dir: Path | None, ready_file: Path | None = None) -> int:
-    """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address."""
+def serve(
+    host: str,
+    port: int,
+    data_dir: Path | None,
+    ready_file: Path | None = None,
+    prepare: Callable[[str], None] | None = None,
+) -> int:
+    """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
+
+    ``prepare`` is called with the address when the server answers, before it says so.
+    """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -26,14 +36,16 @@ def serve(host: str, port: int, data_dir: Path | None, ready_file: Path | None =
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)
         return 3
-    print(f"{READY}{server.address}", flush=True)
-    print(f"export SPANNER_EMULATOR_HOST={server.address}", flush=True)
-    if ready_file is not None:
-        written = ready_file.with_name(ready_file.name + ".new")
-        written.write_text(server.address + "\n")
-        written.replace(ready_file)
-    stop.wait()
-    server.stop()
+    with server:
+        if prepare is not None:
+            prepare(server.address)
+        print(f"{READY}{server.address}", flush=True)
+        print(f"export SPANNER_EMULATOR_HOST={server.address}", flush=True)
+        if ready_file is not None:
+            written = ready_file.with_name(ready_file.name + ".new")
+            written.write_text(server.address + "\n")
+            written.replace(ready_file)
+        stop.wait()
     return 0
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from google.api_core.exceptions import (
+    AlreadyExists,
     DeadlineExceeded,
     Forbidden,
     GoogleAPICallError,
@@ -69,8 +71,16 @@ def connect(address: DatabaseAddress) -> Database:
     ``SPANNER_EMULATOR_HOST`` leads to an emulator, else Application Default Credentials are used.
     Raises UnavailableError, DatabaseNotFoundError or AccessDeniedError within seconds.
     """
+    client = open_client(address)
+    database: Database = client.instance(address.instance).database(address.database)
+    check(database, address)
+    return database
+
+
+def open_client(address: DatabaseAddress) -> spanner.Client:
+    """The client of a project. Raises UnavailableError where there are no credentials."""
     try:
-        client = spanner.Client(
+        return spanner.Client(
             project=address.project, disable_builtin_metrics=EMULATOR_HOST in os.environ
         )
     except DefaultCredentialsError as error:
@@ -78,9 +88,25 @@ def connect(address: DatabaseAddress) -> Database:
             "no Google Cloud credentials were found: run 'gcloud auth application-default login',"
             f" or set {EMULATOR_HOST} to use an emulator"
         ) from error
-    database: Database = client.instance(address.instance).database(address.database)
-    check(database, address)
-    return database
+
+
+def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> bool:
+    """Makes a database, and its instance, on an emulator; False when it was there already.
+
+    Raises WatcherError with the server's words when a statement is wrong; then nothing is made.
+    """
+    client = open_client(address)
+    config = f"{client.project_name}/instanceConfigs/emulator-config"
+    instance = client.instance(address.instance, configuration_name=config, node_count=1)
+    try:
+        if not instance.exists():
+            instance.create().result(60)
+        instance.database(address.database, ddl_statements=tuple(statements)).create().result(60)
+    except AlreadyExists:
+        return False
+    except (GoogleAPICallError, RetryError) as error:
+        raise WatcherError(f"cannot create {address}: {error.message}") from error
+    return True
 
 
 def check(database: Database, address: DatabaseAddress) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ddl.parse import parse_script
+from ddl.render import render
 from emulator.__main__ import DEFAULT_PORT, serve
+from watcher.database import EMULATOR_HOST, DatabaseAddress, create_on_emulator
 
 
 def command(
@@ -24,10 +28,37 @@ def command(
     ready_file: Annotated[
         Path | None, typer.Option(help="Write the address into this file when it serves.")
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            "-d",
+            metavar="ADDRESS",
+            help="Create this database at the start, unless it is there:"
+            " spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE",
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="DDL statements for the database that is created."
+        ),
+    ] = None,
 ) -> None:
     """Run an embedded Spanner: real gRPC, no Java, no Docker, no cloud account.
 
     The first line printed is "listening on HOST:PORT"; the second one exports the environment
     variable that makes every Spanner client use it. Ctrl-C or SIGTERM stops it.
     """
-    raise typer.Exit(serve(host, port, data_dir, ready_file))
+    if schema is not None and database is None:
+        raise typer.BadParameter("--schema needs --database, the database to create")
+    address = DatabaseAddress.parse(database) if database is not None else None
+    script = schema.read_text() if schema is not None else ""
+    statements = [render(step) for step in parse_script(script)]
+
+    def prepare(listening: str) -> None:
+        if address is not None:
+            os.environ[EMULATOR_HOST] = listening
+            create_on_emulator(address, statements)
+
+    raise typer.Exit(serve(host, port, data_dir, ready_file, prepare))
