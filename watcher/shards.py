@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from watcher.errors import ConfigurationError
+from watcher.table import ShardValue
 from watcher.window import ShardGroup
 
 
-def groups(values: Sequence[int], count: int) -> tuple[ShardGroup, ...]:
+def groups(values: Sequence[ShardValue] | None, count: int) -> tuple[ShardGroup, ...]:
     """Splits all shard values into ``count`` groups whose sizes differ by one at most.
 
-    More groups than values give one group a value. Raises ConfigurationError for less than one.
+    More groups than values give one group a value; values that cannot be listed give none.
+    Raises ConfigurationError for less than one group.
     """
     if count < 1:
         raise ConfigurationError(f"the number of shard groups must be at least 1, not {count}")
-    ordered = sorted(values)
+    if values is None:
+        return ()
+    ordered = sorted(values, key=lambda value: (isinstance(value, str), value))
     used = min(count, len(ordered))
     return tuple(ShardGroup(n, tuple(ordered[n::used])) for n in range(used))

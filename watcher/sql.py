@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from google.cloud.spanner_v1 import Type, TypeCode
 
@@ -10,15 +11,17 @@ from ddl.schema import Type as SchemaType
 from ddl.schema import TypeCode as SchemaTypeCode
 from watcher.errors import ConfigurationError
 from watcher.stream import WireValue, timestamp_text
-from watcher.table import WatchedTable
-from watcher.window import Window
+from watcher.table import ShardValue, WatchedTable
+from watcher.window import ShardGroup, Window
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
-INT64_ARRAY = Type(code=TypeCode.ARRAY, array_element_type=Type(code=TypeCode.INT64))
 TIMESTAMP = Type(code=TypeCode.TIMESTAMP)
 
-WINDOW_TYPES = {"shards": INT64_ARRAY, "start": TIMESTAMP, "end": TIMESTAMP}
+INTERVALS = {"day": 86_400, "hour": 3_600, "minute": 60}
+INTERVAL_FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H:%M"}
+INTERVALS_MAX = 5_000
+"""A window that touches more intervals is asked for by IS NOT NULL alone."""
 
 
 def quoted(name: str) -> str:
@@ -29,78 +32,131 @@ def quoted(name: str) -> str:
     return ".".join(f"`{part}`" for part in parts)
 
 
-def window_params(window: Window, shards: tuple[int, ...]) -> dict[str, WireValue]:
-    """The parameters of ``select_window`` and ``count_window``."""
-    return {
-        "shards": [str(shard) for shard in shards],
-        "start": timestamp_text(window.start),
-        "end": timestamp_text(window.end),
-    }
+def shard_list(
+    table: WatchedTable, window: Window, group: ShardGroup | None
+) -> tuple[ShardValue, ...] | None:
+    """The shard values that a query names; None when it asks for IS NOT NULL, or for no shard."""
+    if table.shard_column is None:
+        return None
+    if group is not None:
+        return group.values
+    if table.shard_interval is not None:
+        return intervals(table.shard_interval, window)
+    return table.shard_values
 
 
-def source(table: WatchedTable) -> str:
-    """The table, through its null-filtered index.
-
-    Spanner: forcing a null-filtered index needs a proof that no key part is NULL.
-    """
-    return f"{quoted(table.name)}@{{FORCE_INDEX={quoted(table.index)}}}"
-
-
-def in_window(table: WatchedTable) -> str:
-    """The condition of a window, as Spanner's commit-timestamp optimisation wants it: no OR."""
-    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
-    return (
-        f"{shard} IS NOT NULL AND {shard} IN UNNEST(@shards)"
-        f" AND {timestamp} > @start AND {timestamp} <= @end"
+def intervals(name: str, window: Window) -> tuple[str, ...] | None:
+    """The intervals that a window touches, one more on each side: applications write the interval
+    by their own clock and commit later. None when there are too many to list."""
+    seconds = INTERVALS[name]
+    first, last = (m // (seconds * 1_000_000) for m in (window.start, window.end))
+    if last - first > INTERVALS_MAX:
+        return None
+    form = INTERVAL_FORMATS[name]
+    return tuple(
+        datetime.fromtimestamp(number * seconds, UTC).strftime(form)
+        for number in range(first - 1, last + 2)
     )
 
 
-def select_window(table: WatchedTable) -> str:
+def window_params(window: Window, shards: tuple[ShardValue, ...] | None) -> dict[str, WireValue]:
+    """The parameters of ``select_window`` and ``count_window``."""
+    params: dict[str, WireValue] = {
+        "start": timestamp_text(window.start),
+        "end": timestamp_text(window.end),
+    }
+    if shards is not None:
+        params["shards"] = [str(shard) for shard in shards]
+    return params
+
+
+def window_types(shards: tuple[ShardValue, ...] | None) -> dict[str, Type]:
+    """The types of ``window_params``."""
+    types = {"start": TIMESTAMP, "end": TIMESTAMP}
+    if shards is not None:
+        types["shards"] = shards_type(shards)
+    return types
+
+
+def shards_type(shards: tuple[ShardValue, ...]) -> Type:
+    """ARRAY<INT64>, or ARRAY<STRING> for shards that are text."""
+    text = any(isinstance(shard, str) for shard in shards)
+    element = Type(code=TypeCode.STRING if text else TypeCode.INT64)
+    return Type(code=TypeCode.ARRAY, array_element_type=element)
+
+
+def source(table: WatchedTable) -> str:
+    """The table, through its null-filtered index where it has one.
+
+    Spanner: forcing a null-filtered index needs a proof that no key part is NULL.
+    """
+    hint = f"@{{FORCE_INDEX={quoted(table.index)}}}" if table.index is not None else ""
+    return quoted(table.name) + hint
+
+
+def of_shards(table: WatchedTable, listed: bool, parameter: str = "shards") -> str:
+    """The condition on the shard, and a proof that it is not NULL; empty without a shard."""
+    if table.shard_column is None:
+        return ""
+    shard = quoted(table.shard_column)
+    named = f"{shard} IN UNNEST(@{parameter}) AND " if listed else ""
+    return f"{shard} IS NOT NULL AND {named}"
+
+
+def in_window(table: WatchedTable, listed: bool = True) -> str:
+    """The condition of a window, as Spanner's commit-timestamp optimisation wants it: no OR."""
+    timestamp = quoted(table.timestamp_column)
+    return f"{of_shards(table, listed)}{timestamp} > @start AND {timestamp} <= @end"
+
+
+def select_window(table: WatchedTable, listed: bool = True) -> str:
     """The rows of a window: the columns that ``selected`` names, each once."""
     columns = ", ".join(quoted(name) for name, _ in selected(table))
-    return f"SELECT {columns} FROM {source(table)} WHERE {in_window(table)}"  # noqa: S608
+    return f"SELECT {columns} FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
 
 
 def selected(table: WatchedTable) -> tuple[tuple[str, SchemaType], ...]:
     """The table's columns, and the commit timestamp and the shard where they are hidden."""
     names = {name for name, _ in table.columns}
-    more = (
-        (table.timestamp_column, SchemaType(SchemaTypeCode.TIMESTAMP)),
-        (table.shard_column, SchemaType(SchemaTypeCode.INT64)),
-    )
+    more = [(table.timestamp_column, SchemaType(SchemaTypeCode.TIMESTAMP))]
+    if table.shard_column is not None:
+        more.append((table.shard_column, SchemaType(SchemaTypeCode.INT64)))
     return table.columns + tuple(pair for pair in more if pair[0] not in names)
 
 
-def count_window(table: WatchedTable) -> str:
+def count_window(table: WatchedTable, listed: bool = True) -> str:
     """How many rows a window has: read from the index alone."""
-    return f"SELECT COUNT(*) FROM {source(table)} WHERE {in_window(table)}"  # noqa: S608
+    return f"SELECT COUNT(*) FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
 
 
-def any_after(table: WatchedTable) -> str:
-    """Is there a row after @start? Reads one entry of the index."""
-    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
+def any_after(table: WatchedTable, listed: bool = True, number: str = "") -> str:
+    """Is there a row after @start? Reads one entry of the index.
+
+    ``number`` tells the parameters of several tables in one query apart.
+    """
+    timestamp = quoted(table.timestamp_column)
     return (
         f"SELECT 1 FROM {source(table)}"  # noqa: S608
-        f" WHERE {shard} IS NOT NULL AND {shard} IN UNNEST(@shards) AND {timestamp} > @start"
+        f" WHERE {of_shards(table, listed, f'shards{number}')}{timestamp} > @start{number}"
         " LIMIT 1"
     )
 
 
 def count_index(table: WatchedTable) -> str:
     """How many rows are in the index."""
-    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
+    timestamp = quoted(table.timestamp_column)
     return (
         f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
-        f" WHERE {shard} IS NOT NULL AND {timestamp} IS NOT NULL"
+        f" WHERE {of_shards(table, listed=False)}{timestamp} IS NOT NULL"
     )
 
 
-def earliest_above(table: WatchedTable) -> str:
+def earliest_above(table: WatchedTable, listed: bool = True) -> str:
     """The ``@limit``-th commit timestamp of a window, in ascending order: where to cut it."""
     timestamp = quoted(table.timestamp_column)
     return (
         f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
-        f" WHERE {in_window(table)} ORDER BY t LIMIT @limit)"
+        f" WHERE {in_window(table, listed)} ORDER BY t LIMIT @limit)"
     )
 
 
@@ -109,10 +165,10 @@ def clear_by_null(table: WatchedTable) -> str:
 
     The condition on the timestamp keeps a row that changes meanwhile: its timestamp is above @safe.
     """
-    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
+    timestamp = quoted(table.timestamp_column)
     return (
         f"UPDATE {quoted(table.name)} SET {timestamp} = NULL"  # noqa: S608
-        f" WHERE {shard} IS NOT NULL AND {timestamp} <= @safe"
+        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
     )
 
 
@@ -121,18 +177,18 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
-    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
+    timestamp = quoted(table.timestamp_column)
     return (
         f"UPDATE {quoted(table.name)}"  # noqa: S608
         f" SET {quoted(processed)} = TRUE, {timestamp} = {timestamp}"
-        f" WHERE {shard} IS NOT NULL AND {timestamp} <= @safe"
+        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
     )
 
 
 def count_clearable(table: WatchedTable) -> str:
     """How many rows a clearing would take out."""
-    shard, timestamp = quoted(table.shard_column), quoted(table.timestamp_column)
+    timestamp = quoted(table.timestamp_column)
     return (
         f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
-        f" WHERE {shard} IS NOT NULL AND {timestamp} <= @safe"
+        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
     )

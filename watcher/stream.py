@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from google.api_core.exceptions import FailedPrecondition, NotFound, ServiceUnavailable
-from google.cloud.spanner_v1 import ExecuteSqlRequest, PartialResultSet, Type
+from google.cloud.spanner_v1 import ExecuteSqlRequest, PartialResultSet, ResultSet, Type
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.struct_pb2 import Struct
 
@@ -55,7 +55,18 @@ class QueryStream:
 
         Spanner: every transaction at or below it is visible there, and none can commit there later.
         """
-        request = self._request(sql, params, types, None)
+        read_timestamp, numbers = self.numbers(sql, params, types, None)
+        return read_timestamp, bool(numbers)
+
+    def numbers(
+        self,
+        sql: str,
+        params: Mapping[str, WireValue],
+        types: Mapping[str, Type],
+        read_timestamp_micros: int | None,
+    ) -> tuple[int, list[int]]:
+        """The read timestamp and the first column, INT64, of a query with a short result."""
+        request = self._request(sql, params, types, read_timestamp_micros)
         for _ in self._lost_sessions():
             request.session = self._session
             try:
@@ -63,7 +74,9 @@ class QueryStream:
             except NotFound as error:
                 self._forget(error)
                 continue
-            return micros_of(answer.metadata.transaction.read_timestamp), bool(answer.rows)
+            rows = ResultSet.pb(answer).rows
+            numbers = [int(row.values[0].string_value) for row in rows]
+            return micros_of(answer.metadata.transaction.read_timestamp), numbers
         raise UnavailableError(f"sessions of {self._database.name} are lost again and again")
 
     def rows(

@@ -7,28 +7,39 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1.database import Database
 
 from ddl.parse import parse_schema
-from ddl.schema import Column, Index, Schema, Table, Type
+from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from ddl.shards import shard_values
 from watcher.errors import NotWatchableError, TableNotFoundError
+
+ShardValue = int | str
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedTable:
-    """A table with its commit-timestamp column, shard column and the index over both.
+    """A table with its commit-timestamp column, and the shard column and index where it has them.
 
-    ``shard_values`` are all values that the computed shard can have.
-    ``processed_column`` is set for the strategy of that name.
+    ``shard_values`` are all values that the shard can have; None when they cannot be listed: then a
+    query asks for ``IS NOT NULL`` only, or, with ``shard_interval`` (day, hour, minute), for the
+    intervals that the window touches. ``index`` None polls through whatever Spanner chooses.
+    ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
+    column that marks a soft delete.
     """
 
     name: str
     columns: tuple[tuple[str, Type], ...]
     primary_key: tuple[str, ...]
     timestamp_column: str
-    shard_column: str
-    shard_values: tuple[int, ...]
-    index: str
+    shard_column: str | None
+    shard_values: tuple[ShardValue, ...] | None
+    index: str | None
     processed_column: str | None = None
     clears_by_null: bool = True
+    shard_interval: str | None = None
+    deleted: str | None = None
+
+    def column_type(self, name: str) -> Type:
+        """The type of a column, or INT64 for a hidden one."""
+        return next((type_ for n, type_ in self.columns if n == name), Type(TypeCode.INT64))
 
 
 def discover(database: Database, name: str) -> WatchedTable:

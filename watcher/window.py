@@ -34,7 +34,7 @@ class ShardGroup:
     """Shard values that one slice reads together; ``None`` in ``values`` is never meant."""
 
     number: int
-    values: tuple[int, ...]
+    values: tuple[int | str, ...]
 
 
 @dataclass(frozen=True, slots=True)

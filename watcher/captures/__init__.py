@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
+from watcher.table import WatchedTable
 from watcher.window import Slice, Window
 
 COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
@@ -28,3 +30,42 @@ class Capture(Protocol):
     def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, as they were at the window's end."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one table in one window, as Arrow columns: what a source hands to a sink."""
+
+    table: WatchedTable
+    window: Window
+    batch: pa.RecordBatch
+
+
+class Source(Protocol):
+    """Everything that one watcher watches, read at one timestamp: a window is a consistent cut."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables."""
+        ...
+
+    def look(self, starts: Mapping[str, int]) -> Look:
+        """What changed since each table's position: one cheap call."""
+        ...
+
+    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
+        """An end at which the windows hold about ``max_rows`` rows, or their own end."""
+        ...
+
+    def read(self, windows: Mapping[str, Window]) -> Iterator[Rows]:
+        """The rows of every window, table by table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``end`` is a timestamp at which a strong read was served; ``changed`` the tables that have
+    rows between their start and it."""
+
+    end: int
+    changed: frozenset[str]

@@ -6,7 +6,7 @@ It sees the newest version of a row in the window, and no deletes: for those use
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -49,7 +49,7 @@ class PollCapture:
             [
                 *self.table.columns,
                 (COMMIT_TIMESTAMP_COLUMN, Type(TypeCode.TIMESTAMP)),
-                (SHARD_ID_COLUMN, Type(TypeCode.INT64)),
+                (SHARD_ID_COLUMN, self.table.column_type(self.table.shard_column or "")),
             ]
         )
 
@@ -58,17 +58,23 @@ class PollCapture:
 
         Its end is a timestamp at which a strong read was served.
         """
-        params = sql.window_params(Window(start, start), self.table.shard_values)
-        del params["end"]
-        types = {name: sql.WINDOW_TYPES[name] for name in params}
+        # Every interval up to now is meant here, and now is not known before the call.
+        shards = self.table.shard_values
+        params = sql.window_params(Window(start, start), shards)
+        types = sql.window_types(shards)
+        del params["end"], types["end"]
         stream = query_stream(self.address)
-        end, found = stream.look(sql.any_after(self.table), params, types)
+        end, found = stream.look(
+            sql.any_after(self.table, listed=shards is not None), params, types
+        )
         return Window(start, max(start, end)), found
 
     def plan(self, window: Window) -> Sequence[Slice]:
-        """One slice a shard group; none for an empty window. Reads nothing."""
+        """One slice a shard group, one where shards are not listed; none for an empty window."""
         if window.empty:
             return ()
+        if not self.groups:
+            return (Slice(self.table.name, window, None),)
         return tuple(Slice(self.table.name, window, group) for group in self.groups)
 
     def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
@@ -93,47 +99,67 @@ class PollCapture:
         """How many rows a window has, by an index-only count."""
         if window.empty:
             return 0
-        return int(self._scalar(sql.count_window(self.table), window) or 0)
+        return int(self._scalar(sql.count_window, window) or 0)
 
     def cut(self, window: Window, max_rows: int) -> Window:
         """The window, or its beginning with about ``max_rows`` rows: rows of one commit timestamp
         are never parted, so that every cut is exact."""
         if self.count(window) <= max_rows:
             return window
-        text = self._scalar(sql.earliest_above(self.table), window, limit=max_rows)
-        end = int(text) if text is not None else window.end
-        return Window(window.start, min(end, window.end))
+        return Window(window.start, self.end_of(window, max_rows))
+
+    def end_of(self, window: Window, max_rows: int) -> int:
+        """The commit timestamp of the ``max_rows``-th row of a window, or the window's end."""
+        if window.empty:
+            return window.end
+        found = self._scalar(sql.earliest_above, window, limit=max_rows)
+        return min(found, window.end) if found is not None else window.end
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        shards = part.shards.values if part.shards else self.table.shard_values
+        shards = sql.shard_list(self.table, part.window, part.shards)
         results = query_stream(self.address).rows(
-            sql.select_window(self.table),
+            sql.select_window(self.table, listed=shards is not None),
             sql.window_params(part.window, shards),
-            sql.WINDOW_TYPES,
+            sql.window_types(shards),
             read_timestamp,
         )
         columns = sql.selected(self.table)
         places = self._places([name for name, _ in columns])
         types = [type_ for _, type_ in columns]
         for batch in record_batches(results, arrow_schema(columns), types):
-            arrays = [batch.column(place) for place in places]
+            arrays = [
+                pa.nulls(batch.num_rows, pa.int64()) if place is None else batch.column(place)
+                for place in places
+            ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _places(self, names: list[str]) -> list[int]:
-        """Where each column of ``schema`` stands in the result; two are sent once, shown twice."""
-        wanted = [name for name, _ in self.table.columns]
-        wanted += [self.table.timestamp_column, self.table.shard_column]
-        return [names.index(name) for name in wanted]
+    def _places(self, names: list[str]) -> list[int | None]:
+        """Where each column of ``schema`` stands in the result; two are sent once, shown twice.
 
-    def _scalar(self, query: str, window: Window, limit: int | None = None) -> int | None:
+        None for the shard of a table without one.
+        """
+        wanted = [name for name, _ in self.table.columns]
+        wanted += [self.table.timestamp_column]
+        shard = self.table.shard_column
+        return [names.index(n) for n in wanted] + [names.index(shard) if shard else None]
+
+    def _scalar(
+        self,
+        query: Callable[[WatchedTable, bool], str],
+        window: Window,
+        limit: int | None = None,
+    ) -> int | None:
         """A query with one number or timestamp (in microseconds) as its result."""
-        params = sql.window_params(window, self.table.shard_values)
-        types = dict(sql.WINDOW_TYPES)
+        shards = sql.shard_list(self.table, window, None)
+        params = sql.window_params(window, shards)
+        types = sql.window_types(shards)
         if limit is not None:
             params["limit"] = str(limit)
             types["limit"] = INT64
         kind = Type(TypeCode.TIMESTAMP if limit is not None else TypeCode.INT64)
-        results = query_stream(self.address).rows(query, params, types, window.end)
+        results = query_stream(self.address).rows(
+            query(self.table, shards is not None), params, types, window.end
+        )
         schema = arrow_schema([("value", kind)])
         for batch in record_batches(results, schema, [kind]):
             value = batch.column(0).cast(pa.int64())[0].as_py()

@@ -1,0 +1,132 @@
+"""Positions in a table of a Spanner database: the place that several machines share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from watcher.errors import PositionConflictError, WatcherError
+from watcher.positions.values import TABLE, Move, Position, moved
+from watcher.sql import quoted
+from watcher.stream import micros_of, moment_of
+
+
+def consumers_table(positions_table: str) -> str:
+    """The table of leases and states that belongs to a table of positions."""
+    return positions_table.removesuffix("Positions") + "Consumers"
+
+
+def create_table(database: Database, name: str, columns: str, primary_key: str) -> None:
+    """Creates a table of ours unless it is there. Raises WatcherError when it may not."""
+    with database.snapshot() as snapshot:
+        found = snapshot.execute_sql(
+            "SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES"
+            " WHERE TABLE_SCHEMA = '' AND TABLE_NAME = @name",
+            params={"name": name},
+            param_types={"name": param_types.STRING},
+        )
+        if next(iter(found))[0]:
+            return
+    statement = f"CREATE TABLE IF NOT EXISTS {quoted(name)} ({columns}) PRIMARY KEY ({primary_key})"
+    try:
+        database.update_ddl([statement]).result(600)
+    except AlreadyExists:
+        return
+    except GoogleAPICallError as error:
+        raise WatcherError(f"cannot create the table {name}: {error.message}") from error
+
+
+class SpannerPositions:
+    """Positions in a table of a Spanner database, which is made when it is not there."""
+
+    def __init__(self, database: Database, table: str = TABLE) -> None:
+        self._database = database
+        self._name = table
+        self._sql_name = quoted(table)
+
+    def create(self) -> None:
+        """Creates the table; none is no error. Several at once may try."""
+        create_table(
+            self._database,
+            self._name,
+            "Consumer STRING(256) NOT NULL, WatchedTable STRING(256) NOT NULL,"
+            " Position TIMESTAMP NOT NULL,"
+            " UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)",
+            "Consumer, WatchedTable",
+        )
+
+    def load(self, consumer: str, table: str) -> Position | None:
+        """As ``Positions.load``."""
+        micros = self.of(consumer).get(table)
+        return None if micros is None else Position(consumer, table, micros)
+
+    def save(self, position: Position, expected: int | None) -> None:
+        """As ``Positions.save``."""
+        self.save_all([Move(position, expected)])
+
+    def save_all(self, moves: Sequence[Move], owner: str | None = None) -> None:
+        """As ``Positions.save_all``; one read-write transaction."""
+        if not moves:
+            return
+        consumer = moves[0].position.consumer
+        rows = [
+            (m.position.consumer, m.position.table, moment_of(m.position.micros), COMMIT_TIMESTAMP)
+            for m in moves
+        ]
+
+        def work(transaction: Transaction) -> None:
+            if owner is not None:
+                self._check_owner(transaction, consumer, owner)
+            moved(self._read(transaction, consumer), moves)
+            transaction.insert_or_update(
+                self._name, ("Consumer", "WatchedTable", "Position", "UpdatedAt"), rows
+            )
+
+        self._database.run_in_transaction(work)
+
+    def _check_owner(self, transaction: Transaction, consumer: str, owner: str) -> None:
+        held = transaction.execute_sql(
+            f"SELECT Owner FROM {quoted(consumers_table(self._name))}"  # noqa: S608 (quoted)
+            " WHERE Consumer = @consumer",
+            params={"consumer": consumer},
+            param_types={"consumer": param_types.STRING},
+        )
+        if [row[0] for row in held] != [owner]:
+            raise PositionConflictError(
+                f"another instance has taken over the consumer '{consumer}'; this one stops"
+            )
+
+    def _read(self, transaction: Transaction, consumer: str) -> dict[tuple[str, str], int]:
+        rows = transaction.execute_sql(
+            f"SELECT WatchedTable, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
+            " WHERE Consumer = @consumer",
+            params={"consumer": consumer},
+            param_types={"consumer": param_types.STRING},
+        )
+        return {(consumer, row[0]): micros_of(row[1]) for row in rows}
+
+    def of(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.of``."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT WatchedTable, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
+                " WHERE Consumer = @consumer",
+                params={"consumer": consumer},
+                param_types={"consumer": param_types.STRING},
+            )
+            return {row[0]: micros_of(row[1]) for row in rows}
+
+    def all(self, table: str) -> tuple[Position, ...]:
+        """As ``Positions.all``."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT Consumer, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
+                " WHERE WatchedTable = @table ORDER BY Consumer",
+                params={"table": table},
+                param_types={"table": param_types.STRING},
+            )
+            return tuple(Position(row[0], table, micros_of(row[1])) for row in rows)
