@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from google.api_core.exceptions import (
     AlreadyExists,
@@ -20,6 +21,7 @@ from google.api_core.exceptions import (
 from google.auth.exceptions import DefaultCredentialsError
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
+from pydantic import ConfigDict
 
 from watcher.errors import (
     AccessDeniedError,
@@ -38,15 +40,33 @@ PATH = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A Spanner that is not Google's own: Spanner Omni. Certificates are paths of files.
+
+    Without ``plain_text`` the connection is TLS; with ``client_certificate`` and ``client_key`` it
+    is mutual.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    api_endpoint: str
+    plain_text: bool = False
+    ca_certificate: str | None = None
+    client_certificate: str | None = None
+    client_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseAddress:
     """Where a database is; picklable, so that executors open clients of their own."""
 
     project: str
     instance: str
     database: str
+    endpoint: Endpoint | None = None
 
     @classmethod
-    def parse(cls, text: str) -> DatabaseAddress:
+    def parse(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:
         """``[spanner://]projects/P/instances/I/databases/D``. Raises AddressError."""
         match = PATH.match(text)
         if match is None:
@@ -54,7 +74,7 @@ class DatabaseAddress:
                 f"'{text}' does not name a database;"
                 " write spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
             )
-        return cls(**match.groupdict())
+        return cls(**match.groupdict(), endpoint=endpoint)
 
     def __str__(self) -> str:
         return f"spanner://{self.path}"
@@ -79,6 +99,16 @@ def connect(address: DatabaseAddress) -> Database:
 
 def open_client(address: DatabaseAddress) -> spanner.Client:
     """The client of a project. Raises UnavailableError where there are no credentials."""
+    endpoint = address.endpoint
+    if endpoint is not None and EMULATOR_HOST not in os.environ:
+        return spanner.Client(
+            client_options={"api_endpoint": endpoint.api_endpoint},
+            instance_type="omni",
+            use_plain_text=endpoint.plain_text,
+            ca_certificate=endpoint.ca_certificate,
+            client_certificate=endpoint.client_certificate,
+            client_key=endpoint.client_key,
+        )
     try:
         return spanner.Client(
             project=address.project, disable_builtin_metrics=EMULATOR_HOST in os.environ

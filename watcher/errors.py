@@ -10,7 +10,12 @@
     ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
     ├── CheckpointError        the offset or position belongs to something else
     ├── PositionConflictError  another instance moved a consumer's position
-    └── VersionExpiredError    the read timestamp is older than version_retention_period
+    ├── VersionExpiredError    the read timestamp is older than version_retention_period
+    ├── LeaseHeldError         another instance runs under the same consumer name
+    ├── LeaseLostError         another instance has taken the consumer name over
+    ├── SchemaChangedError     the table is not what it was when the query was made
+    ├── IndexMissingError      the index that polling needs is gone
+    └── DeliveryError          the callback refused a change, and it was not to be skipped
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """
@@ -80,3 +85,29 @@ class VersionExpiredError(WatcherError):
     """The read timestamp is older than the database's version_retention_period."""
 
     exit_code = 7
+
+
+class LeaseHeldError(WatcherError):
+    """Another instance runs under the same consumer name."""
+
+    exit_code = 6
+
+
+class LeaseLostError(PositionConflictError):
+    """Another instance has taken the consumer name over."""
+
+
+class SchemaChangedError(WatcherError):
+    """The table is not what it was when the query was made; read the schema again."""
+
+
+class IndexMissingError(WatcherError):
+    """The index that polling needs is gone."""
+
+    exit_code = 5
+
+
+class DeliveryError(WatcherError):
+    """The callback refused a change again and again, and it was not to be skipped."""
+
+    exit_code = 9

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 from google.cloud.spanner_v1.database import Database
+from pydantic import ConfigDict
 
 from ddl.parse import parse_schema
 from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
@@ -42,22 +44,70 @@ class WatchedTable:
         return next((type_ for n, type_ in self.columns if n == name), Type(TypeCode.INT64))
 
 
-def discover(database: Database, name: str) -> WatchedTable:
+ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """How one table is polled, where the schema does not say it or shall not decide.
+
+    ``shard``: ``computed`` (all values of the generated column, found from its expression),
+    ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
+    minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
+    ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    shard: ShardKind | None = None
+    shard_column: str | None = None
+    shard_values: tuple[ShardValue, ...] | None = None
+    shard_interval: Literal["day", "hour", "minute"] = "day"
+    timestamp_column: str | None = None
+    index: str | None = None
+    deleted: str | None = None
+
+
+def discover(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:
     """Reads the schema and finds how the table is watched.
 
     Raises TableNotFoundError, or NotWatchableError that names the command which makes it watchable.
     """
+    return watched_table(read_schema(database), name, database.name, spec)
+
+
+def read_schema(database: Database) -> Schema:
+    """The schema of a database, as it is now."""
     database.reload()
-    return watched_table(parse_schema(list(database.ddl_statements)), name, database.name)
+    return parse_schema(list(database.ddl_statements))
 
 
-def watched_table(schema: Schema, name: str, database_name: str) -> WatchedTable:
+def watched_table(
+    schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
+) -> WatchedTable:
     """As ``discover``, from a schema."""
     table = schema.table(name)
     if table is None:
         known = ", ".join(t.name for t in schema.tables) or "none"
         raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
-    index = next((i for i in schema.indexes_of(table.name) if serves(table, i)), None)
+    spec = spec or TableSpec()
+    if spec.shard in (None, "computed") and spec.shard_column is None:
+        found = computed(schema, table, database_name, spec)
+    else:
+        found = specified(schema, table, spec)
+    return replace(found, deleted=deleted_column(table, spec))
+
+
+def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) -> WatchedTable:
+    """A table with a null-filtered index on a computed shard and a commit timestamp."""
+    index = next(
+        (
+            i
+            for i in schema.indexes_of(table.name)
+            if serves(table, i) and spec.index in (None, i.name)
+        ),
+        None,
+    )
     if index is None:
         raise NotWatchableError(
             f"table {table.name} has no null-filtered index on a computed shard and a commit"
@@ -83,6 +133,87 @@ def watched_table(schema: Schema, name: str, database_name: str) -> WatchedTable
         processed_column=processed_column(table, shard),
         clears_by_null=not timestamp.not_null,
     )
+
+
+def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
+    """A table whose shard and timestamp the configuration names.
+
+    Raises NotWatchableError for a column or an index that is not there or will not do.
+    """
+    timestamp = timestamp_of(table, spec)
+    shard = column_of(table, spec.shard_column) if spec.shard_column else None
+    if spec.index and not any(i.name == spec.index for i in schema.indexes_of(table.name)):
+        raise NotWatchableError(f"table {table.name} has no index {spec.index}")
+    return WatchedTable(
+        name=table.name,
+        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        primary_key=tuple(part.column for part in table.primary_key),
+        timestamp_column=timestamp.name,
+        shard_column=shard.name if shard else None,
+        shard_values=values_of(table, shard, spec),
+        index=spec.index or found_index(schema, table, shard, timestamp),
+        processed_column=processed_column(table, shard) if shard else None,
+        clears_by_null=not timestamp.not_null,
+        shard_interval=spec.shard_interval if spec.shard == "time" else None,
+    )
+
+
+def values_of(table: Table, shard: Column | None, spec: TableSpec) -> tuple[ShardValue, ...] | None:
+    """The shard values that a query names."""
+    if shard is None or spec.shard in ("not-null", "time", "none"):
+        return None
+    values = spec.shard_values or shard_values(shard.generated or "")
+    if values is None:
+        raise NotWatchableError(
+            f"the values of {table.name}.{shard.name} cannot be told from its expression; give"
+            " shard_values, or shard = 'not-null'"
+        )
+    return tuple(values)
+
+
+def timestamp_of(table: Table, spec: TableSpec) -> Column:
+    """The commit-timestamp column that is named, or the only one."""
+    if spec.timestamp_column is not None:
+        column = column_of(table, spec.timestamp_column)
+        if not column.allow_commit_timestamp:
+            raise NotWatchableError(
+                f"{table.name}.{column.name} holds no commit timestamps"
+                " (allow_commit_timestamp is not set), so it cannot be watched"
+            )
+        return column
+    found = [column for column in table.columns if column.allow_commit_timestamp]
+    if len(found) != 1:
+        names = ", ".join(column.name for column in found) or "none"
+        raise NotWatchableError(
+            f"table {table.name} has these commit-timestamp columns: {names}; name the one to"
+            " watch with timestamp_column"
+        )
+    return found[0]
+
+
+def found_index(
+    schema: Schema, table: Table, shard: Column | None, timestamp: Column
+) -> str | None:
+    """A null-filtered index on exactly (shard, timestamp), if there is one."""
+    wanted = [column.name.casefold() for column in (shard, timestamp) if column is not None]
+    for index in schema.indexes_of(table.name):
+        parts = [part.column.casefold() for part in index.parts]
+        filtered = {name.casefold() for name in index.where_not_null}
+        if parts == wanted and (index.null_filtered or set(parts) <= filtered):
+            return index.name
+    return None
+
+
+def deleted_column(table: Table, spec: TableSpec) -> str | None:
+    """The column of a soft delete. Raises NotWatchableError unless it is BOOL or TIMESTAMP."""
+    if spec.deleted is None:
+        return None
+    column = column_of(table, spec.deleted)
+    if column.type.code not in (TypeCode.BOOL, TypeCode.TIMESTAMP):
+        raise NotWatchableError(
+            f"{table.name}.{column.name} marks no deletes: it must be BOOL or TIMESTAMP"
+        )
+    return column.name
 
 
 def serves(table: Table, index: Index) -> bool:

@@ -1,0 +1,180 @@
+"""What a watcher watches and how: one validated model, from a TOML file, flags or Python."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from watcher.config import LATEST, duration_seconds, explained, resolve_start, unknown_option
+from watcher.consumers import LEASE_SECONDS
+from watcher.database import DatabaseAddress, Endpoint
+from watcher.errors import ConfigurationError
+from watcher.positions import TABLE
+from watcher.table import TableSpec
+
+Text = Annotated[str, Field(min_length=1)]
+Duration = Annotated[
+    float,
+    BeforeValidator(lambda given: duration_seconds(given) if isinstance(given, str) else given),
+    Field(ge=0),
+]
+"""Seconds; in files and flags also 500ms, 1s, 5m, 2h."""
+
+
+class Section(BaseModel):
+    """A table of the file: nothing unknown in it, and it does not change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PositionsConfig(Section):
+    """Where positions are kept: in a Spanner table (of the same or another database), in a file, or
+    nowhere (``memory``). Leases and ``ctl`` need ``spanner``."""
+
+    keep: Literal["spanner", "file", "memory"] = "spanner"
+    table: Text = TABLE
+    database: Text | None = None
+    path: Path | None = None
+
+
+class ClearingConfig(Section):
+    """Clearing on a schedule. ``rows_max`` is how many rows one clearing may take out; a consumer
+    whose position is older than ``report_after`` is reported, never overtaken."""
+
+    every: Duration
+    margin: Duration = 0.0
+    rows_max: Annotated[int, Field(ge=1)] | None = None
+    report_after: Duration = 86_400.0
+
+
+class DeliveryConfig(Section):
+    """What happens to a change. ``to`` is ``-`` for the standard output, or a file, which is
+    rotated at ``rotate_bytes``; or a ``callback`` as ``module:function``. A callback that raises is
+    called again ``retries`` times; then the watcher stops, or skips to ``dead_letters``."""
+
+    to: Text = "-"
+    rotate_bytes: Annotated[int, Field(ge=1)] | None = None
+    callback: Text | None = None
+    envelope: Text = "plain"
+    retries: Annotated[int, Field(ge=0)] = 5
+    backoff: Duration = 0.5
+    then: Literal["stop", "skip"] = "stop"
+    dead_letters: Path | None = None
+
+
+class MetricsConfig(Section):
+    """Prometheus metrics over HTTP; on loopback unless told otherwise."""
+
+    port: Annotated[int, Field(ge=0, le=65_535)]
+    host: Text = "127.0.0.1"
+
+
+class WatchConfig(Section):
+    """What a watcher watches and how.
+
+    ``tables`` and ``exclude`` are names or globs; tables that come later are picked up every
+    ``refresh`` seconds. ``adaptive`` lengthens the pause of an idle watcher up to ten intervals.
+    ``transactions`` delivers the changes of one commit timestamp together, over all tables.
+    ``on_missing_index``: ``stop``, or ``scan`` the table without it.
+    """
+
+    database: Text
+    consumer: Text | None = None
+    tables: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
+    exclude: tuple[Text, ...] = ()
+    capture: Literal["auto", "poll", "change-set"] = "auto"
+    start: Text = LATEST
+    backfill: bool = False
+    interval: Duration = 1.0
+    adaptive: bool = False
+    max_rows: Annotated[int, Field(ge=1)] = 100_000
+    shard_groups: Annotated[int, Field(ge=1)] = 1
+    transactions: bool = False
+    refresh: Duration = 10.0
+    lease: Annotated[Duration, Field(ge=1)] = LEASE_SECONDS
+    on_missing_index: Literal["stop", "scan"] = "stop"
+    log_format: Literal["logfmt", "json"] = "logfmt"
+    log_values: bool = False
+    table: Mapping[str, TableSpec] = {}
+    endpoint: Endpoint | None = None
+    positions: PositionsConfig = PositionsConfig()
+    clearing: ClearingConfig | None = None
+    delivery: DeliveryConfig = DeliveryConfig()
+    metrics: MetricsConfig | None = None
+
+    @property
+    def address(self) -> DatabaseAddress:
+        """The database. Raises AddressError."""
+        return DatabaseAddress.parse(self.database, self.endpoint)
+
+    @property
+    def positions_address(self) -> DatabaseAddress:
+        """The database that keeps the positions."""
+        named = self.positions.database
+        return DatabaseAddress.parse(named, self.endpoint) if named else self.address
+
+
+def watch_config(given: Mapping[str, object]) -> WatchConfig:
+    """A checked configuration. Raises ConfigurationError that names what is wrong."""
+    try:
+        config = WatchConfig.model_validate(given)
+    except ValidationError as error:
+        for each in error.errors():
+            if each["type"] == "extra_forbidden":
+                raise unknown_option(str(each["loc"][-1]), names_at(each["loc"][:-1])) from error
+        raise ConfigurationError(explained(error)) from error
+    check_together(config)
+    return config
+
+
+def names_at(place: tuple[int | str, ...]) -> list[str]:
+    """The options that are known in a section."""
+    if place and place[0] == "table":
+        return [field.name for field in fields(TableSpec)]
+    if place and place[0] == "endpoint":
+        return [field.name for field in fields(Endpoint)]
+    sections: dict[str, type[BaseModel]] = {
+        "positions": PositionsConfig,
+        "clearing": ClearingConfig,
+        "delivery": DeliveryConfig,
+        "metrics": MetricsConfig,
+    }
+    model = sections.get(str(place[0]), WatchConfig) if place else WatchConfig
+    return list(model.model_fields)
+
+
+def check_together(config: WatchConfig) -> None:
+    """What the fields cannot say one by one. Raises ConfigurationError."""
+    resolve_start(config.start)
+    _ = config.address, config.positions_address
+    if config.positions.keep == "file" and config.positions.path is None:
+        raise ConfigurationError("positions.keep = 'file' needs positions.path")
+    if config.clearing is not None and config.positions.keep != "spanner":
+        raise ConfigurationError(
+            "clearing needs positions.keep = 'spanner': it goes behind every consumer, so it must"
+            " know them all"
+        )
+    if config.clearing is not None and config.consumer is None:
+        raise ConfigurationError("clearing needs a consumer: name this watcher")
+    if config.delivery.then == "skip" and config.delivery.dead_letters is None:
+        raise ConfigurationError("delivery.then = 'skip' needs delivery.dead_letters, a file")
+    for name, table in config.table.items():
+        if table.shard == "fixed" and not table.shard_values:
+            raise ConfigurationError(f"table.{name}.shard = 'fixed' needs shard_values")
+        if table.shard in ("fixed", "time", "not-null") and table.shard_column is None:
+            raise ConfigurationError(f"table.{name}.shard = '{table.shard}' needs shard_column")
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """A TOML file as plain values. Raises ConfigurationError with its line."""
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is no TOML: {error}") from error
