@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from watcher.change import Change, Operation
+from watcher.runners.watcher import Watcher
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["Change", "Operation", "Watcher", "register"]
 
 
 def register(spark: SparkSession) -> None:

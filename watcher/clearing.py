@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import param_types
@@ -10,9 +12,10 @@ from google.cloud.spanner_v1.database import Database
 from watcher import sql
 from watcher.errors import ConfigurationError, NotWatchableError
 from watcher.positions import Positions
-from watcher.stream import moment_of
+from watcher.stream import micros_of, moment_of
 from watcher.table import WatchedTable
 
+LOG = logging.getLogger("watcher.clearing")
 MARGIN_SECONDS = 0.0
 """Rows this much older than the slowest consumer's position are cleared, and none younger."""
 
@@ -70,9 +73,17 @@ class Clearing:
             )
             return Cleared(safe, int(next(iter(rows))[0]), consumer)
 
-    def clear(self) -> Cleared:
-        """Takes delivered rows out of the index. Idempotent, and safe beside writers."""
+    def clear(self, rows_max: int | None = None, report_seconds: float | None = None) -> Cleared:
+        """Takes delivered rows out of the index. Idempotent, and safe beside writers.
+
+        ``rows_max`` takes out about so many of the oldest only. A slowest consumer that stands more
+        than ``report_seconds`` back is reported in the log: it may be gone for good.
+        """
         safe, consumer = self.safe()
+        if report_seconds is not None:
+            self._report(safe, consumer, report_seconds)
+        if rows_max is not None:
+            safe = self._capped(safe, rows_max)
         rows = self._database.execute_partitioned_dml(
             self._statement,
             params={"safe": moment_of(safe)},
@@ -80,6 +91,28 @@ class Clearing:
             exclude_txn_from_change_streams=True,
         )
         return Cleared(safe, int(rows), consumer)
+
+    def _report(self, safe: int, consumer: str, seconds: float) -> None:
+        behind = time.time() - (safe + self._margin) / 1_000_000
+        if behind > seconds:
+            LOG.warning(
+                "clearing of %s waits for consumer '%s', which stands %.0f s back; if it is gone"
+                " for good, take it off with 'spanner-watcher ctl forget %s'",
+                self._table.name,
+                consumer,
+                behind,
+                consumer,
+            )
+
+    def _capped(self, safe: int, rows_max: int) -> int:
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                sql.latest_clearable(self._table),
+                params={"safe": moment_of(safe), "limit": rows_max},
+                param_types={"safe": param_types.TIMESTAMP, "limit": param_types.INT64},
+            )
+            found = next(iter(rows))[0]
+        return safe if found is None else min(safe, micros_of(found))
 
 
 def statement(table: WatchedTable) -> str:

@@ -127,12 +127,15 @@ class Consumers:
             "Consumer, ErrorId",
         )
 
-    def acquire(self, consumer: str, seconds: float = LEASE_SECONDS) -> Lease:
+    def acquire(
+        self, consumer: str, seconds: float = LEASE_SECONDS, owner: str | None = None
+    ) -> Lease:
         """Takes a name that nobody holds, or whose holder has not renewed in time.
 
-        Raises LeaseHeldError while another instance holds it.
+        ``owner`` names the instance; one that asks again gets what it has. Raises LeaseHeldError
+        while another instance holds the name.
         """
-        lease = Lease(consumer, str(uuid.uuid4()), seconds)
+        lease = Lease(consumer, owner or str(uuid.uuid4()), seconds)
 
         def work(transaction: Transaction) -> str | None:
             held = list(
@@ -225,6 +228,17 @@ class Consumers:
         value = None if command is Command.RESUME else str(command)
         with self._database.batch() as batch:
             batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])
+
+    def forget(self, consumer: str) -> None:
+        """Removes a consumer that is not alive. Raises LeaseHeldError while it is."""
+        found = self.status(consumer)
+        if found is not None and found.alive:
+            raise LeaseHeldError(
+                f"consumer '{consumer}' is alive; stop it first:"
+                f" spanner-watcher ctl stop {consumer}"
+            )
+        with self._database.batch() as batch:
+            batch.delete(self._name, KeySet(keys=[[consumer]]))
 
     def status(self, consumer: str) -> ConsumerStatus | None:
         """A consumer, or None."""

@@ -192,3 +192,12 @@ def count_clearable(table: WatchedTable) -> str:
         f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
         f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
     )
+
+
+def latest_clearable(table: WatchedTable) -> str:
+    """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
+    timestamp = quoted(table.timestamp_column)
+    return (
+        f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
+        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe ORDER BY t LIMIT @limit)"
+    )

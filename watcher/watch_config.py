@@ -80,7 +80,8 @@ class WatchConfig(Section):
     ``tables`` and ``exclude`` are names or globs; tables that come later are picked up every
     ``refresh`` seconds. ``adaptive`` lengthens the pause of an idle watcher up to ten intervals.
     ``transactions`` delivers the changes of one commit timestamp together, over all tables.
-    ``on_missing_index``: ``stop``, or ``scan`` the table without it.
+    ``standby`` waits for the consumer's name while another instance lives; without it that is
+    refused. ``on_missing_index``: ``stop``, or ``scan`` the table without it.
     """
 
     database: Text
@@ -97,6 +98,7 @@ class WatchConfig(Section):
     transactions: bool = False
     refresh: Duration = 10.0
     lease: Annotated[Duration, Field(ge=1)] = LEASE_SECONDS
+    standby: bool = False
     on_missing_index: Literal["stop", "scan"] = "stop"
     log_format: Literal["logfmt", "json"] = "logfmt"
     log_values: bool = False
@@ -125,7 +127,7 @@ def watch_config(given: Mapping[str, object]) -> WatchConfig:
         config = WatchConfig.model_validate(given)
     except ValidationError as error:
         for each in error.errors():
-            if each["type"] == "extra_forbidden":
+            if each["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
                 raise unknown_option(str(each["loc"][-1]), names_at(each["loc"][:-1])) from error
         raise ConfigurationError(explained(error)) from error
     check_together(config)

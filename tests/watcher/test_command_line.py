@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from fixtures.singers import address_of, capture_of
@@ -62,9 +63,11 @@ def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Data
 
 
 def test_a_crash_between_delivery_and_position_delivers_the_same_changes_again(
-    singers: Database,
+    singers: Database, tmp_path: Path
 ) -> None:
-    consumer = ("--consumer", "crasher", "--from", "earliest")
+    config = tmp_path / "watch.toml"
+    config.write_text('lease = "1s"\n')
+    consumer = ("--consumer", "crasher", "--from", "earliest", "--config", str(config))
     write(singers, range(20), "name")
     crashed = watch(singers, *consumer, **{VARIABLE: "after-delivery-before-position"})
     assert crashed.returncode == -9

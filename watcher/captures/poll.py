@@ -95,11 +95,11 @@ class PollCapture:
             LOG.warning("%s; reading strongly: rows that changed since come later", error)
             yield from self._read_at(part, None)
 
-    def count(self, window: Window) -> int:
-        """How many rows a window has, by an index-only count."""
+    def count(self, window: Window, group: ShardGroup | None = None) -> int:
+        """How many rows a window has, in all or in a group of shards, by an index-only count."""
         if window.empty:
             return 0
-        return int(self._scalar(sql.count_window, window) or 0)
+        return int(self._scalar(sql.count_window, window, group=group) or 0)
 
     def cut(self, window: Window, max_rows: int) -> Window:
         """The window, or its beginning with about ``max_rows`` rows: rows of one commit timestamp
@@ -148,9 +148,10 @@ class PollCapture:
         query: Callable[[WatchedTable, bool], str],
         window: Window,
         limit: int | None = None,
+        group: ShardGroup | None = None,
     ) -> int | None:
         """A query with one number or timestamp (in microseconds) as its result."""
-        shards = sql.shard_list(self.table, window, None)
+        shards = sql.shard_list(self.table, window, group)
         params = sql.window_params(window, shards)
         types = sql.window_types(shards)
         if limit is not None:

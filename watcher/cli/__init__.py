@@ -8,7 +8,7 @@ import typer
 
 from benchmarks.demo.processes import ChildError
 from ddl.errors import DdlError
-from watcher.cli import clear, ddl, demo, emulator, watch
+from watcher.cli import check, clear, ctl, ddl, demo, emulator, replay, status, watch
 from watcher.cli.output import print_error
 from watcher.errors import WatcherError
 
@@ -20,7 +20,11 @@ app = typer.Typer(
 )
 app.add_typer(ddl.app, name="ddl")
 app.command("watch")(watch.command)
+app.command("check")(check.command)
+app.command("status")(status.command)
+app.add_typer(ctl.app, name="ctl")
 app.command("clear")(clear.command)
+app.command("replay")(replay.command)
 app.command("emulator")(emulator.command)
 app.command("demo")(demo.command)
 
@@ -29,7 +33,7 @@ def main() -> None:
     """Runs the command line. Errors are one sentence; the exit code says which kind.
 
     0 done, 1 failed, 2 wrong use, 3 no server or no access, 4 not found, 5 not watchable,
-    6 another's checkpoint or position, 7 too old to read, 8 no Java.
+    6 another's checkpoint or position, 7 too old to read, 8 no Java, 9 refused by the callback.
     """
     try:
         app(standalone_mode=False)

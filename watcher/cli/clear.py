@@ -12,8 +12,8 @@ from watcher.cli.common import (
     JsonOption,
     PositionsOption,
     TableOption,
-    log_to_stderr,
 )
+from watcher.cli.logs import log_as
 from watcher.cli.output import CONSOLE, print_json
 from watcher.config import duration_seconds
 from watcher.database import DatabaseAddress, connect
@@ -45,7 +45,7 @@ def command(
     automatic) or Processed to TRUE (strategy processed). Clear seldom and much: partitioned DML
     costs something for each split of the table.
     """
-    log_to_stderr(verbose=False)
+    log_as("logfmt", verbose=False)
     margin_seconds = duration_seconds(margin)
     pause = duration_seconds(every) if every is not None else None
     client = connect(DatabaseAddress.parse(database))

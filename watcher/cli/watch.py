@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from watcher.captures.poll import PollCapture
-from watcher.cli.common import DatabaseOption, PositionsOption, TableOption, log_to_stderr
-from watcher.config import duration_seconds, resolve_start
-from watcher.database import DatabaseAddress, connect
-from watcher.positions import TABLE, MemoryPositions, Positions, SpannerPositions
-from watcher.runners.schedule import Schedule
-from watcher.runners.sinks import JsonLines
-from watcher.runners.watching import Watching
-from watcher.shards import groups
-from watcher.table import discover
-
-NAMELESS = "watch"
+from watcher.cli.common import PositionsOption
+from watcher.cli.logs import log_as
+from watcher.errors import ConfigurationError
+from watcher.positions import TABLE
+from watcher.runners.sinks import CallbackEach, ChangeSink, Lines, OnChange, RotatingFile
+from watcher.runners.watcher import Watcher
+from watcher.watch_config import WatchConfig, read_toml, watch_config
 
 
 def command(
-    database: DatabaseOption,
-    table: TableOption,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            "-d",
+            metavar="ADDRESS",
+            help="spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
+            " (set SPANNER_EMULATOR_HOST for an emulator)",
+        ),
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", "-t", help="A table or a glob such as 'Sing*'; may be repeated."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="A table or a glob to leave out; may be repeated.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="A TOML file with everything; flags go before it."),
+    ] = None,
     consumer: Annotated[
         str | None,
         typer.Option(
@@ -32,47 +48,100 @@ def command(
         ),
     ] = None,
     start: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--from",
-            help="Where a consumer without a position starts: latest, earliest (everything still in"
-            " the index), or a timestamp such as 2026-01-31T12:00:00Z.",
+            help="Where a consumer without a position starts: latest (the default), earliest"
+            " (everything still in the index), or a timestamp such as 2026-01-31T12:00:00Z.",
         ),
-    ] = "latest",
-    interval: Annotated[str, typer.Option(help="Pause between polls, such as 500ms or 1s.")] = "1s",
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(help="Pause between polls, such as 500ms or 1s (the default).")
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Deliver what is there, then stop.")] = False,
     max_rows: Annotated[
-        int, typer.Option(min=1, help="Cut a window that holds more rows than this.")
-    ] = 100_000,
+        int | None,
+        typer.Option(min=1, help="Cut a window that holds more rows than this (100,000)."),
+    ] = None,
+    callback: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Call this instead of printing."),
+    ] = None,
+    standby: Annotated[
+        bool,
+        typer.Option("--standby", help="Wait while another instance of this consumer lives."),
+    ] = False,
     positions_table: PositionsOption = TABLE,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
 ) -> None:
-    """Print the changes of a table as JSON lines, one a change, until SIGTERM or Ctrl-C.
+    """Print the changes of tables as JSON lines, one a change, until SIGTERM or Ctrl-C.
 
-    Each line has an id that is the same on every delivery, the table, the commit timestamp, the
-    shard, the key, all values, and the window. Polling sees inserts and updates, not deletes.
+    Each line has an id that is the same on every delivery, the table, the operation, the commit
+    timestamp, the shard, the key, all values, and the window. Polling sees inserts and updates, and
+    soft deletes where they are configured; it cannot see rows that are really deleted: for those
+    use a change stream.
+
+    A second instance under the same consumer name is refused while the first one lives; with
+    --standby it waits, and takes over when the first one dies.
 
     Example: spanner-watcher watch -d spanner://projects/p/instances/i/databases/d -t Singers
     """
-    log_to_stderr(verbose)
-    seconds = duration_seconds(interval)
-    wanted = resolve_start(start)
-    address = DatabaseAddress.parse(database)
-    client = connect(address)
-    watched = discover(client, table)
-    capture = PollCapture(address, watched, groups(watched.shard_values, 1))
-    positions: Positions = MemoryPositions()
-    if consumer is not None:
-        positions = SpannerPositions(client, positions_table)
-        positions.create()
-    watching = Watching(capture, positions, consumer or NAMELESS, JsonLines(sys.stdout), max_rows)
-    watching.register(wanted if wanted is not None else capture.look(0)[0].end)
+    given = read_toml(config) if config is not None else {}
+    flags = {
+        "database": database,
+        "tables": tuple(table) if table else None,
+        "exclude": tuple(exclude) if exclude else None,
+        "consumer": consumer,
+        "start": start,
+        "interval": interval,
+        "max_rows": max_rows,
+        "standby": standby or None,
+    }
+    given |= {name: value for name, value in flags.items() if value is not None}
+    if positions_table != TABLE:
+        given["positions"] = {**section(given, "positions"), "table": positions_table}
+    if callback is not None:
+        given["delivery"] = {**section(given, "delivery"), "callback": callback}
+    wanted = watch_config(given)
+    log_as(wanted.log_format, verbose)
+    watcher = Watcher(wanted)
+    watcher.deliver_to(sink_of(wanted))
     if once:
-        while watching.poll():
-            pass
+        watcher.run_once()
         return
-    schedule = Schedule()
-    schedule.stop_on_signals()
-    schedule.poll(seconds, f"poll {watched.name}", watching.poll)
-    schedule.start()
-    schedule.wait()
+    watcher.stop_on_signals()
+    watcher.run()
+
+
+def section(given: dict[str, object], name: str) -> dict[str, object]:
+    """A table of the file, which may be missing. Raises ConfigurationError when it is none."""
+    found = given.get(name, {})
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"'{name}' must be a section: write [{name}]")
+    return found
+
+
+def sink_of(config: WatchConfig) -> ChangeSink:
+    """Where changes go."""
+    delivery = config.delivery
+    if delivery.callback is not None:
+        return CallbackEach(imported(delivery.callback))
+    if delivery.to == "-":
+        return Lines(sys.stdout)
+    return RotatingFile(Path(delivery.to), delivery.rotate_bytes)
+
+
+def imported(name: str) -> OnChange:
+    """The function ``module:function``. Raises ConfigurationError."""
+    module, _, function = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"'{name}' is no function that can be imported ({error}); write MODULE:FUNCTION"
+        ) from error
+    if not callable(found):
+        raise ConfigurationError(f"'{name}' is no function")
+    callback: OnChange = found
+    return callback

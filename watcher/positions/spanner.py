@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
-from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, param_types
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
@@ -130,3 +130,20 @@ class SpannerPositions:
                 param_types={"table": param_types.STRING},
             )
             return tuple(Position(row[0], table, micros_of(row[1])) for row in rows)
+
+    def forget(self, consumer: str) -> int:
+        """Takes a consumer off: clearing does not wait for it any more. How many tables it had."""
+        kept = self.of(consumer)
+        keys = KeySet(keys=[[consumer, table] for table in kept])
+        with self._database.batch() as batch:
+            batch.delete(self._name, keys)
+        return len(kept)
+
+    def every(self) -> tuple[tuple[str, str, int], ...]:
+        """Consumer, table and position (microseconds since 1970) of all that are registered."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608
+                " ORDER BY Consumer, WatchedTable"
+            )
+            return tuple((row[0], row[1], micros_of(row[2])) for row in rows)

@@ -55,6 +55,10 @@ class Schedule:
         """Asks everything to end after the run under way."""
         self._stop.set()
 
+    def pause(self, seconds: float) -> bool:
+        """Waits so long, or less when stopped; True when stopped."""
+        return self._stop.wait(seconds)
+
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the schedule cleanly."""
         for number in STOP_SIGNALS:

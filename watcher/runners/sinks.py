@@ -1,28 +1,28 @@
-"""Where the scheduled poller puts changes: JSON lines, or a function."""
+"""Where the scheduled poller puts changes: JSON lines to a stream or to rotating files, or a
+function."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import math
-from collections.abc import Callable, Iterator
-from datetime import date, datetime
-from decimal import Decimal
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Protocol, TextIO
 
-import pyarrow as pa
+from watcher.captures import Rows
+from watcher.change import Change
+from watcher.changes import changes_of, plain_change
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
-from watcher.stream import micros_of, timestamp_text
-from watcher.table import WatchedTable
-from watcher.window import Window
+OnChange = Callable[[Change], object]
+OnTransaction = Callable[[tuple[Change, ...]], object]
+Encode = Callable[[Change], Iterable[str]]
 
 
 class Sink(Protocol):
-    """Takes batches. What was written must be safe when ``flush`` returns."""
+    """Takes what changed. What was written must be safe when ``flush`` returns."""
 
-    def write(self, batch: pa.RecordBatch, table: WatchedTable, window: Window) -> None:
+    def write(self, rows: Rows) -> None:
         """Takes the rows of a batch."""
         ...
 
@@ -31,78 +31,131 @@ class Sink(Protocol):
         ...
 
 
-class CallbackSink:
-    """Calls a function with each Arrow batch; it is delivered when the function returns."""
+class ChangeSink(Protocol):
+    """Takes changes one by one."""
 
-    def __init__(self, callback: Callable[[pa.RecordBatch, WatchedTable, Window], None]) -> None:
+    def write_change(self, change: Change) -> None:
+        """Takes a change."""
+        ...
+
+    def flush(self) -> None:
+        """Returns when everything that was taken is delivered."""
+        ...
+
+
+class CallbackSink:
+    """Calls a function with each batch; it is delivered when the function returns."""
+
+    def __init__(self, callback: Callable[[Rows], object]) -> None:
         self._callback = callback
 
-    def write(self, batch: pa.RecordBatch, table: WatchedTable, window: Window) -> None:
+    def write(self, rows: Rows) -> None:
         """As ``Sink.write``."""
-        self._callback(batch, table, window)
+        self._callback(rows)
 
     def flush(self) -> None:
         """Nothing is held."""
 
 
-class JsonLines:
-    """Writes a JSON object a change."""
+class EachChange:
+    """A ``Sink`` that hands every row to a ``ChangeSink``, as a change."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    def __init__(self, sink: ChangeSink, database: str) -> None:
+        self._sink = sink
+        self._database = database
 
-    def write(self, batch: pa.RecordBatch, table: WatchedTable, window: Window) -> None:
+    def write(self, rows: Rows) -> None:
         """As ``Sink.write``."""
-        for change in changes(batch, table, window):
-            self._file.write(json.dumps(change, ensure_ascii=False) + "\n")
+        for change in changes_of(rows, self._database):
+            self._sink.write_change(change)
 
     def flush(self) -> None:
         """As ``Sink.flush``."""
+        self._sink.flush()
+
+
+class CallbackEach:
+    """Calls a function with each change."""
+
+    def __init__(self, callback: OnChange) -> None:
+        self._callback = callback
+
+    def write_change(self, change: Change) -> None:
+        """As ``ChangeSink.write_change``."""
+        self._callback(change)
+
+    def flush(self) -> None:
+        """Nothing is held."""
+
+
+def json_line(change: Change) -> Iterable[str]:
+    """A change as one line of JSON."""
+    return (json.dumps(plain_change(change), ensure_ascii=False),)
+
+
+class Lines:
+    """Writes the lines of an envelope, by default one JSON object a change, to a stream."""
+
+    def __init__(self, file: TextIO, encode: Encode = json_line) -> None:
+        self._file = file
+        self._encode = encode
+
+    def write_change(self, change: Change) -> None:
+        """As ``ChangeSink.write_change``."""
+        for line in self._encode(change):
+            self._file.write(line + "\n")
+
+    def flush(self) -> None:
+        """As ``ChangeSink.flush``."""
         self._file.flush()
 
 
-def changes(
-    batch: pa.RecordBatch, table: WatchedTable, window: Window
-) -> Iterator[dict[str, object]]:
-    """The rows of a batch as JSON objects.
+class RotatingFile:
+    """As ``Lines``, into a file that is synced to the disk at every flush, and put aside under its
+    name and the time once it has ``rotate_bytes``; never in the middle of a window."""
 
-    ``id`` is the same on every delivery of the same version of the same row.
+    def __init__(self, path: Path, rotate_bytes: int | None, encode: Encode = json_line) -> None:
+        self._path = path
+        self._limit = rotate_bytes
+        self._encode = encode
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a")
+
+    def write_change(self, change: Change) -> None:
+        """As ``ChangeSink.write_change``."""
+        for line in self._encode(change):
+            self._file.write(line + "\n")
+
+    def flush(self) -> None:
+        """As ``ChangeSink.flush``."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        if self._limit is not None and self._file.tell() >= self._limit:
+            self._file.close()
+            self._path.rename(self._path.with_name(f"{self._path.name}.{time.time_ns()}"))
+            self._file = self._path.open("a")
+
+
+class EachTransaction:
+    """A ``Sink`` that calls a function with all changes of one commit timestamp, over all tables.
+
+    Its rows must come in the order of their commit timestamps.
     """
-    for row in batch.to_pylist():
-        commit = row.pop(COMMIT_TIMESTAMP_COLUMN)
-        shard = row.pop(SHARD_ID_COLUMN)
-        values = {name: plain(value) for name, value in row.items()}
-        key = {name: values[name] for name in table.primary_key}
-        timestamp = timestamp_text(micros_of(commit))
-        yield {
-            "id": change_id(table.name, key, timestamp),
-            "table": table.name,
-            "commit_timestamp": timestamp,
-            "shard": shard,
-            "key": key,
-            "values": values,
-            "window": {"start": timestamp_text(window.start), "end": timestamp_text(window.end)},
-        }
 
+    def __init__(self, callback: OnTransaction, database: str) -> None:
+        self._callback = callback
+        self._database = database
+        self._held: list[Change] = []
 
-def change_id(table: str, key: dict[str, object], timestamp: str) -> str:
-    """A digest of table, key and commit timestamp."""
-    text = json.dumps([table, list(key.values()), timestamp], ensure_ascii=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    def write(self, rows: Rows) -> None:
+        """As ``Sink.write``."""
+        for change in changes_of(rows, self._database):
+            if self._held and self._held[0].commit_timestamp != change.commit_timestamp:
+                self.flush()
+            self._held.append(change)
 
-
-def plain(value: object) -> object:
-    """A value as JSON: TIMESTAMP as RFC 3339, BYTES as base64, NUMERIC as a string."""
-    if isinstance(value, datetime):
-        return timestamp_text(micros_of(value))
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return f"{value.normalize():f}"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return value
+    def flush(self) -> None:
+        """As ``Sink.flush``: the last transaction of a window is whole, too."""
+        if self._held:
+            held, self._held = tuple(self._held), []
+            self._callback(held)

@@ -1,12 +1,18 @@
-"""Delivers the windows of one table to a sink, one after another: what a scheduled poller does."""
+"""Delivers the windows of a source to a sink, one after another: what a scheduled poller does."""
 
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 
-from watcher.captures.poll import PollCapture
+import pyarrow as pa
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows, Source
 from watcher.failpoints import failpoint
-from watcher.positions import Position, Positions
+from watcher.positions import Move, Position, Positions
 from watcher.runners.sinks import Sink
 from watcher.stream import timestamp_text
 from watcher.window import Window
@@ -14,8 +20,22 @@ from watcher.window import Window
 LOG = logging.getLogger("watcher")
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What one poll did. ``more`` says that there may be more already."""
+
+    end: int
+    rows: Mapping[str, int]
+    more: bool
+
+    @property
+    def total(self) -> int:
+        """Rows over all tables."""
+        return sum(self.rows.values())
+
+
 class Watching:
-    """A consumer of a table. ``poll`` delivers one window and then saves its end.
+    """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
     At least once: after a crash between delivery and saving the window is delivered again, with the
     same rows if its end is the same, else with the rows of a longer window.
@@ -23,50 +43,107 @@ class Watching:
 
     def __init__(
         self,
-        capture: PollCapture,
+        source: Source,
         positions: Positions,
         consumer: str,
         sink: Sink,
         max_rows: int,
+        owner: str | None = None,
+        transactions: bool = False,
     ) -> None:
-        self._capture = capture
+        self._source = source
         self._positions = positions
         self._consumer = consumer
         self._sink = sink
         self._max_rows = max_rows
-        self._table = capture.table.name
+        self._owner = owner
+        self._transactions = transactions
 
-    def register(self, start: int) -> int:
-        """Registers the consumer at a position unless it has one; the position that holds now.
+    @property
+    def source(self) -> Source:
+        """What is watched now."""
+        return self._source
+
+    def keep_in(self, positions: Positions) -> None:
+        """Goes on with other positions: the same ones, over a new connection."""
+        self._positions = positions
+
+    def replace_source(self, source: Source, start: int) -> None:
+        """Goes on with other tables; those that are new begin at ``start``."""
+        self._source = source
+        self.register(start)
+
+    def register(self, start: int) -> dict[str, int]:
+        """Registers the consumer at a position in every table where it has none; its positions.
 
         Before anything is read, so that clearing never overtakes a consumer that is just starting.
         """
-        kept = self._positions.load(self._consumer, self._table)
-        if kept is not None:
-            return kept.micros
-        self._positions.save(Position(self._consumer, self._table, start), expected=None)
-        return start
+        kept = self._positions.of(self._consumer)
+        new = [table for table in self._source.tables if table not in kept]
+        moves = [Move(Position(self._consumer, table, start), None) for table in new]
+        self._positions.save_all(moves, self._owner)
+        return {table: kept.get(table, start) for table in self._source.tables}
 
-    def poll(self) -> bool:
-        """Delivers what changed since the position; True when there may be more already."""
-        kept = self._positions.load(self._consumer, self._table)
-        start = kept.micros if kept else 0
-        whole, found = self._capture.look(start)
-        window = self._capture.cut(whole, self._max_rows) if found else whole
-        rows = self.deliver(window) if found else 0
+    def poll(self, until: int | None = None) -> Delivered:
+        """Delivers what changed since the positions, up to ``until`` where that is earlier."""
+        kept = self._positions.of(self._consumer)
+        starts = {table: kept[table] for table in self._source.tables if table in kept}
+        if not starts:
+            return Delivered(0, {}, more=False)
+        look = self._source.look(starts)
+        end = look.end if until is None else max(min(look.end, until), *starts.values())
+        whole = {
+            table: Window(start, max(start, end))
+            for table, start in starts.items()
+            if table in look.changed
+        }
+        cut = self._source.cut(whole, self._max_rows) if whole else end
+        rows = self._deliver(whole, cut)
         self._sink.flush()
         failpoint("after-delivery-before-position")
-        self._positions.save(
-            Position(self._consumer, self._table, window.end), kept.micros if kept else None
-        )
-        LOG.info("window to %s: %d rows", timestamp_text(window.end), rows)
-        return window != whole
+        self._save(starts, cut)
+        LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
+        return Delivered(cut, rows, more=cut < end)
 
-    def deliver(self, window: Window) -> int:
-        """Hands the rows of a window to the sink; how many there were."""
-        rows = 0
-        for part in self._capture.plan(window):
-            for batch in self._capture.read(part):
-                self._sink.write(batch, self._capture.table, window)
-                rows += batch.num_rows
-        return rows
+    def _deliver(self, whole: Mapping[str, Window], end: int) -> dict[str, int]:
+        windows = {
+            table: Window(window.start, end)
+            for table, window in whole.items()
+            if window.start < end
+        }
+        rows: dict[str, int] = defaultdict(int)
+        batches = self._source.read(windows)
+        for each in by_transaction(batches) if self._transactions else batches:
+            self._sink.write(each)
+            rows[each.table.name] += each.batch.num_rows
+        return dict(rows)
+
+    def _save(self, starts: Mapping[str, int], end: int) -> None:
+        self._positions.save_all(
+            [
+                Move(Position(self._consumer, table, end), start)
+                for table, start in starts.items()
+                if start < end
+            ],
+            self._owner,
+        )
+
+
+def by_transaction(batches: Iterator[Rows]) -> Iterator[Rows]:
+    """The rows of a window in the order of their commit timestamps, over all tables.
+
+    Holds the window, which ``max_rows`` bounds. Spanner: disjoint transactions may share a commit
+    timestamp; polling cannot tell them apart.
+    """
+    parts: list[tuple[int, int, Rows]] = []
+    for number, rows in enumerate(batches):
+        ordered = rows.batch.sort_by(COMMIT_TIMESTAMP_COLUMN)
+        stamps = ordered.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64()).to_pylist()
+        first = 0
+        for stamp, run in groupby(stamps):
+            count = len(list(run))
+            same = ordered.slice(first, count)
+            parts.append((stamp, number, Rows(rows.table, rows.window, same)))
+            first += count
+    for _, _, rows in sorted(parts, key=lambda part: part[:2]):
+        yield rows

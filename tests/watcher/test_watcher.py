@@ -1,0 +1,491 @@
+"""``Watcher`` as a user writes it: many tables, callbacks, leases, commands, failures."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fixtures.singers import SINGERS, address_of
+from google.api_core.exceptions import AlreadyExists, NotFound
+from google.cloud.spanner_v1.database import Database
+
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from watcher import Change, Operation, Watcher
+from watcher.captures import Rows
+from watcher.clearing import Clearing
+from watcher.consumers import Command, Consumers, State
+from watcher.errors import (
+    ConfigurationError,
+    DeliveryError,
+    LeaseHeldError,
+    NotWatchableError,
+    TableNotFoundError,
+)
+from watcher.positions import FilePositions, SpannerPositions, consumers_table
+from watcher.runners.delivery import dead_letters
+from watcher.table import TableSpec, discover
+from watcher.watch_config import watch_config
+
+ALBUMS = (
+    "CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Gone BOOL)"
+    " PRIMARY KEY (SingerId, AlbumId), INTERLEAVE IN PARENT Singers ON DELETE CASCADE"
+)
+PLAIN = "CREATE TABLE Unwatched (Id INT64) PRIMARY KEY (Id)"
+SECONDS = 60
+
+
+def watchable(database: Database, *tables: str) -> None:
+    options = WatchOptions.model_validate({"shards": 4})
+    apply_plan(database, make_plan(read_schema(database), list(tables), options))
+
+
+@pytest.fixture
+def music(create_database) -> Database:  # type: ignore[no-untyped-def]
+    database: Database = create_database(SINGERS, ALBUMS, PLAIN)
+    watchable(database, "Singers", "Albums")
+    return database
+
+
+def add(database: Database, singer: int, *albums: int, title: str = "title") -> None:
+    with database.batch() as batch:
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), [(singer, title)])
+        rows = [(singer, album, title) for album in albums]
+        batch.insert_or_update("Albums", ("SingerId", "AlbumId", "Title"), rows)
+
+
+def options(database: Database, **more: object) -> dict[str, object]:
+    return {"database": str(address_of(database)), "start": "earliest", "interval": "20ms"} | more
+
+
+class Collected:
+    """Changes as they arrive; ``wait`` until there are so many."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self._arrived = threading.Condition()
+
+    def __call__(self, change: Change) -> None:
+        with self._arrived:
+            self.changes.append(change)
+            self._arrived.notify_all()
+
+    def wait(self, count: int) -> list[Change]:
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: len(self.changes) >= count, SECONDS)
+            return list(self.changes)
+
+
+@contextmanager
+def running(watcher: Watcher) -> Iterator[list[BaseException]]:
+    """The watcher in a thread; what it raised is in the list when the block has ended."""
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            watcher.run()
+        except Exception as error:  # noqa: BLE001 (handed to the test)
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield raised
+    finally:
+        watcher.stop()
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+
+
+def once(database: Database, **more: object) -> list[Change]:
+    seen = Collected()
+    watcher = Watcher(**options(database, **more))
+    watcher.on_change(seen)
+    watcher.run_once()
+    return seen.changes
+
+
+def keys(changes: list[Change]) -> list[tuple[str, tuple[object, ...]]]:
+    return [(change.table, tuple(change.key.values())) for change in changes]
+
+
+def test_five_lines_watch_a_whole_database(music: Database) -> None:
+    add(music, 1, 1, 2)
+    add(music, 2)
+    changes = once(music)
+    expected = [("Singers", (1,)), ("Albums", (1, 1)), ("Albums", (1, 2)), ("Singers", (2,))]
+    assert sorted(keys(changes)) == sorted(expected)
+    assert {change.operation for change in changes} == {Operation.UPSERT}
+    assert len({change.window for change in changes}) == 1
+
+
+def test_globs_choose_tables_and_names_must_be_there(music: Database) -> None:
+    add(music, 1, 1)
+    assert keys(once(music, tables=["Alb*"])) == [("Albums", (1, 1))]
+    assert keys(once(music, tables=["*"], exclude=["albums"])) == [("Singers", (1,))]
+    with pytest.raises(TableNotFoundError, match="Nothing"):
+        once(music, tables=["Nothing"])
+    with pytest.raises(NotWatchableError, match="ddl apply"):
+        once(music, tables=["Unwatched"])
+    with pytest.raises(NotWatchableError, match="no table"):
+        once(music, tables=["X*"])
+
+
+def test_transactions_arrive_whole_and_in_commit_order(music: Database) -> None:
+    for number in range(5):
+        add(music, number, number, number + 1)
+    seen: list[tuple[Change, ...]] = []
+    watcher = Watcher(**options(music, transactions=True))
+    watcher.on_transaction(seen.append)
+    watcher.run_once()
+    assert [sorted(keys(list(each))) for each in seen] == [
+        [("Albums", (n, n)), ("Albums", (n, n + 1)), ("Singers", (n,))] for n in range(5)
+    ]
+    assert all(len({change.commit_timestamp for change in each}) == 1 for each in seen)
+
+
+def test_a_backlog_comes_in_windows_of_bounded_size(music: Database) -> None:
+    for number in range(12):
+        add(music, number, number)
+    sizes: list[int] = []
+    seen: list[Rows] = []
+    watcher = Watcher(**options(music, max_rows=6))
+    watcher.on_batch(seen.append)
+    watcher.run_once()
+    for window in sorted({rows.window for rows in seen}):
+        sizes.append(sum(rows.batch.num_rows for rows in seen if rows.window == window))
+    assert sum(sizes) == 24
+    assert max(sizes) <= 6
+
+
+def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(
+    music: Database,
+) -> None:
+    add(music, 1)
+    seen = Collected()
+    first = Watcher(**options(music, consumer="one", lease="1s"))
+    first.on_change(seen)
+    with running(first):
+        seen.wait(1)
+        second = Watcher(**options(music, consumer="one", lease="1s"))
+        second.on_change(print)
+        with pytest.raises(LeaseHeldError, match="one"):
+            second.run()
+    add(music, 2)
+    assert keys(once(music, consumer="one")) == [("Singers", (2,))]
+
+
+def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, consumer="ops", lease="1s"))
+    watcher.on_change(seen)
+    consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
+
+    def until(state: State) -> None:
+        for _ in range(3_000):
+            found = consumers.status("ops")
+            if found is not None and found.state is state:
+                return
+            threading.Event().wait(0.02)
+        pytest.fail(f"never {state}")
+
+    add(music, 1)
+    with running(watcher) as raised:
+        seen.wait(1)
+        consumers.ask("ops", Command.PAUSE)
+        until(State.PAUSED)
+        add(music, 2)
+        consumers.ask("ops", Command.RESUME)
+        assert keys(seen.wait(2)) == [("Singers", (1,)), ("Singers", (2,))]
+        consumers.ask("ops", Command.DRAIN)
+        until(State.NOT_STARTED)
+    assert not raised
+    with pytest.raises(ConfigurationError, match="ops"):
+        consumers.ask("nobody", Command.STOP)
+
+
+def test_a_callback_that_raises_gets_the_change_again(music: Database) -> None:
+    add(music, 1)
+    seen: list[Change] = []
+
+    def moody(change: Change) -> None:
+        seen.append(change)
+        if len(seen) < 3:
+            raise RuntimeError("not now")
+
+    watcher = Watcher(**options(music, delivery={"backoff": 0}))
+    watcher.on_change(moody)
+    watcher.run_once()
+    assert len(seen) == 3
+    assert len({change.id for change in seen}) == 1
+
+
+def test_a_callback_that_always_raises_stops_and_loses_nothing(music: Database) -> None:
+    add(music, 1)
+
+    def never(_: Change) -> None:
+        raise RuntimeError("never")
+
+    watcher = Watcher(**options(music, consumer="strict", delivery={"backoff": 0, "retries": 1}))
+    watcher.on_change(never)
+    with pytest.raises(DeliveryError, match="2 times"):
+        watcher.run_once()
+    consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
+    status = consumers.status("strict")
+    assert status is not None
+    assert status.state is State.FAILED_PERMANENTLY
+    assert not status.alive
+    assert [error.kind for error in consumers.errors("strict")] == ["DeliveryError"]
+    assert keys(once(music, consumer="strict")) == [("Singers", (1,))]
+
+
+def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: Path) -> None:
+    add(music, 1)
+    add(music, 2)
+    file = tmp_path / "dead.jsonl"
+    seen: list[Change] = []
+
+    def picky(change: Change) -> None:
+        if change.key == {"SingerId": 1}:
+            raise RuntimeError("not this one")
+        seen.append(change)
+
+    delivery = {"backoff": 0, "retries": 1, "then": "skip", "dead_letters": file}
+    watcher = Watcher(**options(music, delivery=delivery))
+    watcher.on_change(picky)
+    watcher.run_once()
+    assert keys(seen) == [("Singers", (2,))]
+    (letter,) = dead_letters(file)
+    assert letter["key"] == {"SingerId": 1}
+    assert "not this one" in str(letter["error"])
+
+
+def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, refresh=0))
+    watcher.on_change(seen)
+    add(music, 1)
+    with running(watcher) as raised:
+        seen.wait(1)
+        watchable(music, "Unwatched")
+        with music.batch() as batch:
+            batch.insert("Unwatched", ("Id",), [(7,)])
+        assert keys(seen.wait(2)) == [("Singers", (1,)), ("Unwatched", (7,))]
+    assert not raised
+
+
+def test_columns_come_and_go_while_it_runs(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, tables=["Albums"], refresh=0))
+    watcher.on_change(seen)
+    add(music, 1, 1)
+    with running(watcher) as raised:
+        seen.wait(1)
+        music.update_ddl(["ALTER TABLE Albums ADD COLUMN Label STRING(MAX)"]).result(60)
+        add(music, 1, 2)
+        seen.wait(2)
+        music.update_ddl(["ALTER TABLE Albums DROP COLUMN Label"]).result(60)
+        add(music, 1, 3)
+        changes = seen.wait(3)
+    assert not raised
+    assert keys(changes) == [("Albums", (1, number)) for number in (1, 2, 3)]
+    assert "Label" not in (changes[-1].new_values or {})
+
+
+def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, tables=["Singers"], refresh=3600))
+    watcher.on_change(seen)
+    add(music, 1)
+    with running(watcher) as raised:
+        seen.wait(1)
+        music.update_ddl(["DROP INDEX SingersByShardAndTime"]).result(60)
+        add(music, 2)
+        for _ in range(3_000):
+            if raised:
+                break
+            threading.Event().wait(0.02)
+    assert raised
+    assert "SingersByShardAndTime" in str(raised[0])
+
+
+def test_an_index_that_is_dropped_may_be_done_without(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, tables=["Singers"], refresh=3600, on_missing_index="scan"))
+    watcher.on_change(seen)
+    add(music, 1)
+    with running(watcher) as raised:
+        seen.wait(1)
+        music.update_ddl(["DROP INDEX SingersByShardAndTime"]).result(60)
+        add(music, 2)
+        assert keys(seen.wait(2)) == [("Singers", (1,)), ("Singers", (2,))]
+    assert not raised
+
+
+def test_soft_deletes_are_deletes(music: Database) -> None:
+    add(music, 1, 1, 2)
+    with music.batch() as batch:
+        batch.update("Albums", ("SingerId", "AlbumId", "Gone"), [(1, 2, True)])
+    changes = once(music, tables=["Albums"], table={"Albums": {"deleted": "Gone"}})
+    operations = {tuple(change.key.values()): change.operation for change in changes}
+    assert operations == {(1, 1): Operation.UPSERT, (1, 2): Operation.DELETE}
+
+
+def test_positions_in_a_file_go_on_where_they_were(music: Database, tmp_path: Path) -> None:
+    kept = {"keep": "file", "path": tmp_path / "positions.json"}
+    add(music, 1)
+    assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (1,))]
+    assert once(music, consumer="file", positions=kept) == []
+    add(music, 2)
+    assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (2,))]
+    assert set(FilePositions(kept["path"]).of("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
+
+
+def test_faults_of_the_server_are_outlived(music: Database, faults: Callable[..., None]) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, consumer="tough"))
+    watcher.on_change(seen)
+    with running(watcher) as raised:
+        faults(aborted_commit_probability=0.3, unavailable_after_rows=3, lost_sessions=5, seed=7)
+        for number in range(20):
+            insert_whatever_comes(music, number)
+        changes = seen.wait(20)
+    assert not raised
+    assert {change.key["SingerId"] for change in changes} == set(range(20))
+
+
+def insert_whatever_comes(database: Database, key: int) -> None:
+    """The writer is struck by the same faults; a lost session needs a new client."""
+    row = [(key, "name")]
+    for _ in range(10):
+        fresh = database._instance.database(database.database_id)
+        with contextlib.suppress(NotFound, AlreadyExists):
+            fresh.run_in_transaction(
+                lambda transaction: transaction.insert("Singers", ("SingerId", "LastName"), row)
+            )
+            return
+    pytest.fail("the writer never came through")
+
+
+def test_clearing_on_schedule_empties_the_indexes(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, consumer="tidy", clearing={"every": "50ms"}))
+    watcher.on_change(seen)
+    with running(watcher) as raised:
+        add(music, 1, 1, 2)
+        seen.wait(3)
+        clearing = Clearing(
+            music, discover(music, "Albums"), SpannerPositions(music, "SpannerWatcherPositions")
+        )
+        for _ in range(3_000):
+            if in_index(music) == 0:
+                break
+            threading.Event().wait(0.02)
+        assert clearing.count().rows == 0
+    assert not raised
+    assert in_index(music) == 0
+
+
+def in_index(database: Database) -> int:
+    with database.snapshot() as snapshot:
+        query = "SELECT COUNT(*) FROM Albums WHERE LastModified IS NOT NULL"
+        return int(next(iter(snapshot.execute_sql(query)))[0])
+
+
+def test_metrics_tell_rows_and_lag(music: Database) -> None:
+    add(music, 1, 1)
+    watcher = Watcher(**options(music))
+    watcher.on_change(lambda _: None)
+    watcher.run_once()
+    port = watcher.metrics.serve("127.0.0.1", 0)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    assert 'spanner_watcher_rows_total{consumer="watch",table="Albums"} 1.0' in text
+    assert 'spanner_watcher_windows_total{consumer="watch"} 1.0' in text
+    assert "spanner_watcher_lag_seconds" in text
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE Events (Id INT64, Shard INT64, At TIMESTAMP OPTIONS (allow_commit_timestamp="
+    "true)) PRIMARY KEY (Id)",
+    "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Shard, At)",
+)
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"shard": "fixed", "shard_column": "Shard", "shard_values": (1,)}, {1, 4}),
+        ({"shard": "fixed", "shard_column": "Shard", "shard_values": (1, 2)}, {1, 2, 4}),
+        ({"shard": "not-null", "shard_column": "Shard"}, {1, 2, 3, 4}),
+        ({"shard": "none"}, {1, 2, 3, 4, 5}),
+    ],
+)
+def test_shards_of_tables_that_were_not_prepared(
+    database: Database, spec: dict[str, object], expected: set[int]
+) -> None:
+    rows = [(1, 1), (2, 2), (3, 3), (4, 1), (5, None)]
+    with database.batch() as batch:
+        columns = ("Id", "Shard", "At")
+        stamped = [(*row, "spanner.commit_timestamp()") for row in rows]
+        batch.insert("Events", columns, stamped)
+    changes = once(database, tables=["Events"], table={"Events": spec})
+    assert {change.key["Id"] for change in changes} == expected
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE Events (Id INT64, Hour STRING(20), At TIMESTAMP OPTIONS"
+    " (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
+    "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Hour, At)",
+)
+def test_shards_by_time_find_the_intervals_of_the_window(database: Database) -> None:
+    spec = TableSpec(shard="time", shard_column="Hour", shard_interval="hour")
+    assert discover(database, "Events", spec).shard_interval == "hour"
+    given = {"Events": {"shard": "time", "shard_column": "Hour", "shard_interval": "hour"}}
+    assert once(database, tables=["Events"], table=given, consumer="hourly", start="latest") == []
+
+    def insert(transaction) -> None:  # type: ignore[no-untyped-def]
+        transaction.execute_update(
+            "INSERT INTO Events (Id, Hour, At) VALUES (1,"
+            " FORMAT_TIMESTAMP('%Y-%m-%dT%H', CURRENT_TIMESTAMP(), 'UTC'),"
+            " PENDING_COMMIT_TIMESTAMP()), (2, '1999-01-01T00', PENDING_COMMIT_TIMESTAMP())"
+        )
+
+    database.run_in_transaction(insert)
+    changes = once(database, tables=["Events"], table=given, consumer="hourly")
+    assert {change.key["Id"] for change in changes} == {1}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"tabels": ["A"]}, "did you mean 'tables'"),
+        ({"delivery": {"retrys": 1}}, "did you mean 'retries'"),
+        ({"table": {"A": {"shrd": "none"}}}, "did you mean 'shard'"),
+        ({"interval": "soon"}, "no duration"),
+        ({"clearing": {"every": "1m"}}, "consumer"),
+        ({"positions": {"keep": "file"}}, "positions.path"),
+        ({"delivery": {"then": "skip"}}, "dead_letters"),
+        ({"table": {"A": {"shard": "fixed", "shard_column": "B"}}}, "shard_values"),
+        ({"start": "yesterday"}, "no start"),
+        ({"database": "nowhere"}, "does not name a database"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_what_is_wrong(
+    given: dict[str, object], said: str
+) -> None:
+    whole = {"database": "projects/p/instances/i/databases/d"} | given
+    with pytest.raises(ConfigurationError, match=said):
+        watch_config(whole)
+
+
+def test_json_of_a_dead_letter_file_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "dead.jsonl"
+    file.write_text(json.dumps({"id": "x"}) + "\nnot json\n")
+    with pytest.raises(ConfigurationError, match=r"dead.jsonl:2"):
+        list(dead_letters(file))

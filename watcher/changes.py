@@ -1,0 +1,96 @@
+"""Rows of a capture -> changes: for callbacks that take one change, and for envelopes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
+from watcher.change import Change, Operation, Shape, Value, ValueCapture
+from watcher.stream import micros_of, timestamp_text
+
+
+def changes_of(rows: Rows, database: str) -> Iterator[Change]:
+    """The rows of a batch as changes: UPSERT, or DELETE where the soft-delete column is set."""
+    table = rows.table
+    shape = Shape(table.name, table.columns, table.primary_key)
+    for row in rows.batch.to_pylist():
+        commit = micros_of(row.pop(COMMIT_TIMESTAMP_COLUMN))
+        shard = row.pop(SHARD_ID_COLUMN)
+        values = {name: cell(value) for name, value in row.items()}
+        key = {name: values[name] for name in table.primary_key}
+        gone = table.deleted is not None and bool(row[table.deleted])
+        yield Change(
+            id=change_id(table.name, key, commit),
+            database=database,
+            shape=shape,
+            operation=Operation.DELETE if gone else Operation.UPSERT,
+            commit_timestamp=commit,
+            key=key,
+            new_values={n: v for n, v in values.items() if n not in key},
+            old_values=None,
+            captured=ValueCapture.NEW_ROW,
+            window=rows.window,
+            shard_id=shard if isinstance(shard, int) else None,
+        )
+
+
+def cell(value: object) -> Value:
+    """A value of Arrow as a cell of a change."""
+    if isinstance(value, datetime):
+        return timestamp_text(micros_of(value))
+    if isinstance(value, list):
+        return [cell(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str | bytes | Decimal | date):
+        return value
+    raise TypeError(f"a cell cannot be a {type(value).__name__}")
+
+
+def change_id(table: str, key: dict[str, Value], commit_timestamp: int) -> str:
+    """A digest of table, key and commit timestamp: the same on every delivery of a version."""
+    parts = [plain(value) for value in key.values()]
+    text = json.dumps([table, parts, timestamp_text(commit_timestamp)], ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def plain(value: Value) -> object:
+    """A cell as JSON: BYTES as base64, DATE as ISO 8601, NUMERIC as a string, NaN as 'NaN'."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def plain_change(change: Change) -> dict[str, object]:
+    """A change as one JSON object: what ``spanner-watcher watch`` prints."""
+    key = {name: plain(value) for name, value in change.key.items()}
+    values = {name: plain(value) for name, value in (change.new_values or {}).items()}
+    order = [name for name, _ in change.shape.columns]
+    together = key | values
+    return {
+        "id": change.id,
+        "table": change.table,
+        "operation": str(change.operation),
+        "commit_timestamp": timestamp_text(change.commit_timestamp),
+        "shard": change.shard_id,
+        "key": key,
+        "values": {name: together[name] for name in order if name in together},
+        "window": {
+            "start": timestamp_text(change.window.start),
+            "end": timestamp_text(change.window.end),
+        },
+    }

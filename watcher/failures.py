@@ -1,0 +1,108 @@
+"""Spanner's errors told apart: try again, read the schema again, or end."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from google.api_core.exceptions import (
+    Aborted,
+    BadGateway,
+    Cancelled,
+    DeadlineExceeded,
+    Forbidden,
+    GoogleAPICallError,
+    InternalServerError,
+    InvalidArgument,
+    NotFound,
+    ResourceExhausted,
+    RetryError,
+    ServiceUnavailable,
+    Unauthenticated,
+    Unknown,
+)
+
+from watcher.errors import (
+    IndexMissingError,
+    SchemaChangedError,
+    UnavailableError,
+    VersionExpiredError,
+)
+
+TRANSIENT = (
+    Aborted,
+    BadGateway,
+    Cancelled,
+    DeadlineExceeded,
+    InternalServerError,
+    ResourceExhausted,
+    RetryError,
+    ServiceUnavailable,
+    UnavailableError,
+    Unknown,
+    VersionExpiredError,
+    ConnectionError,
+)
+
+# Spanner has no code of its own for these; its words have been the same for years.
+SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
+INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
+SCHEMA_GONE = re.compile(
+    r"unrecognized name|table not found|not found: (table|column)|column .* not found"
+    r"|no such (table|column)|schema",
+    re.IGNORECASE,
+)
+
+
+class Kind(StrEnum):
+    """What to do about an error."""
+
+    SESSION = "session"
+    """The session is gone and the client keeps it: connect again."""
+    RETRY = "retry"
+    """It may go away: again after a pause, without limit."""
+    SCHEMA = "schema"
+    """A table or column is not what it was: read the schema again."""
+    INDEX = "index"
+    """The index that polling needs is gone."""
+    PERMANENT = "permanent"
+    """Somebody has to mend something."""
+
+
+def kind_of(error: BaseException) -> Kind:
+    """What to do about an error."""
+    if isinstance(error, TRANSIENT):
+        return Kind.RETRY
+    if isinstance(error, SchemaChangedError):
+        return Kind.SCHEMA
+    if isinstance(error, IndexMissingError):
+        return Kind.INDEX
+    if isinstance(error, InvalidArgument | NotFound):
+        return kind_of_refusal(error)
+    return Kind.PERMANENT
+
+
+def kind_of_refusal(error: GoogleAPICallError) -> Kind:
+    """A statement that Spanner refuses although it was right once: the schema has changed."""
+    message = str(error.message)
+    if SESSION_GONE.search(message):
+        return Kind.SESSION
+    if INDEX_GONE.search(message):
+        return Kind.INDEX
+    if SCHEMA_GONE.search(message):
+        return Kind.SCHEMA
+    return Kind.PERMANENT
+
+
+def advice(error: BaseException) -> str:
+    """What somebody can do, as the end of a sentence; empty where there is nothing to say."""
+    if isinstance(error, Forbidden | Unauthenticated):
+        return "grant roles/spanner.databaseReader (and databaseUser for positions and clearing)"
+    if isinstance(error, NotFound):
+        return "check the name of the database"
+    if kind_of(error) is Kind.INDEX:
+        return (
+            "make the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
+            " 'scan' to read the table without it"
+        )
+    return ""

@@ -1,0 +1,67 @@
+"""What a watcher counts, for Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+
+class Metrics:
+    """The metrics of one consumer, in a registry of their own."""
+
+    def __init__(self, consumer: str) -> None:
+        self.registry = CollectorRegistry()
+        label = ("consumer", "table")
+        self._consumer = consumer
+        self._rows = Counter(
+            "spanner_watcher_rows", "Rows delivered", label, registry=self.registry
+        )
+        self._windows = Counter(
+            "spanner_watcher_windows", "Windows delivered", label[:1], registry=self.registry
+        )
+        self._errors = Counter(
+            "spanner_watcher_errors", "Errors met", ("consumer", "kind"), registry=self.registry
+        )
+        self._cleared = Counter(
+            "spanner_watcher_cleared_rows",
+            "Rows taken out of the index",
+            label,
+            registry=self.registry,
+        )
+        self._position = Gauge(
+            "spanner_watcher_position_seconds",
+            "End of the last delivered window, in seconds since 1970",
+            label[:1],
+            registry=self.registry,
+        )
+        lag = Gauge(
+            "spanner_watcher_lag_seconds",
+            "Age of the end of the last delivered window",
+            label[:1],
+            registry=self.registry,
+        )
+        self._end = 0.0
+        lag.labels(consumer).set_function(lambda: time.time() - self._end if self._end else 0.0)
+
+    def window(self, rows: Mapping[str, int], end: int) -> None:
+        """A window was delivered; ``end`` in microseconds since 1970."""
+        self._end = end / 1_000_000
+        self._windows.labels(self._consumer).inc()
+        self._position.labels(self._consumer).set(self._end)
+        for table, count in rows.items():
+            self._rows.labels(self._consumer, table).inc(count)
+
+    def failure(self, kind: str) -> None:
+        """An error was met."""
+        self._errors.labels(self._consumer, kind).inc()
+
+    def cleared(self, table: str, rows: int) -> None:
+        """A clearing took rows out of an index."""
+        self._cleared.labels(self._consumer, table).inc(rows)
+
+    def serve(self, host: str, port: int) -> int:
+        """Serves the metrics over HTTP; the port, which 0 lets the system choose."""
+        server, _ = start_http_server(port, host, self.registry)
+        return int(server.server_port)

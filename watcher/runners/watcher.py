@@ -1,0 +1,472 @@
+"""``Watcher``: tables of a database, watched on a schedule; what ``spanner-watcher watch`` runs."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+from watcher.captures import Rows
+from watcher.captures.poll import PollCapture
+from watcher.captures.poll_tables import PolledTables
+from watcher.clearing import Clearing
+from watcher.config import resolve_start
+from watcher.consumers import Command, Consumers, Lease, Progress, State
+from watcher.database import connect
+from watcher.errors import (
+    LeaseHeldError,
+    LeaseLostError,
+    NotWatchableError,
+    UnavailableError,
+    WatcherError,
+)
+from watcher.failures import Kind, advice, kind_of
+from watcher.metrics import Metrics
+from watcher.positions import (
+    FilePositions,
+    MemoryPositions,
+    Positions,
+    SpannerPositions,
+    consumers_table,
+)
+from watcher.runners.delivery import Delivering, DeliveryPolicy
+from watcher.runners.schedule import Schedule
+from watcher.runners.sinks import (
+    CallbackEach,
+    CallbackSink,
+    ChangeSink,
+    EachChange,
+    EachTransaction,
+    OnChange,
+    OnTransaction,
+    Sink,
+)
+from watcher.runners.watching import Delivered, Watching
+from watcher.selection import Selection, select
+from watcher.shards import groups
+from watcher.table import WatchedTable, read_schema
+from watcher.watch_config import WatchConfig, watch_config
+
+LOG = logging.getLogger("watcher")
+NAMELESS = "watch"
+BACKOFF_SECONDS_MIN = 0.25
+BACKOFF_SECONDS_MAX = 60.0
+IDLE_INTERVALS_MAX = 10
+SCHEMA_CHANGES_MAX = 5
+"""So many windows in a row that the schema spoils are an error."""
+
+
+def backoff_seconds(failures: int) -> float:
+    """How long to wait after so many failures: twice as long each time, with jitter."""
+    longest = min(BACKOFF_SECONDS_MIN * 2.0**failures, BACKOFF_SECONDS_MAX)
+    return longest * random.uniform(0.5, 1.0)
+
+
+class Watcher:
+    """Watches tables and hands their changes to callbacks, at least once, in commit order per key.
+
+    >>> watcher = Watcher(database="projects/p/instances/i/databases/d", tables=["Singers"])
+    >>> watcher.on_change(print)
+    >>> watcher.run()
+
+    Options are those of ``watcher.watch_config.WatchConfig``. Polling sees no deletes.
+    """
+
+    def __init__(self, config: WatchConfig | None = None, **options: object) -> None:
+        self.config = config if config is not None else watch_config(options)
+        self._policy = DeliveryPolicy(
+            self.config.delivery.retries,
+            self.config.delivery.backoff,
+            self.config.delivery.dead_letters if self.config.delivery.then == "skip" else None,
+            self.config.log_values,
+        )
+        self.metrics = Metrics(self.config.consumer or NAMELESS)
+        self._owner = str(uuid.uuid4())
+        self._sink: Sink | None = None
+        self._delivering: Delivering | None = None
+        self._schedule = Schedule()
+        self._state = State.NOT_STARTED
+        self._paused = threading.Event()
+        self._drain_to: int | None = None
+        self._windows = self._rows = 0
+        self._started = time.monotonic()
+        self._not_before = 0.0
+        self._failures = self._schema_failures = self._idle = 0
+        self._refreshed = 0.0
+        self._lost = False
+        self._turn = threading.Lock()
+
+    # What to do with changes: one of these before ``run``.
+
+    def on_change(self, callback: OnChange) -> OnChange:
+        """Calls a function with each ``watcher.change.Change``. Usable as a decorator."""
+        self.deliver_to(CallbackEach(callback))
+        return callback
+
+    def on_transaction(self, callback: OnTransaction) -> OnTransaction:
+        """Calls a function with all changes of one commit timestamp; needs ``transactions``."""
+        if not self.config.transactions:
+            raise WatcherError("on_transaction needs the option transactions=True")
+        self._sink = EachTransaction(callback, self.config.address.path)
+        return callback
+
+    def on_batch(self, callback: Callable[[Rows], object]) -> Callable[[Rows], object]:
+        """Calls a function with Arrow batches: the fastest way."""
+        self._sink = CallbackSink(callback)
+        return callback
+
+    def deliver_to(self, sink: ChangeSink) -> None:
+        """Hands each change to a sink, with retries and dead letters as configured."""
+        self._delivering = Delivering(sink, self._policy)
+        self._sink = EachChange(self._delivering, self.config.address.path)
+
+    # Running.
+
+    def run(self) -> None:
+        """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
+        cannot be mended by trying again."""
+        self._start()
+        try:
+            self._schedule.poll(self.config.interval, "poll", self._poll)
+            if self._lease is not None:
+                self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
+            if self.config.clearing is not None:
+                self._schedule.every(self.config.clearing.every, "clearing", self._clear)
+            self._schedule.start()
+            self._schedule.wait()
+        except BaseException as error:
+            self._close(error)
+            raise
+        self._close(None)
+
+    def run_once(self) -> int:
+        """Delivers what is there now, then ends; the number of rows."""
+        self._start()
+        try:
+            while self._window():
+                self._heartbeat()
+        except BaseException as error:
+            self._close(error)
+            raise
+        self._close(None)
+        return self._rows
+
+    def stop(self) -> None:
+        """Ends after the window under way."""
+        self._schedule.stop()
+
+    def stop_on_signals(self) -> None:
+        """SIGTERM and SIGINT end it cleanly; from the main thread only."""
+        self._schedule.stop_on_signals()
+
+    def pause(self) -> None:
+        """Delivers nothing until ``resume``; the consumer's name is kept."""
+        self._paused.set()
+        self._state = State.PAUSED
+
+    def resume(self) -> None:
+        """Goes on after ``pause``."""
+        if self._paused.is_set():
+            self._paused.clear()
+            self._state = State.RUNNING
+
+    def drain(self) -> None:
+        """Delivers everything up to now, then ends."""
+        if self._drain_to is None:
+            self._drain_to = self._now()
+            self._paused.clear()
+            self._state = State.DRAINING
+
+    @property
+    def state(self) -> State:
+        """Where in its life the watcher is."""
+        return self._state
+
+    # The parts, made when it starts.
+
+    def _start(self) -> None:
+        """Opens everything. A server that is not there is an error at once; what goes wrong after
+        the first answer, and may go away, is tried again."""
+        if self._sink is None:
+            raise WatcherError("nothing is to be done with changes: call on_change or on_batch")
+        self._state = State.STARTING
+        connect(self.config.address)
+        while True:
+            try:
+                self._open(self._sink)
+            except Exception as error:
+                if kind_of(error) not in (Kind.RETRY, Kind.SESSION) or isinstance(
+                    error, UnavailableError
+                ):
+                    raise
+                pause = backoff_seconds(self._failures)
+                self._failures += 1
+                LOG.warning("starting again in %.1f s: %s", pause, error)
+                if self._schedule.pause(pause):
+                    raise
+            else:
+                return
+
+    def _open(self, sink: Sink) -> None:
+        config = self.config
+        self._connect()
+        self._consumer = config.consumer or NAMELESS
+        self._lease: Lease | None = None
+        if self._consumers is not None:
+            self._lease = self._acquire(self._consumers)
+        self._watching = Watching(
+            self._source(),
+            self._positions,
+            self._consumer,
+            sink,
+            config.max_rows,
+            self._lease.owner if self._lease else None,
+            config.transactions,
+        )
+        start = resolve_start(config.start)
+        self._watching.register(start if start is not None else self._now())
+        self._state = State.RUNNING
+        if config.metrics is not None:
+            self.metrics.serve(config.metrics.host, config.metrics.port)
+
+    def _connect(self) -> None:
+        self._database = connect(self.config.address)
+        self._positions, self._consumers = self._keepers()
+
+    def _reconnect(self) -> None:
+        """The client keeps a session for weeks; one that the server has lost needs a new client."""
+        before = self._positions
+        self._connect()
+        if isinstance(before, MemoryPositions):
+            self._positions = before
+        self._watching.keep_in(self._positions)
+
+    def _acquire(self, consumers: Consumers) -> Lease:
+        """Takes the consumer's name, and waits for the lease of an instance that has died.
+
+        Raises LeaseHeldError when that instance proves to be alive, unless on standby.
+        """
+        first: int | None = None
+        while True:
+            try:
+                return consumers.acquire(self._consumer, self.config.lease, self._owner)
+            except LeaseHeldError:
+                status = consumers.status(self._consumer)
+                renewed = status.updated_at if status else None
+                first = first if first is not None else renewed
+                if renewed != first and not self.config.standby:
+                    raise
+                if self._schedule.pause(self.config.lease / 20):
+                    raise
+
+    def _keepers(self) -> tuple[Positions, Consumers | None]:
+        """Where positions are kept, and leases where several machines can see them."""
+        kept = self.config.positions
+        if kept.keep == "file" and kept.path is not None:
+            return FilePositions(kept.path), None
+        if kept.keep == "memory" or self.config.consumer is None:
+            return MemoryPositions(), None
+        database = self._database
+        if self.config.positions_address != self.config.address:
+            database = connect(self.config.positions_address)
+        positions = SpannerPositions(database, kept.table)
+        positions.create()
+        consumers = Consumers(database, consumers_table(kept.table))
+        consumers.create()
+        return positions, consumers
+
+    def _source(self, before: frozenset[str] = frozenset()) -> PolledTables:
+        self._schema = read_schema(self._database)
+        self._statements = tuple(self._database.ddl_statements)
+        self._refreshed = time.monotonic()
+        table = self.config.positions.table
+        consumers = consumers_table(table)
+        ours = (table, consumers, consumers.removesuffix("s") + "Errors")
+        selection = Selection(self.config.tables, self.config.exclude, ours)
+        scan = before if self.config.on_missing_index == "scan" else None
+        tables = select(self._schema, selection, self.config.table, self._database.name, scan)
+        return PolledTables([self._capture(each) for each in tables])
+
+    def _capture(self, table: WatchedTable) -> PollCapture:
+        shards = groups(table.shard_values, self.config.shard_groups)
+        return PollCapture(self.config.address, table, shards)
+
+    def _now(self) -> int:
+        starts = dict.fromkeys(self._watching.source.tables, 0)
+        return self._watching.source.look(starts).end
+
+    # One window.
+
+    def _poll(self) -> bool:
+        """Delivers a window unless paused or backing off; True when the next may follow at once."""
+        now = time.monotonic()
+        if self._paused.is_set() or now < self._not_before:
+            return False
+        try:
+            more = self._window()
+        except Exception as error:  # noqa: BLE001 (told apart, and raised if it stays)
+            self._failed(error)
+            return False
+        if not more and self._drain_to is not None:
+            self.stop()
+        return more
+
+    def _window(self) -> bool:
+        with self._turn:
+            if self._lost:
+                self._reconnect()
+                self._lost = False
+            if self._lease is not None and not self._lease.valid:
+                self._heartbeat()
+            self._refresh()
+            delivered = self._watching.poll(self._drain_to)
+            self._succeeded(delivered)
+            return delivered.more
+
+    def _succeeded(self, delivered: Delivered) -> None:
+        if self._state is State.FAILED:
+            self._state = State.RUNNING
+        self._failures = self._schema_failures = 0
+        self._windows += 1
+        self._rows += delivered.total
+        self.metrics.window(delivered.rows, delivered.end)
+        self._idle = 0 if delivered.total else self._idle + 1
+        if self.config.adaptive and not delivered.more:
+            longer = min(self._idle, IDLE_INTERVALS_MAX - 1) * self.config.interval
+            self._not_before = time.monotonic() + longer
+
+    def _failed(self, error: Exception) -> None:
+        """Backs off from what may go away, reads the schema again, or ends."""
+        self.metrics.failure(type(error).__name__)
+        kind = kind_of(error)
+        if kind is Kind.INDEX and self.config.on_missing_index == "scan":
+            kind = Kind.SCHEMA
+        if kind is Kind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
+            self._schema_failures += 1
+            LOG.warning("the schema has changed (%s); reading it again", error)
+            self._replace_source()
+            return
+        if kind is Kind.SESSION:
+            LOG.warning("the session is lost; connecting again: %s", error)
+            self._lost = True
+            kind = Kind.RETRY
+        if kind is not Kind.RETRY:
+            hint = advice(error)
+            LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
+            raise error
+        pause = min(2.0**self._failures, BACKOFF_SECONDS_MAX) * random.uniform(0.5, 1.0)
+        self._failures += 1
+        self._not_before = time.monotonic() + pause
+        self._state = State.FAILED
+        LOG.warning("again in %.1f s (failure %d): %s", pause, self._failures, error)
+        self._store(error)
+
+    def _refresh(self) -> None:
+        """Picks up new tables and columns, now and then."""
+        if time.monotonic() - self._refreshed < self.config.refresh:
+            return
+        self._refreshed = time.monotonic()
+        self._database.reload()
+        if tuple(self._database.ddl_statements) != self._statements:
+            self._replace_source()
+
+    def _replace_source(self) -> None:
+        before = frozenset(self._watching.source.tables)
+        source = self._source(before)
+        if self.config.on_missing_index == "stop":
+            gone = before - set(source.tables)
+            indexed = [name for name in gone if self._schema.table(name) is not None]
+            if indexed:
+                raise NotWatchableError(
+                    f"table {indexed[0]} cannot be polled any more: its index is gone; make it"
+                    " again with 'spanner-watcher ddl apply', or set on_missing_index = 'scan'"
+                )
+        for name in sorted(before ^ set(source.tables)):
+            LOG.warning("table %s is %s", name, "gone" if name in before else "watched now, too")
+        # All that lies in the index of a table which is new here came after it was made watchable.
+        self._watching.replace_source(source, 0)
+
+    # Beside the windows.
+
+    def _heartbeat(self) -> None:
+        """Renews the lease and does what operators have asked for."""
+        if self._lease is None or self._consumers is None:
+            return
+        try:
+            command = self._consumers.renew(self._lease, self._state, self._progress())
+        except LeaseLostError:
+            raise
+        except Exception as error:
+            kind = kind_of(error)
+            if kind not in (Kind.RETRY, Kind.SESSION):
+                raise
+            self._lost = self._lost or kind is Kind.SESSION
+            LOG.warning("the lease could not be renewed, trying again: %s", error)
+            return
+        self._obey(command)
+
+    def _obey(self, command: Command | None) -> None:
+        if command is Command.STOP:
+            self.stop()
+        elif command is Command.DRAIN:
+            self.drain()
+        elif command is Command.PAUSE:
+            self.pause()
+        else:
+            self.resume()
+
+    def _clear(self) -> None:
+        """Takes delivered rows out of every index."""
+        clearing = self.config.clearing
+        if clearing is None:
+            return
+        for name in self._watching.source.tables:
+            capture = self._watching_capture(name)
+            try:
+                done = Clearing(
+                    self._database, capture.table, self._positions, clearing.margin
+                ).clear(clearing.rows_max, clearing.report_after)
+            except Exception as error:
+                if kind_of(error) is Kind.PERMANENT:
+                    raise
+                self._lost = self._lost or kind_of(error) is Kind.SESSION
+                LOG.warning("clearing of %s is put off: %s", name, error)
+            else:
+                self.metrics.cleared(name, done.rows)
+
+    def _watching_capture(self, name: str) -> PollCapture:
+        source = self._watching.source
+        if not isinstance(source, PolledTables):
+            raise WatcherError(f"{name} is not polled, so it has no index to be cleared")
+        return source.capture(name)
+
+    def _progress(self) -> Progress:
+        seconds = max(time.monotonic() - self._started, 0.001)
+        skipped = self._delivering.skipped if self._delivering else 0
+        return Progress(self._windows, self._rows, self._rows / seconds, skipped)
+
+    def _store(self, error: BaseException) -> None:
+        """Errors of the server are kept there once it answers again; else they are in the log."""
+        if self._consumers is None:
+            return
+        try:
+            self._consumers.store_error(self._consumer, error)
+        except Exception as second:  # noqa: BLE001 (the first error matters, and it is logged)
+            LOG.warning("the error could not be stored: %s", second)
+
+    def _close(self, error: BaseException | None) -> None:
+        self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
+        lease = getattr(self, "_lease", None)
+        if lease is None or self._consumers is None or isinstance(error, LeaseLostError):
+            return
+        if error is not None:
+            self._store(error)
+        try:
+            self._consumers.release(lease, self._state, self._progress())
+        except Exception as second:
+            if error is None:
+                raise
+            LOG.warning("the lease could not be given back: %s", second)
