@@ -14,6 +14,7 @@ from watcher.errors import ConfigurationError, NotWatchableError
 from watcher.positions import Positions
 from watcher.stream import micros_of, moment_of
 from watcher.table import WatchedTable
+from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.clearing")
 MARGIN_SECONDS = 0.0
@@ -93,6 +94,8 @@ class Clearing:
         return Cleared(safe, int(rows), consumer)
 
     def _report(self, safe: int, consumer: str, seconds: float) -> None:
+        if safe == BEGINNING:
+            return  # it has only just registered
         behind = time.time() - (safe + self._margin) / 1_000_000
         if behind > seconds:
             LOG.warning(
