@@ -6,7 +6,6 @@ import logging
 import random
 import threading
 import time
-import uuid
 from collections.abc import Callable
 
 from watcher.captures import Rows
@@ -14,24 +13,12 @@ from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.clearing import Clearing
 from watcher.config import resolve_start
-from watcher.consumers import Command, Consumers, Lease, Progress, State
+from watcher.consumers import Command, Progress, State
 from watcher.database import connect
-from watcher.errors import (
-    LeaseHeldError,
-    LeaseLostError,
-    NotWatchableError,
-    UnavailableError,
-    WatcherError,
-)
+from watcher.errors import LeaseLostError, UnavailableError, WatcherError
 from watcher.failures import Kind, advice, kind_of
 from watcher.metrics import Metrics
-from watcher.positions import (
-    FilePositions,
-    MemoryPositions,
-    Positions,
-    SpannerPositions,
-    consumers_table,
-)
+from watcher.runners.connection import NAMELESS, Connection
 from watcher.runners.delivery import Delivering, DeliveryPolicy
 from watcher.runners.schedule import Schedule
 from watcher.runners.sinks import (
@@ -45,13 +32,10 @@ from watcher.runners.sinks import (
     Sink,
 )
 from watcher.runners.watching import Delivered, Watching
-from watcher.selection import Selection, select
-from watcher.shards import groups
-from watcher.table import WatchedTable, read_schema
 from watcher.watch_config import WatchConfig, watch_config
+from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
-NAMELESS = "watch"
 BACKOFF_SECONDS_MIN = 0.25
 BACKOFF_SECONDS_MAX = 60.0
 IDLE_INTERVALS_MAX = 10
@@ -84,7 +68,7 @@ class Watcher:
             self.config.log_values,
         )
         self.metrics = Metrics(self.config.consumer or NAMELESS)
-        self._owner = str(uuid.uuid4())
+        self._connection = Connection(self.config)
         self._sink: Sink | None = None
         self._delivering: Delivering | None = None
         self._schedule = Schedule()
@@ -131,7 +115,7 @@ class Watcher:
         self._start()
         try:
             self._schedule.poll(self.config.interval, "poll", self._poll)
-            if self._lease is not None:
+            if self._connection.lease is not None:
                 self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
             if self.config.clearing is not None:
                 self._schedule.every(self.config.clearing.every, "clearing", self._clear)
@@ -211,19 +195,17 @@ class Watcher:
                 return
 
     def _open(self, sink: Sink) -> None:
-        config = self.config
-        self._connect()
-        self._consumer = config.consumer or NAMELESS
-        self._lease: Lease | None = None
-        if self._consumers is not None:
-            self._lease = self._acquire(self._consumers)
+        config, held = self.config, self._connection
+        held.open()
+        held.acquire(self._schedule.pause)
+        self._refreshed = time.monotonic()
         self._watching = Watching(
-            self._source(),
-            self._positions,
-            self._consumer,
+            held.source(),
+            held.positions,
+            held.consumer,
             sink,
             config.max_rows,
-            self._lease.owner if self._lease else None,
+            held.owner,
             config.transactions,
         )
         start = resolve_start(config.start)
@@ -231,68 +213,6 @@ class Watcher:
         self._state = State.RUNNING
         if config.metrics is not None:
             self.metrics.serve(config.metrics.host, config.metrics.port)
-
-    def _connect(self) -> None:
-        self._database = connect(self.config.address)
-        self._positions, self._consumers = self._keepers()
-
-    def _reconnect(self) -> None:
-        """The client keeps a session for weeks; one that the server has lost needs a new client."""
-        before = self._positions
-        self._connect()
-        if isinstance(before, MemoryPositions):
-            self._positions = before
-        self._watching.keep_in(self._positions)
-
-    def _acquire(self, consumers: Consumers) -> Lease:
-        """Takes the consumer's name, and waits for the lease of an instance that has died.
-
-        Raises LeaseHeldError when that instance proves to be alive, unless on standby.
-        """
-        first: int | None = None
-        while True:
-            try:
-                return consumers.acquire(self._consumer, self.config.lease, self._owner)
-            except LeaseHeldError:
-                status = consumers.status(self._consumer)
-                renewed = status.updated_at if status else None
-                first = first if first is not None else renewed
-                if renewed != first and not self.config.standby:
-                    raise
-                if self._schedule.pause(self.config.lease / 20):
-                    raise
-
-    def _keepers(self) -> tuple[Positions, Consumers | None]:
-        """Where positions are kept, and leases where several machines can see them."""
-        kept = self.config.positions
-        if kept.keep == "file" and kept.path is not None:
-            return FilePositions(kept.path), None
-        if kept.keep == "memory" or self.config.consumer is None:
-            return MemoryPositions(), None
-        database = self._database
-        if self.config.positions_address != self.config.address:
-            database = connect(self.config.positions_address)
-        positions = SpannerPositions(database, kept.table)
-        positions.create()
-        consumers = Consumers(database, consumers_table(kept.table))
-        consumers.create()
-        return positions, consumers
-
-    def _source(self, before: frozenset[str] = frozenset()) -> PolledTables:
-        self._schema = read_schema(self._database)
-        self._statements = tuple(self._database.ddl_statements)
-        self._refreshed = time.monotonic()
-        table = self.config.positions.table
-        consumers = consumers_table(table)
-        ours = (table, consumers, consumers.removesuffix("s") + "Errors")
-        selection = Selection(self.config.tables, self.config.exclude, ours)
-        scan = before if self.config.on_missing_index == "scan" else None
-        tables = select(self._schema, selection, self.config.table, self._database.name, scan)
-        return PolledTables([self._capture(each) for each in tables])
-
-    def _capture(self, table: WatchedTable) -> PollCapture:
-        shards = groups(table.shard_values, self.config.shard_groups)
-        return PollCapture(self.config.address, table, shards)
 
     def _now(self) -> int:
         starts = dict.fromkeys(self._watching.source.tables, 0)
@@ -317,9 +237,11 @@ class Watcher:
     def _window(self) -> bool:
         with self._turn:
             if self._lost:
-                self._reconnect()
+                self._connection.reopen()
+                self._watching.keep_in(self._connection.positions)
                 self._lost = False
-            if self._lease is not None and not self._lease.valid:
+            lease = self._connection.lease
+            if lease is not None and not lease.valid:
                 self._heartbeat()
             self._refresh()
             delivered = self._watching.poll(self._drain_to)
@@ -369,34 +291,26 @@ class Watcher:
         if time.monotonic() - self._refreshed < self.config.refresh:
             return
         self._refreshed = time.monotonic()
-        self._database.reload()
-        if tuple(self._database.ddl_statements) != self._statements:
+        if self._connection.tables_changed():
             self._replace_source()
 
     def _replace_source(self) -> None:
         before = frozenset(self._watching.source.tables)
-        source = self._source(before)
-        if self.config.on_missing_index == "stop":
-            gone = before - set(source.tables)
-            indexed = [name for name in gone if self._schema.table(name) is not None]
-            if indexed:
-                raise NotWatchableError(
-                    f"table {indexed[0]} cannot be polled any more: its index is gone; make it"
-                    " again with 'spanner-watcher ddl apply', or set on_missing_index = 'scan'"
-                )
+        source = self._connection.source(before)
         for name in sorted(before ^ set(source.tables)):
             LOG.warning("table %s is %s", name, "gone" if name in before else "watched now, too")
         # All that lies in the index of a table which is new here came after it was made watchable.
-        self._watching.replace_source(source, 0)
+        self._watching.replace_source(source, BEGINNING)
 
     # Beside the windows.
 
     def _heartbeat(self) -> None:
         """Renews the lease and does what operators have asked for."""
-        if self._lease is None or self._consumers is None:
+        lease, consumers = self._connection.lease, self._connection.consumers
+        if lease is None or consumers is None:
             return
         try:
-            command = self._consumers.renew(self._lease, self._state, self._progress())
+            command = consumers.renew(lease, self._state, self._progress())
         except LeaseLostError:
             raise
         except Exception as error:
@@ -427,7 +341,10 @@ class Watcher:
             capture = self._watching_capture(name)
             try:
                 done = Clearing(
-                    self._database, capture.table, self._positions, clearing.margin
+                    self._connection.database,
+                    capture.table,
+                    self._connection.positions,
+                    clearing.margin,
                 ).clear(clearing.rows_max, clearing.report_after)
             except Exception as error:
                 if kind_of(error) is Kind.PERMANENT:
@@ -450,22 +367,23 @@ class Watcher:
 
     def _store(self, error: BaseException) -> None:
         """Errors of the server are kept there once it answers again; else they are in the log."""
-        if self._consumers is None:
+        held = self._connection
+        if held.consumers is None:
             return
         try:
-            self._consumers.store_error(self._consumer, error)
+            held.consumers.store_error(held.consumer, error)
         except Exception as second:  # noqa: BLE001 (the first error matters, and it is logged)
             LOG.warning("the error could not be stored: %s", second)
 
     def _close(self, error: BaseException | None) -> None:
         self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
-        lease = getattr(self, "_lease", None)
-        if lease is None or self._consumers is None or isinstance(error, LeaseLostError):
+        lease, consumers = self._connection.lease, self._connection.consumers
+        if lease is None or consumers is None or isinstance(error, LeaseLostError):
             return
         if error is not None:
             self._store(error)
         try:
-            self._consumers.release(lease, self._state, self._progress())
+            consumers.release(lease, self._state, self._progress())
         except Exception as second:
             if error is None:
                 raise

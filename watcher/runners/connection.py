@@ -1,0 +1,136 @@
+"""What a watcher stands on: its database, where it keeps positions, its lease, and its tables."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from google.cloud.spanner_v1.database import Database
+
+from ddl.schema import Schema
+from watcher.captures.poll import PollCapture
+from watcher.captures.poll_tables import PolledTables
+from watcher.consumers import Consumers, Lease
+from watcher.database import connect
+from watcher.errors import LeaseHeldError, NotWatchableError
+from watcher.positions import (
+    FilePositions,
+    MemoryPositions,
+    Positions,
+    SpannerPositions,
+    consumers_table,
+)
+from watcher.selection import Selection, select
+from watcher.shards import groups
+from watcher.table import read_schema
+from watcher.watch_config import WatchConfig
+
+NAMELESS = "watch"
+
+
+class Connection:
+    """Opened when the watcher starts, and again when the server has lost its session."""
+
+    def __init__(self, config: WatchConfig) -> None:
+        self._config = config
+        self._owner = str(uuid.uuid4())
+        self._schema = Schema()
+        self._statements: tuple[str, ...] = ()
+        self.consumer = config.consumer or NAMELESS
+        self.lease: Lease | None = None
+        self.database: Database
+        self.positions: Positions
+        self.consumers: Consumers | None = None
+
+    def open(self) -> None:
+        """Connects, and makes the tables for positions and consumers where they are missing."""
+        self.database = connect(self._config.address)
+        self.positions, self.consumers = self._keepers()
+
+    def reopen(self) -> None:
+        """The client keeps a session for weeks; one that the server has lost needs a new client."""
+        before = self.positions
+        self.open()
+        if isinstance(before, MemoryPositions):
+            self.positions = before
+
+    def acquire(self, pause: Callable[[float], bool]) -> None:
+        """Takes the consumer's name, and waits for the lease of an instance that has died.
+
+        ``pause`` waits so many seconds and says whether to give up. Raises LeaseHeldError when that
+        instance proves to be alive, unless on standby.
+        """
+        if self.consumers is None:
+            return
+        seconds = self._config.lease
+        first: int | None = None
+        while True:
+            try:
+                self.lease = self.consumers.acquire(self.consumer, seconds, self._owner)
+            except LeaseHeldError:
+                status = self.consumers.status(self.consumer)
+                renewed = status.updated_at if status else None
+                first = first if first is not None else renewed
+                if renewed != first and not self._config.standby:
+                    raise
+                if pause(seconds / 20):
+                    raise
+            else:
+                return
+
+    @property
+    def owner(self) -> str | None:
+        """This instance, where it holds a lease."""
+        return self.lease.owner if self.lease is not None else None
+
+    def tables_changed(self) -> bool:
+        """True when the database's DDL is not what it was when ``source`` read it."""
+        self.database.reload()
+        return tuple(self.database.ddl_statements) != self._statements
+
+    def source(self, before: frozenset[str] = frozenset()) -> PolledTables:
+        """The tables to watch, as the schema is now. ``before`` are those watched until now: with
+        ``on_missing_index = "scan"`` they may go on without their index.
+
+        Raises NotWatchableError when such an index is gone and must not be done without.
+        """
+        config = self._config
+        self._schema = read_schema(self.database)
+        self._statements = tuple(self.database.ddl_statements)
+        consumers = consumers_table(config.positions.table)
+        ours = (config.positions.table, consumers, consumers.removesuffix("s") + "Errors")
+        selection = Selection(config.tables, config.exclude, ours)
+        scan = before if config.on_missing_index == "scan" else None
+        tables = select(self._schema, selection, config.table, self.database.name, scan)
+        self._check_kept(before - {table.name for table in tables})
+        return PolledTables(
+            [
+                PollCapture(config.address, each, groups(each.shard_values, config.shard_groups))
+                for each in tables
+            ]
+        )
+
+    def _check_kept(self, gone: frozenset[str]) -> None:
+        """A table that is still there, but cannot be polled any more, is not left out silently."""
+        unindexed = [name for name in sorted(gone) if self._schema.table(name) is not None]
+        if unindexed:
+            raise NotWatchableError(
+                f"table {unindexed[0]} cannot be polled any more: its index is gone; make it again"
+                " with 'spanner-watcher ddl apply', or set on_missing_index = 'scan'"
+            )
+
+    def _keepers(self) -> tuple[Positions, Consumers | None]:
+        """Where positions are kept, and leases where several machines can see them."""
+        kept = self._config.positions
+        if kept.keep == "file" and kept.path is not None:
+            return FilePositions(kept.path), None
+        if kept.keep == "memory" or self._config.consumer is None:
+            return MemoryPositions(), None
+        database = self.database
+        if self._config.positions_address != self._config.address:
+            database = connect(self._config.positions_address)
+        positions = SpannerPositions(database, kept.table)
+        positions.create()
+        consumers = Consumers(database, consumers_table(kept.table))
+        consumers.create()
+        return positions, consumers
