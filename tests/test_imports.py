@@ -49,7 +49,7 @@ LAYERS = {
             "watcher.failpoints",
             "watcher.java",
         ),
-        ("watcher.database", "watcher.stream", "watcher.columns"),
+        ("watcher.database", "watcher.stream", "watcher.columns", "watcher.change_sets"),
         ("watcher.table", "watcher.shards"),
         ("watcher.sql",),
         ("watcher.captures",),

@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import sql
 from watcher.errors import ConfigurationError, NotWatchableError
-from watcher.positions import Positions
+from watcher.positions import Position, Positions
 from watcher.stream import micros_of, moment_of
 from watcher.table import WatchedTable
 from watcher.window import BEGINNING
@@ -53,7 +53,7 @@ class Clearing:
 
         Raises ConfigurationError when nobody is registered: then nothing is known to be delivered.
         """
-        found = self._positions.all(self._table.name)
+        found = self._waiting()
         if not found:
             raise ConfigurationError(
                 f"no consumer of {self._table.name} is registered, so nothing is known to be"
@@ -62,6 +62,13 @@ class Clearing:
             )
         slowest = min(found, key=lambda position: position.micros)
         return max(slowest.micros - self._margin, 0), slowest.consumer
+
+    def _waiting(self) -> tuple[Position, ...]:
+        """Every consumer that has to have delivered; of change sets, which several tables share,
+        every consumer that there is."""
+        if self._table.change_sets is None:
+            return self._positions.all(self._table.name)
+        return self._positions.every()
 
     def count(self) -> Cleared:
         """What ``clear`` would take out now, by an index-only count."""
@@ -120,6 +127,8 @@ class Clearing:
 
 def statement(table: WatchedTable) -> str:
     """The clearing statement of the table's strategy."""
+    if table.change_sets is not None:
+        return sql.delete_change_sets(table.change_sets, table.timestamp_column)
     if table.processed_column is not None:
         return sql.clear_by_processed(table, table.processed_column)
     if not table.clears_by_null:

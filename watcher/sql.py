@@ -11,8 +11,11 @@ from ddl.schema import Type as SchemaType
 from ddl.schema import TypeCode as SchemaTypeCode
 from watcher.errors import ConfigurationError
 from watcher.stream import WireValue, timestamp_text
-from watcher.table import ShardValue, WatchedTable
+from watcher.table import ChangeSetSource, ShardValue, WatchedTable
 from watcher.window import ShardGroup, Window
+
+COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
+SHARD_ID_COLUMN = "_shard_id"
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
@@ -86,41 +89,73 @@ def shards_type(shards: tuple[ShardValue, ...]) -> Type:
 
 
 def source(table: WatchedTable) -> str:
-    """The table, through its null-filtered index where it has one.
+    """The table, through its null-filtered index where it has one; with the strategy change-set,
+    the change sets joined with the rows that carry their ids.
 
     Spanner: forcing a null-filtered index needs a proof that no key part is NULL.
     """
-    hint = f"@{{FORCE_INDEX={quoted(table.index)}}}" if table.index is not None else ""
-    return quoted(table.name) + hint
+    sets = table.change_sets
+    if sets is None:
+        return quoted(table.name) + forced(table.index)
+    return (
+        f"{quoted(sets.table)}{forced(table.index)} AS c"
+        f" JOIN {quoted(table.name)}{forced(sets.rows_index)} AS t"
+        f" ON t.{quoted(sets.rows_column)} = c.{quoted(sets.id_column)}"
+    )
+
+
+def forced(index: str | None) -> str:
+    """The hint that forces an index."""
+    return f"@{{FORCE_INDEX={quoted(index)}}}" if index is not None else ""
+
+
+def timestamp_of(table: WatchedTable) -> str:
+    """The commit timestamp, as the queries of ``source`` call it."""
+    return ("c." if table.change_sets else "") + quoted(table.timestamp_column)
 
 
 def of_shards(table: WatchedTable, listed: bool, parameter: str = "shards") -> str:
     """The condition on the shard, and a proof that it is not NULL; empty without a shard."""
     if table.shard_column is None:
         return ""
-    shard = quoted(table.shard_column)
+    shard = ("c." if table.change_sets else "") + quoted(table.shard_column)
     named = f"{shard} IN UNNEST(@{parameter}) AND " if listed else ""
     return f"{shard} IS NOT NULL AND {named}"
 
 
 def in_window(table: WatchedTable, listed: bool = True) -> str:
     """The condition of a window, as Spanner's commit-timestamp optimisation wants it: no OR."""
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return f"{of_shards(table, listed)}{timestamp} > @start AND {timestamp} <= @end"
 
 
 def select_window(table: WatchedTable, listed: bool = True) -> str:
     """The rows of a window: the columns that ``selected`` names, each once."""
-    columns = ", ".join(quoted(name) for name, _ in selected(table))
-    return f"SELECT {columns} FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
+    if table.change_sets is None:
+        columns = [quoted(name) for name, _ in selected(table)]
+    else:
+        columns = [f"t.{quoted(name)}" for name, _ in table.columns]
+        columns.append(f"{timestamp_of(table)} AS {quoted(COMMIT_TIMESTAMP_COLUMN)}")
+        if table.shard_column is not None:
+            columns.append(f"c.{quoted(table.shard_column)} AS {quoted(SHARD_ID_COLUMN)}")
+    shown = ", ".join(columns)
+    return f"SELECT {shown} FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
+
+
+def stamp_names(table: WatchedTable) -> tuple[str, str | None]:
+    """What ``selected`` calls the commit timestamp and the shard."""
+    if table.change_sets is None:
+        return table.timestamp_column, table.shard_column
+    return COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN if table.shard_column else None
 
 
 def selected(table: WatchedTable) -> tuple[tuple[str, SchemaType], ...]:
-    """The table's columns, and the commit timestamp and the shard where they are hidden."""
+    """The table's columns, and the commit timestamp and the shard where they are not among them."""
     names = {name for name, _ in table.columns}
-    more = [(table.timestamp_column, SchemaType(SchemaTypeCode.TIMESTAMP))]
-    if table.shard_column is not None:
-        more.append((table.shard_column, SchemaType(SchemaTypeCode.INT64)))
+    timestamp, shard = stamp_names(table)
+    more = [(timestamp, SchemaType(SchemaTypeCode.TIMESTAMP))]
+    if shard is not None:
+        more.append((shard, SchemaType(SchemaTypeCode.INT64)))
     return table.columns + tuple(pair for pair in more if pair[0] not in names)
 
 
@@ -134,7 +169,7 @@ def any_after(table: WatchedTable, listed: bool = True, number: str = "") -> str
 
     ``number`` tells the parameters of several tables in one query apart.
     """
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"SELECT 1 FROM {source(table)}"  # noqa: S608
         f" WHERE {of_shards(table, listed, f'shards{number}')}{timestamp} > @start{number}"
@@ -144,7 +179,7 @@ def any_after(table: WatchedTable, listed: bool = True, number: str = "") -> str
 
 def count_index(table: WatchedTable) -> str:
     """How many rows are in the index."""
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
         f" WHERE {of_shards(table, listed=False)}{timestamp} IS NOT NULL"
@@ -153,7 +188,7 @@ def count_index(table: WatchedTable) -> str:
 
 def earliest_above(table: WatchedTable, listed: bool = True) -> str:
     """The ``@limit``-th commit timestamp of a window, in ascending order: where to cut it."""
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
         f" WHERE {in_window(table, listed)} ORDER BY t LIMIT @limit)"
@@ -165,7 +200,7 @@ def clear_by_null(table: WatchedTable) -> str:
 
     The condition on the timestamp keeps a row that changes meanwhile: its timestamp is above @safe.
     """
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"UPDATE {quoted(table.name)} SET {timestamp} = NULL"  # noqa: S608
         f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
@@ -177,7 +212,7 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"UPDATE {quoted(table.name)}"  # noqa: S608
         f" SET {quoted(processed)} = TRUE, {timestamp} = {timestamp}"
@@ -187,7 +222,7 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
 def count_clearable(table: WatchedTable) -> str:
     """How many rows a clearing would take out."""
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
         f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
@@ -196,8 +231,13 @@ def count_clearable(table: WatchedTable) -> str:
 
 def latest_clearable(table: WatchedTable) -> str:
     """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
-    timestamp = quoted(table.timestamp_column)
+    timestamp = timestamp_of(table)
     return (
         f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
         f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe ORDER BY t LIMIT @limit)"
     )
+
+
+def delete_change_sets(sets: ChangeSetSource, timestamp_column: str) -> str:
+    """Takes delivered change sets out of their table."""
+    return f"DELETE FROM {quoted(sets.table)} WHERE {quoted(timestamp_column)} <= @safe"  # noqa: S608

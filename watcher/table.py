@@ -17,6 +17,17 @@ ShardValue = int | str
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeSetSource:
+    """Where a table without a commit timestamp gets it from: each transaction writes a row of
+    ``table``, and its id into ``rows_column`` of every row that it touches."""
+
+    table: str
+    id_column: str
+    rows_column: str
+    rows_index: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class WatchedTable:
     """A table with its commit-timestamp column, and the shard column and index where it has them.
 
@@ -24,7 +35,8 @@ class WatchedTable:
     query asks for ``IS NOT NULL`` only, or, with ``shard_interval`` (day, hour, minute), for the
     intervals that the window touches. ``index`` None polls through whatever Spanner chooses.
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
-    column that marks a soft delete.
+    column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
+    that table.
     """
 
     name: str
@@ -38,6 +50,7 @@ class WatchedTable:
     clears_by_null: bool = True
     shard_interval: str | None = None
     deleted: str | None = None
+    change_sets: ChangeSetSource | None = None
 
     def column_type(self, name: str) -> Type:
         """The type of a column, or INT64 for a hidden one."""
@@ -55,6 +68,8 @@ class TableSpec:
     ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
     minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
     ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
+    ``change_sets`` names the table of change sets, for a table without a commit timestamp;
+    ``change_set_column`` the column of both that holds their ids.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -66,6 +81,8 @@ class TableSpec:
     timestamp_column: str | None = None
     index: str | None = None
     deleted: str | None = None
+    change_sets: str | None = None
+    change_set_column: str = "ChangeSetId"
 
 
 def discover(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:
@@ -91,7 +108,9 @@ def watched_table(
         known = ", ".join(t.name for t in schema.tables) or "none"
         raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
     spec = spec or TableSpec()
-    if spec.shard in (None, "computed") and spec.shard_column is None:
+    if spec.change_sets is not None:
+        found = by_change_sets(schema, table, database_name, spec, spec.change_sets)
+    elif spec.shard in (None, "computed") and spec.shard_column is None:
         found = computed(schema, table, database_name, spec)
     else:
         found = specified(schema, table, spec)
@@ -155,6 +174,43 @@ def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
         processed_column=processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
         shard_interval=spec.shard_interval if spec.shard == "time" else None,
+    )
+
+
+def by_change_sets(
+    schema: Schema, table: Table, database_name: str, spec: TableSpec, sets_name: str
+) -> WatchedTable:
+    """A table whose rows carry the id of the change set that wrote them last."""
+    sets_table = schema.table(sets_name)
+    if sets_table is None:
+        raise TableNotFoundError(f"{database_name} has no table {sets_name} of change sets")
+    of_sets = replace(spec, change_sets=None, deleted=None)
+    if not any(serves(sets_table, index) for index in schema.indexes_of(sets_table.name)):
+        of_sets = replace(of_sets, shard=spec.shard or "none")
+    sets = watched_table(schema, sets_name, database_name, of_sets)
+    column = column_of(table, spec.change_set_column)
+    index = next(
+        (
+            i.name
+            for i in schema.indexes_of(table.name)
+            if i.parts[0].column == column.name and not i.null_filtered
+        ),
+        None,
+    )
+    if index is None:
+        raise NotWatchableError(
+            f"table {table.name} has no index that begins with {column.name}: every poll would"
+            f" scan it; CREATE INDEX {table.name}ByChangeSet ON {table.name}({column.name})"
+        )
+    return replace(
+        sets,
+        name=table.name,
+        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        primary_key=tuple(part.column for part in table.primary_key),
+        processed_column=None,
+        change_sets=ChangeSetSource(
+            sets_table.name, column_of(sets_table, spec.change_set_column).name, column.name, index
+        ),
     )
 
 

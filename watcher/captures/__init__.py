@@ -8,11 +8,18 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from watcher.sql import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.table import WatchedTable
 from watcher.window import Slice, Window
 
-COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
-SHARD_ID_COLUMN = "_shard_id"
+__all__ = [
+    "COMMIT_TIMESTAMP_COLUMN",
+    "SHARD_ID_COLUMN",
+    "Capture",
+    "Look",
+    "Rows",
+    "Source",
+]
 
 
 class Capture(Protocol):

@@ -138,9 +138,8 @@ class PollCapture:
 
         None for the shard of a table without one.
         """
-        wanted = [name for name, _ in self.table.columns]
-        wanted += [self.table.timestamp_column]
-        shard = self.table.shard_column
+        timestamp, shard = sql.stamp_names(self.table)
+        wanted = [name for name, _ in self.table.columns] + [timestamp]
         return [names.index(n) for n in wanted] + [names.index(shard) if shard else None]
 
     def _scalar(

@@ -15,7 +15,7 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers import Consumers, ConsumerStatus
 from watcher.database import DatabaseAddress, connect
 from watcher.errors import NotWatchableError, TableNotFoundError
-from watcher.positions import TABLE, SpannerPositions, consumers_table
+from watcher.positions import TABLE, Position, SpannerPositions, consumers_table
 from watcher.shards import groups
 from watcher.stream import timestamp_text
 from watcher.table import discover
@@ -47,9 +47,9 @@ def command(
     consumers.create()
     lives = {each.consumer: each for each in consumers.all()}
     rows = [
-        described(client, address, name, table, micros, lives.get(name), by_shard_group)
-        for name, table, micros in positions.every()
-        if consumer in (None, name)
+        described(client, address, each, lives.get(each.consumer), by_shard_group)
+        for each in positions.every()
+        if consumer in (None, each.consumer)
     ]
     found = [
         {
@@ -72,32 +72,30 @@ def command(
 def described(
     client: Database,
     address: DatabaseAddress,
-    name: str,
-    table: str,
-    micros: int,
+    position: Position,
     life: ConsumerStatus | None,
     by_shard_group: int,
 ) -> dict[str, object]:
     """One consumer of one table."""
     progress = life.progress if life else None
     shown: dict[str, object] = {
-        "consumer": name,
-        "table": table,
+        "consumer": position.consumer,
+        "table": position.table,
         "state": str(life.state) if life else "NOT_STARTED",
         "alive": life.alive if life else False,
-        "position": timestamp_text(micros),
-        "lag_seconds": round(time.time() - micros / 1_000_000, 3),
+        "position": timestamp_text(position.micros),
+        "lag_seconds": round(time.time() - position.micros / 1_000_000, 3),
         "lag_rows": None,
         "delivered_rows": progress.rows if progress else None,
         "rows_per_second": round(progress.rows_per_second, 3) if progress else None,
         "dead_letters": progress.dead_letters if progress else None,
     }
     try:
-        watched = discover(client, table)
+        watched = discover(client, position.table)
     except (NotWatchableError, TableNotFoundError) as error:
         return shown | {"note": str(error)}
     capture = PollCapture(address, watched, ())
-    window, changed = capture.look(micros)
+    window, changed = capture.look(position.micros)
     shown["lag_rows"] = capture.count(window) if changed else 0
     if by_shard_group:
         shown["lag_rows_by_shard_group"] = lags(capture, window, by_shard_group)

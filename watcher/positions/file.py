@@ -51,6 +51,10 @@ class FilePositions:
         """As ``Positions.all``."""
         return tuple(Position(c, t, m) for (c, t), m in self._read().items() if t == table)
 
+    def every(self) -> tuple[Position, ...]:
+        """As ``Positions.every``."""
+        return tuple(Position(c, t, micros) for (c, t), micros in self._read().items())
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -41,3 +41,8 @@ class MemoryPositions:
             return tuple(
                 Position(c, t, micros) for (c, t), micros in self._positions.items() if t == table
             )
+
+    def every(self) -> tuple[Position, ...]:
+        """As ``Positions.every``."""
+        with self._lock:
+            return tuple(Position(c, t, micros) for (c, t), micros in self._positions.items())

@@ -139,11 +139,11 @@ class SpannerPositions:
             batch.delete(self._name, keys)
         return len(kept)
 
-    def every(self) -> tuple[tuple[str, str, int], ...]:
-        """Consumer, table and position (microseconds since 1970) of all that are registered."""
+    def every(self) -> tuple[Position, ...]:
+        """As ``Positions.every``, by consumer and table."""
         with self._database.snapshot() as snapshot:
             rows = snapshot.execute_sql(
                 f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608
                 " ORDER BY Consumer, WatchedTable"
             )
-            return tuple((row[0], row[1], micros_of(row[2])) for row in rows)
+            return tuple(Position(row[0], row[1], micros_of(row[2])) for row in rows)

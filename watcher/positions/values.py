@@ -57,6 +57,10 @@ class Positions(Protocol):
         """Every consumer of a table."""
         ...
 
+    def every(self) -> tuple[Position, ...]:
+        """Every consumer of every table."""
+        ...
+
 
 def conflict(position: Position, expected: int | None, found: int | None) -> PositionConflictError:
     """The refusal of a position that somebody else has moved."""

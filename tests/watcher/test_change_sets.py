@@ -1,0 +1,115 @@
+"""Tables without a commit timestamp, watched through the change sets that wrote their rows."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.singers import address_of
+from google.cloud.spanner_v1 import KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from watcher import Change, Watcher
+from watcher.change_sets import ChangeSets, ChangeSetTransaction
+from watcher.clearing import Clearing
+from watcher.errors import NotWatchableError
+from watcher.positions import Position, SpannerPositions
+from watcher.table import TableSpec, discover
+
+SETS = """CREATE TABLE CHANGE_SETS (
+  ChangeSetId STRING(36) NOT NULL, CommitTimestamp TIMESTAMP OPTIONS (allow_commit_timestamp=true)
+) PRIMARY KEY (ChangeSetId)"""
+SONGS = "CREATE TABLE Songs (Id INT64, Title STRING(MAX), ChangeSetId STRING(36)) PRIMARY KEY (Id)"
+BY_SET = "CREATE INDEX SongsByChangeSet ON Songs(ChangeSetId)"
+SPEC = {"Songs": {"change_sets": "CHANGE_SETS"}}
+
+prepared = pytest.mark.ddl(SETS, SONGS, BY_SET)
+
+
+def poll(database: Database, consumer: str = "sets") -> dict[object, object]:
+    seen: list[Change] = []
+    watcher = Watcher(
+        database=str(address_of(database)),
+        tables=["Songs"],
+        consumer=consumer,
+        start="earliest",
+        table=SPEC,
+    )
+    watcher.on_change(seen.append)
+    watcher.run_once()
+    assert len({change.id for change in seen}) == len(seen)
+    return {change.key["Id"]: (change.new_values or {})["Title"] for change in seen}
+
+
+def set_title(transaction: ChangeSetTransaction, key: int, title: str) -> None:
+    count = transaction.execute_update(
+        "UPDATE Songs SET Title = @title, ChangeSetId = @change_set_id WHERE Id = @id",
+        {"title": title, "id": key},
+        {"title": param_types.STRING, "id": param_types.INT64},
+    )
+    assert count == 1
+
+
+@prepared
+@pytest.mark.parametrize("sharded", [False, True])
+def test_every_kind_of_transaction_is_seen(database: Database, sharded: bool) -> None:
+    if sharded:
+        options = WatchOptions.model_validate(
+            {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
+        )
+        apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], options))
+    sets = ChangeSets(database, ["Songs"])
+    with sets.batch() as batch:
+        batch.insert("Songs", ("Id", "Title"), [(1, "one"), (2, "two"), (3, "three")])
+    assert poll(database) == {1: "one", 2: "two", 3: "three"}
+    with sets.batch() as batch:
+        batch.update("Songs", ("Id", "Title"), [(1, "eins")])
+    sets.run_in_transaction(lambda transaction: set_title(transaction, 2, "zwei"))
+    assert poll(database) == {1: "eins", 2: "zwei"}
+    with sets.batch() as batch:
+        batch.insert_or_update("Songs", ("Id", "Title"), [(1, "uno")])
+        batch.replace("Songs", ("Id", "Title"), [(4, "quattro")])
+    changed = sets.execute_partitioned_dml(
+        "UPDATE Songs SET Title = 'all', ChangeSetId = @change_set_id WHERE Id > 2"
+    )
+    assert changed == 2
+    assert poll(database) == {1: "uno", 3: "all", 4: "all"}
+    assert poll(database) == {}
+
+
+@prepared
+def test_a_transaction_that_is_rolled_back_is_not_seen(database: Database) -> None:
+    sets = ChangeSets(database, ["Songs"])
+
+    def fail(transaction: ChangeSetTransaction) -> None:
+        transaction.insert("Songs", ("Id", "Title"), [(1, "never")])
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        sets.run_in_transaction(fail)
+    assert poll(database) == {}
+
+
+@prepared
+def test_delivered_change_sets_are_deleted_behind_the_slowest_consumer_of_any_table(
+    database: Database,
+) -> None:
+    sets = ChangeSets(database, ["Songs"])
+    with sets.batch() as batch:
+        batch.insert("Songs", ("Id", "Title"), [(1, "one")])
+    assert poll(database, "fast") == {1: "one"}
+    positions = SpannerPositions(database)
+    positions.save(Position("slow", "Elsewhere", 1), None)
+    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    assert Clearing(database, watched, positions).clear().rows == 0
+    positions.forget("slow")
+    assert Clearing(database, watched, positions).clear().rows == 1
+    with database.snapshot() as snapshot:
+        assert not list(snapshot.read("CHANGE_SETS", ("ChangeSetId",), KeySet(all_=True)))
+
+
+@pytest.mark.ddl(SETS, SONGS)
+def test_an_index_on_the_change_set_id_is_needed(database: Database) -> None:
+    with pytest.raises(NotWatchableError, match="CREATE INDEX SongsByChangeSet"):
+        discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))

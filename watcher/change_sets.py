@@ -1,0 +1,190 @@
+"""For applications: writes the change-set id in every kind of transaction.
+
+Tables without a commit timestamp are watched through a table of change sets: each transaction adds
+one row to it, with the commit timestamp, and puts the row's id into every row that it touches.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+TABLE = "CHANGE_SETS"
+COLUMN = "ChangeSetId"
+TIMESTAMP = "CommitTimestamp"
+PARAMETER = "change_set_id"
+
+Result = TypeVar("Result")
+Row = Sequence[Any]
+
+
+class MutationTarget(Protocol):
+    """What the client's batches and transactions have in common."""
+
+    def insert(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """Adds rows."""
+        ...
+
+    def update(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """Changes rows."""
+        ...
+
+    def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """Adds or changes rows."""
+        ...
+
+    def replace(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """Adds rows, or puts them in the place of others."""
+        ...
+
+    def delete(self, table: str, keyset: KeySet) -> None:
+        """Removes rows."""
+        ...
+
+
+class ChangeSetMutations:
+    """Mutations of one transaction; those of watched tables get the change-set id."""
+
+    def __init__(
+        self, target: MutationTarget, tables: frozenset[str], column: str, number: str
+    ) -> None:
+        self._target = target
+        self._tables = tables
+        self._column = column
+        self.change_set_id = number
+
+    def insert(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """As the client's ``insert``."""
+        self._target.insert(table, *self._stamped(table, columns, values))
+
+    def update(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """As the client's ``update``."""
+        self._target.update(table, *self._stamped(table, columns, values))
+
+    def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """As the client's ``insert_or_update``."""
+        self._target.insert_or_update(table, *self._stamped(table, columns, values))
+
+    def replace(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
+        """As the client's ``replace``."""
+        self._target.replace(table, *self._stamped(table, columns, values))
+
+    def delete(self, table: str, keyset: KeySet) -> None:
+        """As the client's ``delete``; what is really deleted cannot be seen by polling."""
+        self._target.delete(table, keyset)
+
+    def _stamped(
+        self, table: str, columns: Sequence[str], values: Sequence[Row]
+    ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        if table not in self._tables or self._column in columns:
+            return tuple(columns), [tuple(row) for row in values]
+        rows = [(*row, self.change_set_id) for row in values]
+        return (*columns, self._column), rows
+
+
+class ChangeSetTransaction(ChangeSetMutations):
+    """A read-write transaction. In DML, write ``ChangeSetId = @change_set_id``: the parameter is
+    bound by itself."""
+
+    def __init__(
+        self, transaction: Transaction, tables: frozenset[str], column: str, number: str
+    ) -> None:
+        super().__init__(transaction, tables, column, number)
+        self._transaction = transaction
+
+    def execute_sql(
+        self,
+        sql: str,
+        params: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
+    ) -> Iterator[list[Any]]:
+        """As the client's ``execute_sql``."""
+        bound, bound_types = self._bound(sql, params, types)
+        rows: Iterator[list[Any]] = self._transaction.execute_sql(
+            sql, params=bound, param_types=bound_types
+        )
+        return rows
+
+    def execute_update(
+        self,
+        dml: str,
+        params: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
+    ) -> int:
+        """As the client's ``execute_update``."""
+        bound, bound_types = self._bound(dml, params, types)
+        return int(self._transaction.execute_update(dml, params=bound, param_types=bound_types))
+
+    def _bound(
+        self, text: str, params: Mapping[str, Any] | None, types: Mapping[str, Any] | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        bound, bound_types = dict(params or {}), dict(types or {})
+        if f"@{PARAMETER}" in text:
+            bound[PARAMETER] = self.change_set_id
+            bound_types[PARAMETER] = param_types.STRING
+        return bound, bound_types
+
+
+class ChangeSets:
+    """Writes to a database in change sets. ``tables`` are those that carry a change-set id."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Sequence[str],
+        table: str = TABLE,
+        column: str = COLUMN,
+        timestamp: str = TIMESTAMP,
+    ) -> None:
+        self._database = database
+        self._tables = frozenset(tables)
+        self._table = table
+        self._column = column
+        self._timestamp = timestamp
+
+    @contextmanager
+    def batch(self) -> Iterator[ChangeSetMutations]:
+        """A transaction of mutations alone, as the client's ``batch``."""
+        number = str(uuid.uuid4())
+        with self._database.batch() as batch:
+            yield ChangeSetMutations(batch, self._tables, self._column, number)
+            self._add(batch, number)
+
+    def run_in_transaction(self, work: Callable[[ChangeSetTransaction], Result]) -> Result:
+        """A read-write transaction, as the client's; ``work`` may run more than once."""
+
+        def stamped(transaction: Transaction) -> Result:
+            number = str(uuid.uuid4())
+            result = work(ChangeSetTransaction(transaction, self._tables, self._column, number))
+            self._add(transaction, number)
+            return result
+
+        result: Result = self._database.run_in_transaction(stamped)
+        return result
+
+    def execute_partitioned_dml(
+        self,
+        dml: str,
+        params: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Partitioned DML with ``@change_set_id``. Its change set is added when every partition is
+        done: its rows are delivered then, whole, and not before."""
+        number = str(uuid.uuid4())
+        count = self._database.execute_partitioned_dml(
+            dml,
+            params=dict(params or {}) | {PARAMETER: number},
+            param_types=dict(types or {}) | {PARAMETER: param_types.STRING},
+        )
+        with self._database.batch() as batch:
+            self._add(batch, number)
+        return int(count)
+
+    def _add(self, target: MutationTarget, number: str) -> None:
+        target.insert(self._table, (self._column, self._timestamp), [(number, COMMIT_TIMESTAMP)])
