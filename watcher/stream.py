@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound, ServiceUnavailable
+from google.api_core.exceptions import (
+    FailedPrecondition,
+    InternalServerError,
+    NotFound,
+    ServiceUnavailable,
+)
 from google.cloud.spanner_v1 import ExecuteSqlRequest, PartialResultSet, ResultSet, Type
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.struct_pb2 import Struct
@@ -15,7 +22,10 @@ from watcher.errors import UnavailableError, VersionExpiredError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RESTARTS_MAX = 20
-"""How often one stream is taken up again before it is an error."""
+"""How often one stream is taken up again, without a row meanwhile, before it is an error."""
+PAUSE_SECONDS_MIN = 0.02
+PAUSE_SECONDS_MAX = 5.0
+CALL_SECONDS_MAX = 60.0
 
 WireValue = str | list[str]
 """A parameter as JSON carries it: INT64 and TIMESTAMP are strings."""
@@ -36,6 +46,12 @@ def moment_of(micros: int) -> datetime:
 def timestamp_text(micros: int) -> str:
     """Microseconds since 1970 as RFC 3339."""
     return moment_of(micros).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def pause_seconds(restarts: int) -> float:
+    """How long to wait before a stream is taken up again: longer each time, with jitter."""
+    longest = min(PAUSE_SECONDS_MIN * 2.0 ** (restarts - 1), PAUSE_SECONDS_MAX)
+    return longest * random.uniform(0.5, 1.0)
 
 
 class QueryStream:
@@ -67,17 +83,22 @@ class QueryStream:
     ) -> tuple[int, list[int]]:
         """The read timestamp and the first column, INT64, of a query with a short result."""
         request = self._request(sql, params, types, read_timestamp_micros)
-        for _ in self._lost_sessions():
-            request.session = self._session
+        for attempt in range(RESTARTS_MAX):
+            request.session = self._session_name()
             try:
-                answer = self._api.execute_sql(request=request, metadata=self._metadata)
+                answer = self._api.execute_sql(
+                    request=request, metadata=self._metadata, retry=None, timeout=CALL_SECONDS_MAX
+                )
             except NotFound as error:
                 self._forget(error)
+                continue
+            except (ServiceUnavailable, InternalServerError):
+                time.sleep(pause_seconds(attempt))
                 continue
             rows = ResultSet.pb(answer).rows
             numbers = [int(row.values[0].string_value) for row in rows]
             return micros_of(answer.metadata.transaction.read_timestamp), numbers
-        raise UnavailableError(f"sessions of {self._database.name} are lost again and again")
+        raise UnavailableError(f"{self._database.name} does not answer, after {RESTARTS_MAX} tries")
 
     def rows(
         self,
@@ -98,21 +119,23 @@ class QueryStream:
             request.session = self._session_name()
             try:
                 for message in self._api.execute_streaming_sql(
-                    request=request, metadata=self._metadata
+                    request=request, metadata=self._metadata, retry=None
                 ):
                     waiting.append(PartialResultSet.pb(message))
                     if message.resume_token:
+                        restarts = 0
                         request.resume_token = message.resume_token
                         yield from waiting
                         waiting = []
                 yield from waiting
                 return
-            except ServiceUnavailable as error:
+            except (ServiceUnavailable, InternalServerError) as error:
                 restarts += 1
                 if restarts > RESTARTS_MAX:
                     raise UnavailableError(
                         f"{self._database.name} broke a stream {restarts} times: {error.message}"
                     ) from error
+                time.sleep(pause_seconds(restarts))
                 waiting = []
             except NotFound as error:
                 self._forget(error)
@@ -150,11 +173,6 @@ class QueryStream:
             )
             self._session = session.name
         return self._session
-
-    def _lost_sessions(self) -> Iterator[None]:
-        for _ in range(RESTARTS_MAX):
-            self._session_name()
-            yield
 
     def _forget(self, error: NotFound) -> None:
         """A session that is gone is replaced; anything else that is gone is an error."""

@@ -6,6 +6,7 @@ It sees the newest version of a row in the window, and no deletes: for those use
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,7 +19,7 @@ from ddl.schema import Type, TypeCode
 from watcher import sql
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.columns import arrow_schema, record_batches
-from watcher.database import DatabaseAddress, connect
+from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
 from watcher.errors import VersionExpiredError
 from watcher.stream import QueryStream
 from watcher.table import WatchedTable
@@ -28,9 +29,14 @@ LOG = logging.getLogger("watcher.poll")
 INT64 = TypePb(code=TypeCodePb.INT64)
 
 
-@lru_cache(maxsize=16)
 def query_stream(address: DatabaseAddress) -> QueryStream:
     """One client a process and database: tasks of a Spark executor share its channel."""
+    return cached_stream(address, os.environ.get(EMULATOR_HOST))
+
+
+@lru_cache(maxsize=16)
+def cached_stream(address: DatabaseAddress, _host: str | None) -> QueryStream:
+    """The same address may be on another emulator a moment later."""
     return QueryStream(connect(address))
 
 

@@ -50,4 +50,3 @@ def log_as(form: str, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(FORMATS[form]())
     logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING)
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)

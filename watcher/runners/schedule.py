@@ -13,6 +13,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 LOG = logging.getLogger("watcher.schedule")
+# A poll that lasts longer than its interval is no news: late runs are joined to one.
+logging.getLogger("apscheduler").setLevel(logging.ERROR)
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -67,6 +69,7 @@ class Schedule:
     def wait(self) -> None:
         """Blocks until stopped; raises what a job raised."""
         self._stop.wait()
+        self._scheduler.pause()  # else it may hand a job to an executor that has ended
         self._scheduler.shutdown(wait=True)
         if self._error is not None:
             raise self._error
