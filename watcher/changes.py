@@ -16,11 +16,13 @@ from watcher.stream import micros_of, timestamp_text
 
 
 def changes_of(rows: Rows, database: str) -> Iterator[Change]:
-    """The rows of a batch as changes: UPSERT, or DELETE where the soft-delete column is set."""
+    """The rows of a batch as changes: UPSERT, READ from a backfill, or DELETE where the soft-delete
+    column is set. A row that was never stamped counts as of its snapshot's timestamp."""
     table = rows.table
     shape = Shape(table.name, table.columns, table.primary_key)
     for row in rows.batch.to_pylist():
-        commit = micros_of(row.pop(COMMIT_TIMESTAMP_COLUMN))
+        stamp = row.pop(COMMIT_TIMESTAMP_COLUMN)
+        commit = micros_of(stamp) if stamp is not None else rows.window.end
         shard = row.pop(SHARD_ID_COLUMN)
         values = {name: cell(value) for name, value in row.items()}
         key = {name: values[name] for name in table.primary_key}
@@ -29,7 +31,7 @@ def changes_of(rows: Rows, database: str) -> Iterator[Change]:
             id=change_id(table.name, key, commit),
             database=database,
             shape=shape,
-            operation=Operation.DELETE if gone else Operation.UPSERT,
+            operation=operation_of(rows, gone),
             commit_timestamp=commit,
             key=key,
             new_values={n: v for n, v in values.items() if n not in key},
@@ -38,6 +40,13 @@ def changes_of(rows: Rows, database: str) -> Iterator[Change]:
             window=rows.window,
             shard_id=shard if isinstance(shard, int) else None,
         )
+
+
+def operation_of(rows: Rows, gone: bool) -> Operation:
+    """What is known of a row; one that is deleted softly is deleted in a backfill, too."""
+    if gone:
+        return Operation.DELETE
+    return Operation.READ if rows.backfill else Operation.UPSERT
 
 
 def cell(value: object) -> Value:

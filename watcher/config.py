@@ -103,13 +103,13 @@ def resolve_start(text: str) -> int | None:
     return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\Z")
-UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0}
+DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
+UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def duration_seconds(text: str) -> float:
-    """'500ms', '1s', '5m', '2h' or plain seconds. Raises ConfigurationError."""
+    """'500ms', '1s', '5m', '2h', '1d' or plain seconds. Raises ConfigurationError."""
     match = DURATION.match(text.strip())
     if match is None:
-        raise ConfigurationError(f"'{text}' is no duration: write 500ms, 1s, 5m or 2h")
+        raise ConfigurationError(f"'{text}' is no duration: write 500ms, 1s, 5m, 2h or 1d")
     return float(match.group(1)) * UNITS[match.group(2)]

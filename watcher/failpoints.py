@@ -7,7 +7,7 @@ import signal
 
 VARIABLE = "SPANNER_WATCHER_FAILPOINT"
 
-NAMES = ("after-delivery-before-position",)
+NAMES = ("after-delivery-before-position", "after-backfill-page-before-progress")
 
 
 def failpoint(name: str) -> None:

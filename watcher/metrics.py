@@ -53,6 +53,11 @@ class Metrics:
         for table, count in rows.items():
             self._rows.labels(self._consumer, table).inc(count)
 
+    def backfilled(self, rows: Mapping[str, int]) -> None:
+        """A page of a backfill was delivered."""
+        for table, count in rows.items():
+            self._rows.labels(self._consumer, table).inc(count)
+
     def failure(self, kind: str) -> None:
         """An error was met."""
         self._errors.labels(self._consumer, kind).inc()

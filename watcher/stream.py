@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,13 @@ from google.api_core.exceptions import (
     NotFound,
     ServiceUnavailable,
 )
-from google.cloud.spanner_v1 import ExecuteSqlRequest, PartialResultSet, ResultSet, Type
+from google.cloud.spanner_v1 import (
+    ExecuteSqlRequest,
+    PartialResultSet,
+    ReadRequest,
+    ResultSet,
+    Type,
+)
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.struct_pb2 import Struct
 
@@ -46,6 +52,13 @@ def moment_of(micros: int) -> datetime:
 def timestamp_text(micros: int) -> str:
     """Microseconds since 1970 as RFC 3339."""
     return moment_of(micros).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def read_only(read_timestamp_micros: int | None) -> dict[str, object]:
+    """How a read-only transaction reads: at a timestamp, or strongly."""
+    if read_timestamp_micros is None:
+        return {"return_read_timestamp": True, "strong": True}
+    return {"return_read_timestamp": True, "read_timestamp": moment_of(read_timestamp_micros)}
 
 
 def pause_seconds(restarts: int) -> float:
@@ -113,14 +126,50 @@ class QueryStream:
         repeated or missing. Raises VersionExpiredError when the timestamp is too old to read.
         """
         request = self._request(sql, params, types, read_timestamp_micros)
+        return self._resumed(self._api.execute_streaming_sql, request, read_timestamp_micros)
+
+    def read_range(
+        self,
+        table: str,
+        columns: Sequence[str],
+        first: tuple[Sequence[Any] | None, bool],
+        end: Sequence[Any] | None,
+        limit: int,
+        read_timestamp_micros: int | None,
+    ) -> Iterator[RawResult]:
+        """As ``rows``, for the rows of a key range in the order of the key.
+
+        ``first`` is a key and whether it is inside of the range; ``end`` is outside. None is the
+        table's own first or last key.
+        """
+        key, inside = first
+        keys: dict[str, object] = {"all_": True}
+        if key is not None or end is not None:
+            bounds = {"start_closed" if inside else "start_open": list(key or ())}
+            bounds["end_open" if end is not None else "end_closed"] = list(end or ())
+            keys = {"ranges": [bounds]}
+        request = ReadRequest(
+            table=table,
+            columns=list(columns),
+            key_set=keys,
+            limit=limit,
+            transaction={"single_use": {"read_only": read_only(read_timestamp_micros)}},
+        )
+        return self._resumed(self._api.streaming_read, request, read_timestamp_micros)
+
+    def _resumed(
+        self,
+        call: Callable[..., Iterable[Any]],
+        request: ExecuteSqlRequest | ReadRequest,
+        read_timestamp_micros: int | None,
+    ) -> Iterator[RawResult]:
+        """The messages of a stream, taken up again where it broke."""
         waiting: list[RawResult] = []
         restarts = 0
         while True:
             request.session = self._session_name()
             try:
-                for message in self._api.execute_streaming_sql(
-                    request=request, metadata=self._metadata, retry=None
-                ):
+                for message in call(request=request, metadata=self._metadata, retry=None):
                     waiting.append(PartialResultSet.pb(message))
                     if message.resume_token:
                         restarts = 0
@@ -150,11 +199,6 @@ class QueryStream:
         types: Mapping[str, Type],
         read_timestamp_micros: int | None,
     ) -> ExecuteSqlRequest:
-        read_only: dict[str, object] = {"return_read_timestamp": True}
-        if read_timestamp_micros is None:
-            read_only["strong"] = True
-        else:
-            read_only["read_timestamp"] = moment_of(read_timestamp_micros)
         values = Struct()
         for name, value in params.items():
             values[name] = value
@@ -162,7 +206,7 @@ class QueryStream:
             sql=sql,
             params=values,
             param_types=dict(types),
-            transaction={"single_use": {"read_only": read_only}},
+            transaction={"single_use": {"read_only": read_only(read_timestamp_micros)}},
         )
 
     def _session_name(self) -> str:

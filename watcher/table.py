@@ -69,7 +69,8 @@ class TableSpec:
     minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
     ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
     ``change_sets`` names the table of change sets, for a table without a commit timestamp;
-    ``change_set_column`` the column of both that holds their ids.
+    ``change_set_column`` the column of both that holds their ids. ``backfill_from`` (inside) and
+    ``backfill_to`` (outside) are primary keys, or their first columns, that bound a backfill.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -83,6 +84,8 @@ class TableSpec:
     deleted: str | None = None
     change_sets: str | None = None
     change_set_column: str = "ChangeSetId"
+    backfill_from: tuple[str | int, ...] | None = None
+    backfill_to: tuple[str | int, ...] | None = None
 
 
 def discover(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:

@@ -78,10 +78,12 @@ class WatchConfig(Section):
     """What a watcher watches and how.
 
     ``tables`` and ``exclude`` are names or globs; tables that come later are picked up every
-    ``refresh`` seconds. ``adaptive`` lengthens the pause of an idle watcher up to ten intervals.
-    ``transactions`` delivers the changes of one commit timestamp together, over all tables.
-    ``standby`` waits for the consumer's name while another instance lives; without it that is
-    refused. ``on_missing_index``: ``stop``, or ``scan`` the table without it.
+    ``refresh`` seconds. ``backfill`` names tables (or globs) that are delivered whole before their
+    changes, as they were when a consumer without a position starts, ``backfill_rows`` at a time.
+    ``adaptive`` lengthens the pause of an idle watcher up to ten intervals. ``transactions``
+    delivers the changes of one commit timestamp together, over all tables. ``standby`` waits for
+    the consumer's name while another instance lives; without it that is refused.
+    ``on_missing_index``: ``stop``, or ``scan`` the table without it.
     """
 
     database: Text
@@ -90,7 +92,8 @@ class WatchConfig(Section):
     exclude: tuple[Text, ...] = ()
     capture: Literal["auto", "poll", "change-set"] = "auto"
     start: Text = LATEST
-    backfill: bool = False
+    backfill: tuple[Text, ...] = ()
+    backfill_rows: Annotated[int, Field(ge=1)] = 10_000
     interval: Duration = 1.0
     adaptive: bool = False
     max_rows: Annotated[int, Field(ge=1)] = 100_000
@@ -154,6 +157,10 @@ def check_together(config: WatchConfig) -> None:
     """What the fields cannot say one by one. Raises ConfigurationError."""
     resolve_start(config.start)
     _ = config.address, config.positions_address
+    if config.backfill and config.start != LATEST:
+        raise ConfigurationError(
+            "a backfill begins now: leave out start, or write start = 'latest'"
+        )
     if config.positions.keep == "file" and config.positions.path is None:
         raise ConfigurationError("positions.keep = 'file' needs positions.path")
     if config.clearing is not None and config.positions.keep != "spanner":

@@ -41,11 +41,15 @@ class Capture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one table in one window, as Arrow columns: what a source hands to a sink."""
+    """Rows of one table in one window, as Arrow columns: what a source hands to a sink.
+
+    With ``backfill`` they are rows as they were at the window's end, whenever they changed.
+    """
 
     table: WatchedTable
     window: Window
     batch: pa.RecordBatch
+    backfill: bool = False
 
 
 class Source(Protocol):

@@ -130,16 +130,20 @@ class PollCapture:
             read_timestamp,
         )
         columns = sql.selected(self.table)
-        places = self._places([name for name, _ in columns])
+        places = self.places([name for name, _ in columns])
         types = [type_ for _, type_ in columns]
         for batch in record_batches(results, arrow_schema(columns), types):
-            arrays = [
-                pa.nulls(batch.num_rows, pa.int64()) if place is None else batch.column(place)
-                for place in places
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            yield self.arranged(batch, places)
 
-    def _places(self, names: list[str]) -> list[int | None]:
+    def arranged(self, batch: pa.RecordBatch, places: Sequence[int | None]) -> pa.RecordBatch:
+        """A result's columns in the order of ``schema``."""
+        arrays = [
+            pa.nulls(batch.num_rows, pa.int64()) if place is None else batch.column(place)
+            for place in places
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def places(self, names: list[str]) -> list[int | None]:
         """Where each column of ``schema`` stands in the result; two are sent once, shown twice.
 
         None for the shard of a table without one.

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
+from watcher.captures.backfill import BackfillCapture
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.consumers import Consumers, Lease
@@ -20,9 +21,15 @@ from watcher.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.selection import Selection, select
+from watcher.positions.backfills import (
+    Backfills,
+    FileBackfills,
+    MemoryBackfills,
+    SpannerBackfills,
+)
+from watcher.selection import Selection, matches, select
 from watcher.shards import groups
-from watcher.table import read_schema
+from watcher.table import TableSpec, read_schema
 from watcher.watch_config import WatchConfig
 
 NAMELESS = "watch"
@@ -38,6 +45,7 @@ class Connection:
         self._statements: tuple[str, ...] = ()
         self.consumer = config.consumer or NAMELESS
         self.lease: Lease | None = None
+        self._keeper: Database
         self.database: Database
         self.positions: Positions
         self.consumers: Consumers | None = None
@@ -98,7 +106,9 @@ class Connection:
         self._schema = read_schema(self.database)
         self._statements = tuple(self.database.ddl_statements)
         consumers = consumers_table(config.positions.table)
-        ours = (config.positions.table, consumers, consumers.removesuffix("s") + "Errors")
+        prefix = config.positions.table.removesuffix("Positions")
+        errors, backfills = consumers.removesuffix("s") + "Errors", prefix + "Backfills"
+        ours = (config.positions.table, consumers, errors, backfills)
         selection = Selection(config.tables, config.exclude, ours)
         scan = before if config.on_missing_index == "scan" else None
         tables = select(self._schema, selection, config.table, self.database.name, scan)
@@ -126,11 +136,40 @@ class Connection:
             return FilePositions(kept.path), None
         if kept.keep == "memory" or self._config.consumer is None:
             return MemoryPositions(), None
-        database = self.database
+        database = self._keeper = self.database
         if self._config.positions_address != self._config.address:
-            database = connect(self._config.positions_address)
+            database = self._keeper = connect(self._config.positions_address)
         positions = SpannerPositions(database, kept.table)
         positions.create()
         consumers = Consumers(database, consumers_table(kept.table))
         consumers.create()
         return positions, consumers
+
+    def backfills(self) -> Backfills:
+        """Where the progress of backfills is kept: beside the positions."""
+        kept = self._config.positions
+        if isinstance(self.positions, FilePositions) and kept.path is not None:
+            return FileBackfills(kept.path.with_name(kept.path.name + ".backfills"))
+        if self.consumers is None:
+            return MemoryBackfills()
+        found = SpannerBackfills(self._keeper, kept.table)
+        found.create()
+        return found
+
+    def backfill_captures(self, source: PolledTables) -> dict[str, BackfillCapture]:
+        """The tables that are to be delivered whole first."""
+        specs = {name.casefold(): spec for name, spec in self._config.table.items()}
+        captures = {}
+        for name in source.tables:
+            if not matches(name, self._config.backfill):
+                continue
+            spec = specs.get(name.casefold(), TableSpec())
+            captures[name] = BackfillCapture(
+                source.capture(name), raw_bound(spec.backfill_from), raw_bound(spec.backfill_to)
+            )
+        return captures
+
+
+def raw_bound(key: tuple[str | int, ...] | None) -> tuple[str, ...] | None:
+    """A key of the configuration as Spanner's API writes it: INT64 as text."""
+    return tuple(str(part) for part in key) if key is not None else None

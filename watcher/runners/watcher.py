@@ -18,6 +18,7 @@ from watcher.database import connect
 from watcher.errors import LeaseLostError, UnavailableError, WatcherError
 from watcher.failures import Kind, advice, kind_of
 from watcher.metrics import Metrics
+from watcher.runners.backfilling import Backfilling
 from watcher.runners.connection import NAMELESS, Connection
 from watcher.runners.delivery import Delivering, DeliveryPolicy
 from watcher.runners.schedule import Schedule
@@ -209,10 +210,30 @@ class Watcher:
             config.transactions,
         )
         start = resolve_start(config.start)
-        self._watching.register(start if start is not None else self._now())
+        now = start if start is not None else self._now()
+        self._backfilling = self._backfill(sink, now)
+        self._watching.register(now)
         self._state = State.RUNNING
         if config.metrics is not None:
             self.metrics.serve(config.metrics.host, config.metrics.port)
+
+    def _backfill(self, sink: Sink, now: int) -> Backfilling | None:
+        """Begins the backfills of tables without a position, and takes up those under way."""
+        if not self.config.backfill:
+            return None
+        held = self._connection
+        source = held.source()
+        kept = held.positions.of(held.consumer)
+        filling = Backfilling(
+            held.backfill_captures(source),
+            held.backfills(),
+            held.consumer,
+            sink,
+            self.config.backfill_rows,
+        )
+        filling.begin((n for n in held.backfill_captures(source) if n not in kept), now)
+        filling.resume()
+        return filling
 
     def _now(self) -> int:
         starts = dict.fromkeys(self._watching.source.tables, 0)
@@ -243,6 +264,11 @@ class Watcher:
             lease = self._connection.lease
             if lease is not None and not lease.valid:
                 self._heartbeat()
+            if self._backfilling is not None and self._backfilling.under_way:
+                rows = self._backfilling.step()
+                self._rows += sum(rows.values())
+                self.metrics.backfilled(rows)
+                return True
             self._refresh()
             delivered = self._watching.poll(self._drain_to)
             self._succeeded(delivered)
@@ -299,8 +325,20 @@ class Watcher:
         source = self._connection.source(before)
         for name in sorted(before ^ set(source.tables)):
             LOG.warning("table %s is %s", name, "gone" if name in before else "watched now, too")
+        filled = self._backfill_new(source, before)
         # All that lies in the index of a table which is new here came after it was made watchable.
-        self._watching.replace_source(source, BEGINNING)
+        self._watching.replace_source(source, BEGINNING, filled)
+
+    def _backfill_new(self, source: PolledTables, before: frozenset[str]) -> dict[str, int]:
+        """Begins the backfills of tables that are new here; where each ends."""
+        if self._backfilling is None:
+            return {}
+        captures = self._connection.backfill_captures(source)
+        self._backfilling.replace_captures(captures)
+        new = [name for name in captures if name not in before]
+        now = self._now()
+        self._backfilling.begin(new, now)
+        return dict.fromkeys(new, now)
 
     # Beside the windows.
 

@@ -68,21 +68,23 @@ class Watching:
         """Goes on with other positions: the same ones, over a new connection."""
         self._positions = positions
 
-    def replace_source(self, source: Source, start: int) -> None:
-        """Goes on with other tables; those that are new begin at ``start``."""
+    def replace_source(self, source: Source, start: int, filled: Mapping[str, int]) -> None:
+        """Goes on with other tables; those that are new begin at ``start``, or where their backfill
+        in ``filled`` ends."""
         self._source = source
-        self.register(start)
+        self.register(start, filled)
 
-    def register(self, start: int) -> dict[str, int]:
+    def register(self, start: int, filled: Mapping[str, int] | None = None) -> dict[str, int]:
         """Registers the consumer at a position in every table where it has none; its positions.
 
         Before anything is read, so that clearing never overtakes a consumer that is just starting.
         """
         kept = self._positions.of(self._consumer)
         new = [table for table in self._source.tables if table not in kept]
-        moves = [Move(Position(self._consumer, table, start), None) for table in new]
+        starts = {table: (filled or {}).get(table, start) for table in new}
+        moves = [Move(Position(self._consumer, table, starts[table]), None) for table in new]
         self._positions.save_all(moves, self._owner)
-        return {table: kept.get(table, start) for table in self._source.tables}
+        return {table: (kept | starts)[table] for table in self._source.tables}
 
     def poll(self, until: int | None = None) -> Delivered:
         """Delivers what changed since the positions, up to ``until`` where that is earlier."""
