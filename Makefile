@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench clean
+.PHONY: help setup demo test soak lint format bench clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -21,6 +21,9 @@ demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parqu
 
 test: $(STAMP) lint ## lint, then every test
 	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+
+soak: $(STAMP) ## 200 randomised runs under faults, about half an hour: SOAK_ARGS="--runs 20"
+	@$(BIN)/python tests/nemesis/soak.py $(SOAK_ARGS)
 
 lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff check .

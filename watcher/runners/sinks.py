@@ -14,6 +14,8 @@ from watcher.captures import Rows
 from watcher.change import Change
 from watcher.changes import changes_of, plain_change
 
+TORN_BLOCK_BYTES = 65_536
+
 OnChange = Callable[[Change], object]
 OnTransaction = Callable[[tuple[Change, ...]], object]
 Encode = Callable[[Change], Iterable[str]]
@@ -119,6 +121,7 @@ class RotatingFile:
         self._limit = rotate_bytes
         self._encode = encode
         path.parent.mkdir(parents=True, exist_ok=True)
+        drop_torn_line(path)
         self._file = path.open("a")
 
     def write_change(self, change: Change) -> None:
@@ -134,6 +137,23 @@ class RotatingFile:
             self._file.close()
             self._path.rename(self._path.with_name(f"{self._path.name}.{time.time_ns()}"))
             self._file = self._path.open("a")
+
+
+def drop_torn_line(path: Path) -> None:
+    """Takes off the part of a line that a crash left behind: its window comes again."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            first = max(0, end - TORN_BLOCK_BYTES)
+            file.seek(first)
+            newline = file.read(end - first).rfind(b"\n")
+            if newline >= 0:
+                file.truncate(first + newline + 1)
+                return
+            end = first
+        file.truncate(0)
 
 
 class EachTransaction:

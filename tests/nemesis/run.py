@@ -1,0 +1,341 @@
+"""One run: writers write, the nemesis strikes, the watcher is drained, the judges judge."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from fixtures.server import VARIABLE, connect
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from emulator.faults import Faults
+from emulator.process import ServerProcess, spawn
+from nemesis.truth import Row, Truth
+from nemesis.validators import Line, differences, verdict
+from nemesis.writers import ACCOUNTS, COLUMNS, ENTRIES, EVENTS, LOG, WATCHED, Writer, fresh_database
+from watcher.clearing import Clearing
+from watcher.consumers import Command, Consumers
+from watcher.positions import SpannerPositions, consumers_table
+from watcher.stream import micros_of, moment_of
+from watcher.table import discover
+
+CONSUMER = "nemesis"
+WRITERS = 3
+FINGERPRINTS_MAX = 25
+STOP_SECONDS_MAX = 90
+NO_SERVER = 3
+"""What the command exits with when nothing answers."""
+
+
+@dataclass
+class Report:
+    """What a run did and what was wrong."""
+
+    seed: int
+    problems: list[str]
+    commits: int
+    lines: int
+    fingerprints: int
+    struck: Counter[str] = field(default_factory=Counter)
+
+
+class World:
+    """A server with its data directory, a database, writers, and a watcher process."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.randomness = random.Random(seed)
+        self.struck: Counter[str] = Counter()
+        self.output = folder / "changes.jsonl"
+        self.server: ServerProcess = spawn(folder / "data")
+        self.instance = connect(self.server.address)
+        made = self.instance.database("nemesis", ddl_statements=[ACCOUNTS, ENTRIES, EVENTS, LOG])
+        made.create().result(60)
+        options = WatchOptions.model_validate({"shards": self.randomness.choice([1, 3, 8])})
+        apply_plan(made, make_plan(read_schema(made), list(WATCHED), options))
+        self.config = self._configure(made)
+        self.watcher = self._watch()
+
+    def database(self) -> Database:
+        return fresh_database(self.instance.instance_id, "nemesis", "test-project")
+
+    def _configure(self, database: Database) -> Path:
+        chosen = self.randomness
+        config = self.folder / "watch.toml"
+        config.write_text(
+            f"""
+            database = "{database.name}"
+            tables = ["Accounts", "Entries", "Events"]
+            consumer = "{CONSUMER}"
+            start = "earliest"
+            interval = "{chosen.choice([5, 50])}ms"
+            max_rows = {chosen.choice([5, 40, 100_000])}
+            shard_groups = {chosen.choice([1, 3])}
+            transactions = {chosen.choice(["true", "false"])}
+            refresh = "200ms"
+            lease = "1s"
+            standby = true
+            [delivery]
+            to = "{self.output}"
+            [clearing]
+            every = "{chosen.choice([100, 400])}ms"
+            """
+        )
+        return config
+
+    def _watch(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "from watcher.cli import main; main()",
+                "watch",
+                "--config",
+                str(self.config),
+            ],
+            stderr=(self.folder / "watcher.log").open("ab"),
+        )
+
+    # What the nemesis does.
+
+    def kill_watcher(self) -> None:
+        self.watcher.kill()
+        self.watcher.wait()
+        self.watcher = self._watch()
+
+    def stop_watcher(self) -> None:
+        self.watcher.send_signal(signal.SIGTERM)
+        self.watcher.wait(STOP_SECONDS_MAX)
+        self.watcher = self._watch()
+
+    def freeze_watcher(self) -> None:
+        self.watcher.send_signal(signal.SIGSTOP)
+        time.sleep(self.randomness.uniform(0, 0.3))
+        self.watcher.send_signal(signal.SIGCONT)
+
+    def pause_watcher(self) -> None:
+        self._ask(Command.PAUSE)
+        time.sleep(self.randomness.uniform(0, 0.5))
+        self._ask(Command.RESUME)
+
+    def drain_watcher(self) -> None:
+        self._ask(Command.DRAIN)
+
+    def _ask(self, command: Command) -> None:
+        consumers = Consumers(self.database(), consumers_table("SpannerWatcherPositions"))
+        try:
+            if consumers.status(CONSUMER) is not None:
+                consumers.ask(CONSUMER, command)
+        except (GoogleAPICallError, RetryError):
+            return
+
+    def restart_server(self) -> None:
+        port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
+        self.server.kill()
+        self.server = spawn(self.folder / "data", port)
+
+    def trouble(self) -> None:
+        chosen = self.randomness
+        self.server.set_faults(
+            Faults(
+                aborted_commit_probability=chosen.choice([0, 0.2, 0.5]),
+                commit_unknown_probability=chosen.choice([0, 0.1]),
+                unavailable_after_rows=chosen.choice([0, 3, 20]),
+                latency_seconds=chosen.choice([0, 0, 0.01]),
+                lost_sessions=chosen.choice([0, 0, 3]),
+                seed=self.seed,
+            )
+        )
+
+    def quiet(self) -> None:
+        self.server.set_faults(Faults())
+
+    def change_schema(self) -> None:
+        statement = "ADD COLUMN Extra STRING(MAX)"
+        if any("Extra" in text for text in self._ddl()):
+            statement = "DROP COLUMN Extra"
+        try:
+            self.database().update_ddl([f"ALTER TABLE Events {statement}"]).result(60)
+        except (GoogleAPICallError, RetryError):
+            return
+
+    def _ddl(self) -> Sequence[str]:
+        database = self.database()
+        database.reload()
+        found: Sequence[str] = database.ddl_statements
+        return found
+
+    def strike(self) -> None:
+        """One random blow; a watcher that has ended is started again."""
+        blows = {
+            self.kill_watcher: 4,
+            self.stop_watcher: 1,
+            self.freeze_watcher: 2,
+            self.pause_watcher: 1,
+            self.drain_watcher: 1,
+            self.restart_server: 2,
+            self.trouble: 4,
+            self.quiet: 2,
+            self.change_schema: 2,
+        }
+        blow = self.randomness.choices(list(blows), weights=list(blows.values()))[0]
+        blow()
+        self.struck[blow.__name__] += 1
+        self.revive()
+
+    def revive(self) -> None:
+        """A watcher that was drained has ended, and one that found no server at its start, too;
+        one that failed for good is a finding."""
+        code = self.watcher.poll()
+        if code is not None:
+            if code not in (0, NO_SERVER):
+                log = (self.folder / "watcher.log").read_text()
+                raise AssertionError(f"the watcher ended with {code}:\n{log[-3000:]}")
+            self.watcher = self._watch()
+
+    # The end.
+
+    def finish(self) -> None:
+        """No more faults; everything that was written is delivered; the watcher ends."""
+        self.quiet()
+        self.revive()
+        deadline = time.monotonic() + STOP_SECONDS_MAX
+        while self.watcher.poll() is None:
+            self._ask(Command.DRAIN)
+            time.sleep(0.2)
+            if time.monotonic() > deadline:
+                log = (self.folder / "watcher.log").read_text()
+                raise AssertionError(f"the watcher does not drain:\n{log[-3000:]}")
+        self.revive_if_failed()
+        again = self._watch_once()
+        if again.returncode != 0:
+            raise AssertionError(again.stderr)
+
+    def revive_if_failed(self) -> None:
+        if self.watcher.returncode != 0:
+            log = (self.folder / "watcher.log").read_text()
+            raise AssertionError(
+                f"the watcher ended with {self.watcher.returncode}:\n{log[-3000:]}"
+            )
+
+    def _watch_once(self) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from watcher.cli import main; main()"]
+        command += ["watch", "--config", str(self.config), "--once"]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=STOP_SECONDS_MAX
+        )
+
+    def lines(self) -> list[Line]:
+        """The output, as the judges read it."""
+        return [line_of(json.loads(text)) for text in self.output.read_text().splitlines()]
+
+    def stored(self, at: int) -> dict[Row, str]:
+        """The tables as Spanner has them at a timestamp."""
+        found: dict[Row, str] = {}
+        database = self.database()
+        for table, columns in COLUMNS.items():
+            with database.snapshot(read_timestamp=moment_of(at)) as snapshot:
+                for row in snapshot.read(table, columns, KeySet(all_=True)):
+                    found[table, tuple(row[:-1])] = row[-1]
+        return found
+
+    def left_in_index(self) -> int:
+        """Rows in the indexes after a last clearing."""
+        database = self.database()
+        positions = SpannerPositions(database)
+        left = 0
+        for table in WATCHED:
+            clearing = Clearing(database, discover(database, table), positions)
+            clearing.clear()
+            left += clearing.count().rows
+        return left
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for process in (self.watcher,):
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        if self.server.running:
+            self.server.kill()
+
+
+def line_of(change: dict[str, object]) -> Line:
+    """A line of the output."""
+    key, values, window = change["key"], change["values"], change["window"]
+    assert isinstance(key, dict)
+    assert isinstance(values, dict)
+    assert isinstance(window, dict)
+    return Line(
+        id=str(change["id"]),
+        table=str(change["table"]),
+        key=tuple(key.values()),
+        at=micros(change["commit_timestamp"]),
+        version=values["Version"],
+        start=micros(window["start"]),
+        end=micros(window["end"]),
+    )
+
+
+def micros(text: object) -> int:
+    return micros_of(datetime.fromisoformat(str(text)))
+
+
+def run(folder: Path, seed: int, seconds: float) -> Report:
+    """A whole run; raises AssertionError when watcher or server do not do what they are told."""
+    before = os.environ.get(VARIABLE)
+    world = World(folder, seed)
+    truth, stop = Truth(), threading.Event()
+    writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
+    threads = [threading.Thread(target=writer.run) for writer in writers]
+    try:
+        for thread in threads:
+            thread.start()
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            time.sleep(world.randomness.uniform(0, 0.6))
+            world.strike()
+        world.quiet()
+        stop.set()
+        for thread in threads:
+            thread.join(STOP_SECONDS_MAX)
+        failures = [repr(writer.failure) for writer in writers if writer.failure]
+        world.finish()
+        return judged(world, truth, failures)
+    finally:
+        stop.set()
+        world.close()
+        os.environ.pop(VARIABLE, None)
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+
+def judged(world: World, truth: Truth, failures: list[str]) -> Report:
+    """What the judges say."""
+    lines = world.lines()
+    problems = failures + verdict(lines, truth, WATCHED)
+    ends = sorted({line.end for line in lines})
+    chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
+    for end in chosen:
+        problems += differences(lines, truth, end, world.stored(end))
+    left = world.left_in_index()
+    if left:
+        problems.append(f"{left} rows are left in the indexes")
+    return Report(world.seed, problems, len(truth.commits), len(lines), len(chosen), world.struck)

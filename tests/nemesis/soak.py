@@ -1,0 +1,91 @@
+"""``make soak``: many randomised runs, each in a process of its own, with its seed recorded.
+
+``python tests/nemesis/soak.py --runs 200 --first-seed 1 --results soak.jsonl``: runs whose seeds are
+in the results already are not done again. Exits 1 when a run found a problem.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+
+from nemesis.run import run  # noqa: E402 (the tests' folder has to be on the path first)
+
+RUN_SECONDS_MAX = 300
+
+
+def one(seed: int, seconds: float) -> dict[str, object]:
+    """A run in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return asdict(run(Path(folder), seed, seconds))
+        except AssertionError as error:
+            return {"seed": seed, "problems": [str(error)]}
+
+
+def apart(seed: int, seconds: float) -> dict[str, object]:
+    """A run in a process of its own."""
+    command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(seconds)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
+    )
+    lines = done.stdout.splitlines()
+    if done.returncode != 0 or not lines:
+        return {"seed": seed, "problems": [done.stderr[-3000:]]}
+    found: dict[str, object] = json.loads(lines[-1])
+    return found
+
+
+def main() -> int:
+    """Reads the command line; the exit code."""
+    parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=4, help="how long each run writes")
+    parser.add_argument("--parallel", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one is not None:
+        print(json.dumps(one(options.one, options.seconds)))
+        return 0
+    known = []
+    if options.results.exists():
+        known = [json.loads(line) for line in options.results.read_text().splitlines()]
+    seeds = range(options.first_seed, options.first_seed + options.runs)
+    missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
+    with options.results.open("a") as file, ThreadPoolExecutor(options.parallel) as threads:
+        for report in threads.map(lambda seed: apart(seed, options.seconds), missing):
+            file.write(json.dumps(report) + "\n")
+            file.flush()
+            known.append(report)
+            verdict = "; ".join(map(str, report["problems"]))[:2000] or "right"  # type: ignore[call-overload]
+            print(f"seed {report['seed']}: {verdict}", flush=True)
+    return summed(known)
+
+
+def summed(reports: list[dict[str, object]]) -> int:
+    """Prints what was exercised; 1 when anything was wrong."""
+    struck: Counter[str] = Counter()
+    for report in reports:
+        struck.update(report.get("struck", {}))  # type: ignore[arg-type]
+    wrong = [report["seed"] for report in reports if report["problems"]]
+    for name in ("commits", "lines", "fingerprints"):
+        print(f"{name}: {sum(int(str(report.get(name, 0))) for report in reports):,}")
+    for blow, count in struck.most_common():
+        print(f"{blow}: {count:,}")
+    print(f"runs: {len(reports)}, wrong: {len(wrong)} {wrong or ''}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""Delivery under faults: a short version of ``make soak``, with fixed seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nemesis.run import run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_everything_is_delivered_whatever_strikes(tmp_path: Path, seed: int) -> None:
+    report = run(tmp_path, seed, seconds=4)
+    assert report.problems == []
+    assert report.commits > 20
+    assert report.lines > 20

@@ -1,0 +1,203 @@
+"""Applications that write and know nothing of watching; every transaction names itself in a table
+of its own, so that a commit whose answer was lost can be looked up."""
+
+from __future__ import annotations
+
+import random
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from google.api_core.exceptions import (
+    Aborted,
+    AlreadyExists,
+    GoogleAPICallError,
+    NotFound,
+    RetryError,
+)
+from google.cloud import spanner
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from nemesis.truth import Commit, Key, Truth, Write
+from watcher.stream import micros_of
+
+ACCOUNTS = "CREATE TABLE Accounts (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
+ENTRIES = (
+    "CREATE TABLE Entries (Id INT64, EntryId INT64, Version STRING(MAX)) PRIMARY KEY (Id, EntryId),"
+    " INTERLEAVE IN PARENT Accounts ON DELETE CASCADE"
+)
+EVENTS = "CREATE TABLE Events (Name STRING(36), Version STRING(MAX)) PRIMARY KEY (Name)"
+LOG = (
+    "CREATE TABLE Log (Name STRING(36), At TIMESTAMP OPTIONS (allow_commit_timestamp = true))"
+    " PRIMARY KEY (Name)"
+)
+WATCHED = ("Accounts", "Entries", "Events")
+COLUMNS = {
+    "Accounts": ("Id", "Version"),
+    "Entries": ("Id", "EntryId", "Version"),
+    "Events": ("Name", "Version"),
+}
+KEYS = 12
+LOST = (GoogleAPICallError, RetryError)
+
+
+@dataclass
+class Writer:
+    """One application. Its keys overlap with those of the others, except for deletes of parents."""
+
+    number: int
+    seed: int
+    connect: Callable[[], Database]
+    truth: Truth
+    stop: threading.Event
+    failure: BaseException | None = None
+    committed: int = 0
+
+    def run(self) -> None:
+        """Writes until told to stop."""
+        randomness = random.Random(self.seed * 1_000 + self.number)
+        database = self.connect()
+        try:
+            while not self.stop.wait(randomness.uniform(0, 0.01)):
+                try:
+                    self._one(database, randomness)
+                except LOST as error:
+                    if isinstance(error, NotFound) and "Session" in str(error):
+                        database = self.connect()
+        except Exception as error:  # noqa: BLE001 (handed to the main thread)
+            self.failure = error
+
+    def _one(self, database: Database, randomness: random.Random) -> None:
+        name = str(uuid.UUID(int=randomness.getrandbits(128)))
+        writes = planned(self.number, randomness, name)
+        kinds = ["mutations", "dml", "mixed", "abandoned"]
+        kind = randomness.choices(kinds, weights=[4, 4, 1, 1])[0]
+        if kind == "abandoned":
+            abandon(database, writes)
+            return
+        try:
+            if kind == "mutations":
+                mutate(database, name, writes)
+            else:
+                database.run_in_transaction(execute, name, writes, kind == "mixed")
+        except AlreadyExists:
+            pass  # the client sent the commit again, and the first one had come through
+        except (*LOST, Aborted):
+            pass  # perhaps it came through all the same: the log knows
+        at = self._committed_at(name)
+        if at is not None:
+            self.truth.add(Commit(at, tuple(writes)))
+            self.committed += 1
+
+    def _committed_at(self, name: str) -> int | None:
+        """Looks the transaction up, for as long as it takes."""
+        while True:
+            try:
+                with self.connect().snapshot() as snapshot:
+                    rows = list(snapshot.read("Log", ("At",), KeySet(keys=[[name]])))
+            except LOST:
+                if self.stop.wait(0.05):
+                    continue
+            else:
+                return micros_of(rows[0][0]) if rows else None
+
+
+def planned(number: int, randomness: random.Random, name: str) -> list[Write]:
+    """What a transaction is going to do: rows of several tables, each once."""
+    writes: dict[tuple[str, Key], str | None] = {}
+    for place in range(randomness.choice([1, 1, 2, 3, 6])):
+        version = f"{name}/{place}"
+        key = randomness.randrange(KEYS)
+        table = randomness.choice(WATCHED)
+        if table == "Accounts":
+            writes["Accounts", (key,)] = version
+        elif table == "Entries":
+            writes["Accounts", (key,)] = version
+            gone = randomness.random() < 0.3
+            writes["Entries", (key, randomness.randrange(3))] = None if gone else version
+        else:
+            gone = randomness.random() < 0.25
+            writes["Events", (f"event-{key}",)] = None if gone else version
+    return [Write(row, version) for row, version in writes.items()]
+
+
+def mutate(database: Database, name: str, writes: list[Write]) -> None:
+    """A transaction of mutations alone."""
+    with database.batch() as batch:
+        batch.insert("Log", ("Name", "At"), [(name, COMMIT_TIMESTAMP)])
+        for write in writes:
+            buffer(batch, write)
+
+
+def buffer(target: object, write: Write) -> None:
+    """A write as a mutation."""
+    table, key = write.row
+    if write.version is None:
+        target.delete(table, KeySet(keys=[list(key)]))  # type: ignore[attr-defined]
+    else:
+        row = (*key, write.version)
+        target.insert_or_update(table, COLUMNS[table], [row])  # type: ignore[attr-defined]
+
+
+def execute(transaction: Transaction, name: str, writes: list[Write], mixed: bool) -> None:
+    """A read-write transaction of DML; ``mixed`` puts mutations beside it."""
+    transaction.execute_update(
+        "INSERT INTO Log (Name, At) VALUES (@name, PENDING_COMMIT_TIMESTAMP())",
+        params={"name": name},
+        param_types={"name": param_types.STRING},
+    )
+    for place, write in enumerate(writes):
+        if mixed and place % 2 and write.row[0] == "Events":
+            buffer(transaction, write)
+        else:
+            statement(transaction, write)
+
+
+def statement(transaction: Transaction, write: Write) -> None:
+    """A write as DML."""
+    table, key = write.row
+    names = COLUMNS[table][:-1]
+    params: dict[str, object] = {f"k{n}": value for n, value in enumerate(key)}
+    types = {
+        name: param_types.STRING if isinstance(value, str) else param_types.INT64
+        for name, value in params.items()
+    }
+    if write.version is None:
+        where = " AND ".join(f"{name} = @k{n}" for n, name in enumerate(names))
+        transaction.execute_update(
+            f"DELETE FROM {table} WHERE {where}", params=params, param_types=types
+        )
+        return
+    values = ", ".join(f"@k{n}" for n in range(len(names)))
+    transaction.execute_update(
+        f"INSERT OR UPDATE INTO {table} ({', '.join(COLUMNS[table])}) VALUES ({values}, @version)",
+        params=params | {"version": write.version},
+        param_types=types | {"version": param_types.STRING},
+    )
+
+
+def abandon(database: Database, writes: list[Write]) -> None:
+    """A transaction that is rolled back after its statements."""
+
+    def work(transaction: Transaction) -> None:
+        for write in writes:
+            statement(transaction, write)
+        raise AbandonedError
+
+    try:
+        database.run_in_transaction(work)
+    except AbandonedError:
+        return
+
+
+class AbandonedError(Exception):
+    """Thrown on purpose, so that the client rolls back."""
+
+
+def fresh_database(instance: str, database: str, project: str) -> Database:
+    """A client of its own: a session that the server has lost is not kept."""
+    client = spanner.Client(project=project, disable_builtin_metrics=True)
+    return client.instance(instance).database(database)
