@@ -47,7 +47,10 @@ class ServerProcess:
         """What goes wrong from now on; ``Faults()`` is nothing."""
         request = Struct()
         request.update(asdict(faults))
-        with grpc.insecure_channel(self.address) as channel:
+        # A connection of its own: the shared one may still be backing off from a server that was
+        # killed and has come back on the same port.
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(self.address, options) as channel:
             call = channel.unary_unary(METHOD, Struct.SerializeToString, Struct.FromString)
             call(request, timeout=START_SECONDS_MAX)
 

@@ -52,7 +52,7 @@ class Report:
     commits: int
     lines: int
     fingerprints: int
-    struck: Counter[str] = field(default_factory=Counter)
+    struck: dict[str, int] = field(default_factory=dict)
 
 
 class World:
@@ -304,7 +304,7 @@ def run(folder: Path, seed: int, seconds: float) -> Report:
     world = World(folder, seed)
     truth, stop = Truth(), threading.Event()
     writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
-    threads = [threading.Thread(target=writer.run) for writer in writers]
+    threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
     try:
         for thread in threads:
             thread.start()
@@ -338,4 +338,6 @@ def judged(world: World, truth: Truth, failures: list[str]) -> Report:
     left = world.left_in_index()
     if left:
         problems.append(f"{left} rows are left in the indexes")
-    return Report(world.seed, problems, len(truth.commits), len(lines), len(chosen), world.struck)
+    return Report(
+        world.seed, problems, len(truth.commits), len(lines), len(chosen), dict(world.struck)
+    )

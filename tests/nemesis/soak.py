@@ -1,13 +1,14 @@
 """``make soak``: many randomised runs, each in a process of its own, with its seed recorded.
 
-``python tests/nemesis/soak.py --runs 200 --first-seed 1 --results soak.jsonl``: runs whose seeds are
-in the results already are not done again. Exits 1 when a run found a problem.
+``python tests/nemesis/soak.py --runs 200 --first-seed 1 --results soak.jsonl``: runs whose seeds
+are in the results already are not done again. Exits 1 when a run found a problem.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -56,8 +57,8 @@ def main() -> int:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        print(json.dumps(one(options.one, options.seconds)))
-        return 0
+        print(json.dumps(one(options.one, options.seconds)), flush=True)
+        os._exit(0)  # a writer may hang in the client's retries against a server that is gone
     known = []
     if options.results.exists():
         known = [json.loads(line) for line in options.results.read_text().splitlines()]
