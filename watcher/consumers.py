@@ -107,6 +107,11 @@ class Consumers:
         self._errors = table.removesuffix("s") + "Errors"
         self._sql_errors = quoted(self._errors)
 
+    @property
+    def table(self) -> str:
+        """The name of the table of leases and states."""
+        return self._name
+
     def create(self) -> None:
         """Creates both tables unless they are there."""
         create_table(

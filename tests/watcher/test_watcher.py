@@ -26,11 +26,14 @@ from watcher.errors import (
     ConfigurationError,
     DeliveryError,
     LeaseHeldError,
+    LeaseLostError,
     NotWatchableError,
+    PositionConflictError,
     TableNotFoundError,
 )
 from watcher.positions import FilePositions, SpannerPositions, consumers_table
 from watcher.runners.delivery import dead_letters
+from watcher.stream import micros_of
 from watcher.table import TableSpec, discover
 from watcher.watch_config import watch_config
 
@@ -182,6 +185,30 @@ def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(
     assert keys(once(music, consumer="one")) == [("Singers", (2,))]
 
 
+def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Database) -> None:
+    seen = Collected()
+    robbed = Watcher(**options(music, consumer="cold", lease="1s"))
+    robbed.on_change(seen)
+    add(music, 1)
+    with running(robbed) as raised:
+        seen.wait(1)
+        consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
+        robbed.pause()
+        with music.batch() as batch:  # as if the lease had run out and another had taken it
+            batch.update(consumers.table, ("Consumer", "Owner"), [("cold", "another")])
+        add(music, 2)
+        robbed.resume()
+        for _ in range(3_000):
+            if raised:
+                break
+            threading.Event().wait(0.02)
+    assert isinstance(raised[0], LeaseLostError | PositionConflictError)
+    positions = SpannerPositions(music, "SpannerWatcherPositions").of("cold")
+    with music.snapshot() as snapshot:
+        newest = next(iter(snapshot.execute_sql("SELECT MAX(LastModified) FROM Singers")))[0]
+    assert all(position < micros_of(newest) for position in positions.values())
+
+
 def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> None:
     seen = Collected()
     watcher = Watcher(**options(music, consumer="ops", lease="1s"))
@@ -297,6 +324,37 @@ def test_columns_come_and_go_while_it_runs(music: Database) -> None:
     assert not raised
     assert keys(changes) == [("Albums", (1, number)) for number in (1, 2, 3)]
     assert "Label" not in (changes[-1].new_values or {})
+
+
+def test_types_tables_and_indexes_change_while_it_runs(music: Database) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, tables=["*"], refresh=0))
+    watcher.on_change(seen)
+    add(music, 1, 1)
+    with running(watcher) as raised:
+        seen.wait(2)
+        music.update_ddl(["ALTER TABLE Singers ALTER COLUMN LastName BYTES(200)"]).result(60)
+        with music.batch() as batch:
+            batch.update("Singers", ("SingerId", "LastName"), [(1, b"Ynl0ZXM=")])
+        assert (seen.wait(3)[-1].new_values or {})["LastName"] == b"bytes"
+        replaced = "CREATE NULL_FILTERED INDEX Another ON Singers(ShardId, LastModified)"
+        music.update_ddl([replaced, "DROP INDEX SingersByShardAndTime"]).result(60)
+        add_singer(music, 2)
+        assert keys(seen.wait(4))[-1] == ("Singers", (2,))
+        music.update_ddl(["DROP INDEX AlbumsByShardAndTime", "DROP TABLE Albums"]).result(60)
+        add_singer(music, 3)
+        assert keys(seen.wait(5))[-1] == ("Singers", (3,))
+        music.update_ddl([ALBUMS]).result(60)
+        watchable(music, "Albums")
+        with music.batch() as batch:
+            batch.insert("Albums", ("SingerId", "AlbumId"), [(3, 9)])
+        assert keys(seen.wait(6))[-1] == ("Albums", (3, 9))
+    assert not raised
+
+
+def add_singer(database: Database, singer: int) -> None:
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId",), [(singer,)])
 
 
 def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database) -> None:

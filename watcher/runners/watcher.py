@@ -208,6 +208,7 @@ class Watcher:
             config.max_rows,
             held.owner,
             config.transactions,
+            self._guard,
         )
         start = resolve_start(config.start)
         now = start if start is not None else self._now()
@@ -273,6 +274,13 @@ class Watcher:
             delivered = self._watching.poll(self._drain_to)
             self._succeeded(delivered)
             return delivered.more
+
+    def _guard(self) -> None:
+        """Nothing is delivered on a lease that has run out, as when the process was frozen: another
+        instance may have taken the name. The next window begins with a renewal, or ends it."""
+        lease = self._connection.lease
+        if lease is not None and not lease.valid:
+            raise UnavailableError(f"the lease of consumer '{lease.consumer}' ran out in a window")
 
     def _succeeded(self, delivered: Delivered) -> None:
         if self._state is State.FAILED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -37,6 +37,8 @@ class Delivered:
 class Watching:
     """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
+    ``guard`` is called before each batch and raises when this instance may not deliver any more.
+
     At least once: after a crash between delivery and saving the window is delivered again, with the
     same rows if its end is the same, else with the rows of a longer window.
     """
@@ -50,6 +52,7 @@ class Watching:
         max_rows: int,
         owner: str | None = None,
         transactions: bool = False,
+        guard: Callable[[], None] | None = None,
     ) -> None:
         self._source = source
         self._positions = positions
@@ -58,6 +61,7 @@ class Watching:
         self._max_rows = max_rows
         self._owner = owner
         self._transactions = transactions
+        self._guard = guard
 
     @property
     def source(self) -> Source:
@@ -116,6 +120,8 @@ class Watching:
         rows: dict[str, int] = defaultdict(int)
         batches = self._source.read(windows)
         for each in by_transaction(batches) if self._transactions else batches:
+            if self._guard is not None:
+                self._guard()
             self._sink.write(each)
             rows[each.table.name] += each.batch.num_rows
         return dict(rows)
