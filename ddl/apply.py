@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.operation import Operation
 from google.cloud.spanner_v1.database import Database
 
-from ddl.errors import ApplyError
+from ddl.errors import ApplyError, PlanError
 from ddl.parse import parse_schema
 from ddl.plan import Plan, fingerprint
+from ddl.record import forget, record, recorded, rollback_statements
 from ddl.schema import Schema
 
 OPERATION_SECONDS_MAX = 24 * 3600
 POLL_SECONDS = 0.2
+STATEMENTS_A_BATCH = 10
+"""Spanner: many schema updates in one batch make many schema versions; about ten are fine."""
 NOT_READABLE = """\
 SELECT 'column', TABLE_NAME, COLUMN_NAME, SPANNER_STATE FROM INFORMATION_SCHEMA.COLUMNS
 WHERE SPANNER_STATE IS NOT NULL AND SPANNER_STATE <> 'COMMITTED'
@@ -38,9 +42,9 @@ def read_schema(database: Database) -> Schema:
 def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> None:
     """Applies a plan and returns when its columns and indexes can be read.
 
-    ``progress`` is told how many statements are done. Raises ApplyError when the schema is not the
-    one that the plan was made for, or when a statement fails: those before it stay, and planning
-    again finds what is left.
+    What takes it back is recorded first. ``progress`` is told how many statements are done. Raises
+    ApplyError when the schema is not the one that the plan was made for, or when a statement fails:
+    those before it stay, and planning again finds what is left.
     """
     if plan.empty:
         return
@@ -48,20 +52,71 @@ def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> N
         raise ApplyError(
             f"the schema of {database.name} has changed since the plan was made; plan again"
         )
-    operation = database.update_ddl([statement.sql for statement in plan.statements])
-    while not operation.done():
-        progress(len(operation.metadata.commit_timestamps) if operation.metadata else 0)
-        time.sleep(POLL_SECONDS)
-    try:
-        operation.result(OPERATION_SECONDS_MAX)
-    except GoogleAPICallError as error:
-        done = len(operation.metadata.commit_timestamps) if operation.metadata else 0
-        raise ApplyError(
-            f"statement {done + 1} of {len(plan.statements)} failed: {error.message};"
-            f" the {done} before it stay, plan again for the rest"
-        ) from error
-    progress(len(plan.statements))
+    record(database, plan)
+    run(database, [statement.sql for statement in plan.statements], progress)
     wait_until_readable(database)
+
+
+def roll_back(
+    database: Database, tables: Sequence[str] = (), progress: Progress = ignore
+) -> list[str]:
+    """Takes out what ``apply_plan`` put in for the tables (none: all recorded ones).
+
+    Returns the statements. Safe to run again after an interruption. Raises PlanError for a table
+    without a record, SchemaError when something else depends on what would go.
+    """
+    statements, chosen = plan_rollback(database, tables)
+    if statements:
+        run(database, statements, progress)
+    if chosen:
+        forget(database, chosen)
+    return statements
+
+
+def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """The statements of a rollback, and the tables that it is for. Changes nothing."""
+    kept = recorded(database)
+    by_name = {table.casefold(): table for table in kept}
+    unknown = [table for table in tables if table.casefold() not in by_name]
+    if unknown:
+        known = ", ".join(sorted(kept)) or "none"
+        raise PlanError(
+            f"nothing is recorded for table {unknown[0]}; only what 'ddl apply' put in can be taken"
+            f" out; recorded: {known}"
+        )
+    chosen = [by_name[table.casefold()] for table in tables] or list(kept)
+    return rollback_statements(read_schema(database), kept, chosen), chosen
+
+
+def run(database: Database, statements: Sequence[str], progress: Progress) -> None:
+    """Runs DDL statements as batches, in their order. Raises ApplyError for the one that fails."""
+    done = 0
+    for batch in batches(statements):
+        operation = database.update_ddl(list(batch))
+        while not operation.done():
+            progress(done + finished(operation))
+            time.sleep(POLL_SECONDS)
+        try:
+            operation.result(OPERATION_SECONDS_MAX)
+        except GoogleAPICallError as error:
+            done += finished(operation)
+            raise ApplyError(
+                f"statement {done + 1} of {len(statements)} failed: {error.message};"
+                f" the {done} before it stay, plan again for the rest"
+            ) from error
+        done += len(batch)
+        progress(done)
+
+
+def batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many statements at a time as Spanner likes in one schema update."""
+    for first in range(0, len(statements), STATEMENTS_A_BATCH):
+        yield statements[first : first + STATEMENTS_A_BATCH]
+
+
+def finished(operation: Operation) -> int:
+    """How many statements of a schema update are done."""
+    return len(operation.metadata.commit_timestamps) if operation.metadata else 0
 
 
 def wait_until_readable(database: Database) -> None:

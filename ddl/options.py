@@ -16,6 +16,18 @@ class Strategy(StrEnum):
 
     AUTOMATIC = "automatic"
     PROCESSED = "processed"
+    MANUAL = "manual"
+    CHANGE_SET = "change-set"
+    CHANGE_STREAM = "change-stream"
+
+
+class Modulo(StrEnum):
+    """How the shard is made of the hash. ``positive`` has exactly N values, 0 to N - 1. ``signed``
+    is MOD(hash, N) alone, as the change watcher's own benchmark has it: MOD keeps the sign, which
+    gives 2N - 1 values."""
+
+    POSITIVE = "positive"
+    SIGNED = "signed"
 
 
 class WatchOptions(BaseModel):
@@ -37,3 +49,26 @@ class WatchOptions(BaseModel):
     index: Name | None = None
     storing: tuple[Name, ...] = ()
     stored: bool = False
+    modulo: Modulo = Modulo.POSITIVE
+    change_sets: Name = "CHANGE_SETS"
+    change_set_column: Name = "ChangeSetId"
+    change_stream: Name = "SpannerWatcherStream"
+
+
+class WatchFile(BaseModel):
+    """A TOML file: which tables, what holds for all of them (``defaults``), and what for one.
+
+    ``[table.NAME]`` replaces single values of ``[defaults]``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
+    exclude: tuple[str, ...] = ()
+    defaults: dict[str, object] = {}
+    table: dict[str, dict[str, object]] = {}
+
+    def options_for(self, table: str) -> WatchOptions:
+        """The wish for one table. Raises pydantic's ValidationError."""
+        own = next((v for k, v in self.table.items() if k.casefold() == table.casefold()), {})
+        return WatchOptions.model_validate({**self.defaults, **own})

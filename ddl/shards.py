@@ -27,10 +27,13 @@ MODULO = re.compile(r"MOD\(MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+),\s*(\d+)\)", re.I | r
 SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
 
 
-def shard_expression(table: Table, key: Sequence[str] | None, shards: int) -> str:
+def shard_expression(
+    table: Table, key: Sequence[str] | None, shards: int, signed: bool = False
+) -> str:
     """An expression with exactly the values 0 to ``shards`` - 1, never NULL.
 
-    Spanner: MOD keeps the sign of its first operand, so the modulus is added before a second MOD.
+    Spanner: MOD keeps the sign of its first operand, so the modulus is added before a second MOD;
+    ``signed`` leaves that out, which gives the 2 * ``shards`` - 1 values around 0.
     Raises PlanError for a key that cannot be hashed.
     """
     columns = hashed_columns(table, key)
@@ -39,6 +42,8 @@ def shard_expression(table: Table, key: Sequence[str] | None, shards: int) -> st
     else:
         # Each part says its length first: ('ab', 'c') and ('a', 'bc') must differ.
         text = " || ".join(part_of(column) for column in columns)
+    if signed:
+        return f"MOD(FARM_FINGERPRINT({text}), {shards})"
     return f"MOD(MOD(FARM_FINGERPRINT({text}), {shards}) + {shards}, {shards})"
 
 

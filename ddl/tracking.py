@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from ddl.errors import PlanError
-from ddl.options import Strategy, WatchOptions
+from ddl.options import Modulo, Strategy, WatchOptions
 from ddl.render import name
-from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from ddl.schema import (
+    ChangeStream,
+    Column,
+    Index,
+    KeyPart,
+    Schema,
+    Table,
+    Type,
+    TypeCode,
+    WatchedTable,
+)
 from ddl.shards import shard_expression
-from ddl.steps import AddColumn, CreateIndex, SetColumnOptions, SetDefault, SetOnUpdate, Step
+from ddl.steps import (
+    AddColumn,
+    AlterChangeStream,
+    CreateChangeStream,
+    CreateIndex,
+    CreateTable,
+    SetColumnOptions,
+    SetDefault,
+    SetOnUpdate,
+    Step,
+)
 
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
 NAME_LENGTH_MAX = 128
@@ -34,10 +54,99 @@ def wanted_steps(schema: Schema, table_name: str, options: WatchOptions) -> list
     if table is None:
         known = ", ".join(t.name for t in schema.tables) or "none"
         raise PlanError(f"there is no table {table_name}; tables of this schema: {known}")
-    steps = timestamp_steps(table, options)
-    if options.strategy is Strategy.PROCESSED:
-        steps += processed_steps(table, options)
-    return steps + shard_steps(table, options) + index_steps(schema, table, options)
+    return STRATEGIES[options.strategy](schema, table, options)
+
+
+def automatic(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+    """Spanner writes the timestamp by itself."""
+    return [
+        *timestamp_steps(table, options),
+        *shard_steps(table, options),
+        *index_steps(schema, table, options),
+    ]
+
+
+def processed(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+    """As ``automatic``; delivered rows are marked instead of losing their timestamp."""
+    return [
+        *timestamp_steps(table, options),
+        *processed_steps(table, options),
+        *shard_steps(table, options),
+        *index_steps(schema, table, options),
+    ]
+
+
+def manual(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+    """An existing column that the applications write; nobody else does."""
+    column = table.column(options.timestamp_column)
+    if column is None or not column.allow_commit_timestamp:
+        raise PlanError(
+            f"{table.name}.{options.timestamp_column} is no commit-timestamp column: with the"
+            " strategy manual it has to be there; name it with --timestamp-column"
+        )
+    return [*shard_steps(table, options), *index_steps(schema, table, options)]
+
+
+def change_set(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+    """A table of change sets, and their ids in the rows; for tables without a timestamp.
+
+    The table of change sets itself is watched through a shard and a null-filtered index.
+    """
+    column = options.change_set_column
+    sets = schema.table(options.change_sets)
+    steps: list[Wanted] = []
+    if sets is None:
+        sets = change_sets_table(options)
+        reason = "one row a transaction, with its commit timestamp"
+        steps.append(Wanted(CreateTable(sets), reason, backfill=False))
+    of_sets = options.model_copy(
+        update={"timestamp_column": "CommitTimestamp", "shard_key": None, "index": None}
+    )
+    steps += [*shard_steps(sets, of_sets), *index_steps(schema, sets, of_sets)]
+    if table.column(column) is None:
+        new = Column(column, Type(TypeCode.STRING, length=36))
+        reason = "the change set that wrote the row last; the applications write it"
+        steps.append(Wanted(AddColumn(table.name, new), reason, backfill=False))
+    if not any(
+        i.parts[0].column.casefold() == column.casefold() for i in schema.indexes_of(table.name)
+    ):
+        chosen = options.index or free_name(schema, f"{table.name}ByChangeSet")
+        index = Index(chosen, table.name, (KeyPart(column),))
+        reason = "polls go from the change sets to their rows through it"
+        steps.append(Wanted(CreateIndex(index), reason, backfill=True))
+    return steps
+
+
+def change_sets_table(options: WatchOptions) -> Table:
+    """The table of change sets. Its key is a UUID, so that it is no hot spot."""
+    column = options.change_set_column
+    return Table(
+        options.change_sets,
+        (
+            Column(column, Type(TypeCode.STRING, length=36), not_null=True),
+            Column("CommitTimestamp", Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True),
+        ),
+        (KeyPart(column),),
+    )
+
+
+def change_stream(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+    """A native change stream; the table itself stays as it is."""
+    stream = schema.change_stream(options.change_stream)
+    watched = WatchedTable(table.name)
+    if stream is None:
+        new = ChangeStream(
+            options.change_stream,
+            watches=(watched,),
+            options=(("value_capture_type", "'NEW_ROW_AND_OLD_VALUES'"),),
+        )
+        reason = "Spanner records every change of the table, with deletes and old values"
+        return [Wanted(CreateChangeStream(new), reason, backfill=False)]
+    if stream.for_all or any(w.table.casefold() == table.name.casefold() for w in stream.watches):
+        return []
+    grown = replace(stream, watches=(*stream.watches, watched))
+    reason = "the change stream is to watch this table, too"
+    return [Wanted(AlterChangeStream(grown, frozenset({"watches"})), reason, backfill=False)]
 
 
 def timestamp_steps(table: Table, options: WatchOptions) -> list[Wanted]:
@@ -127,7 +236,8 @@ def shard_steps(table: Table, options: WatchOptions) -> list[Wanted]:
     Not STORED unless asked for: the index keeps the value anyway, so that a stored column would
     keep it twice, and adding one makes Spanner write every row of the table.
     """
-    expression = shard_expression(table, options.shard_key, options.shards)
+    signed = options.modulo is Modulo.SIGNED
+    expression = shard_expression(table, options.shard_key, options.shards, signed)
     if options.strategy is Strategy.PROCESSED:
         expression = f"CASE WHEN {name(options.processed_column)} THEN NULL ELSE {expression} END"
     column = table.column(options.shard_column)
@@ -156,7 +266,8 @@ def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
     key = (options.shard_column.casefold(), options.timestamp_column.casefold())
     for index in schema.indexes_of(table.name):
         parts = tuple(part.column.casefold() for part in index.parts)
-        if index.null_filtered and parts == key:
+        filtered = {c.casefold() for c in index.where_not_null}
+        if (index.null_filtered or set(parts) <= filtered) and parts == key:
             return []
     columns = {c.name.casefold() for c in table.columns}
     for column in options.storing:
@@ -201,3 +312,12 @@ def free_name(schema: Schema, wanted: str) -> str:
         suffix = str(number)
         chosen, number = wanted[: NAME_LENGTH_MAX - len(suffix)] + suffix, number + 1
     return chosen
+
+
+STRATEGIES: dict[Strategy, Callable[[Schema, Table, WatchOptions], list[Wanted]]] = {
+    Strategy.AUTOMATIC: automatic,
+    Strategy.PROCESSED: processed,
+    Strategy.MANUAL: manual,
+    Strategy.CHANGE_SET: change_set,
+    Strategy.CHANGE_STREAM: change_stream,
+}

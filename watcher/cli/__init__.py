@@ -36,7 +36,8 @@ def main() -> None:
     6 another's checkpoint or position, 7 too old to read, 8 no Java, 9 refused by the callback.
     """
     try:
-        app(standalone_mode=False)
+        # Outside of standalone mode typer.Exit does not come out: its code is returned.
+        code = app(standalone_mode=False)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (typer.Abort, KeyboardInterrupt):
@@ -50,3 +51,4 @@ def main() -> None:
     except ChildError as error:
         print_error(str(error))
         sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)

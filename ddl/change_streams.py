@@ -1,0 +1,135 @@
+"""Change streams: created, altered and dropped within Spanner's limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ddl.errors import PlanError
+from ddl.schema import ChangeStream, Schema, WatchedTable
+from ddl.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
+
+STREAMS_MAX = 10
+STREAMS_A_COLUMN_MAX = 3
+CAPTURE_TYPES = ("OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES")
+FLAGS = (
+    "exclude_ttl_deletes",
+    "exclude_insert",
+    "exclude_update",
+    "exclude_delete",
+    "allow_txn_exclusion",
+)
+RETENTION = re.compile(r"(\d+)([dhms])\Z")
+SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+RETENTION_MIN, RETENTION_MAX = 86_400, 30 * 86_400
+WATCHED = re.compile(r"([A-Za-z_][\w.]*)(?:\(([^)]*)\))?\Z")
+
+
+def watched(text: str) -> WatchedTable:
+    """``T``, ``T(a, b)`` or ``T()`` for its key alone. Raises PlanError."""
+    match = WATCHED.match(text.strip())
+    if match is None:
+        raise PlanError(f"'{text}' names no table: write T, T(column, column), or T() for the key")
+    if match.group(2) is None:
+        return WatchedTable(match.group(1))
+    columns = tuple(each.strip() for each in match.group(2).split(",") if each.strip())
+    return WatchedTable(match.group(1), columns)
+
+
+def stream_options(
+    retention: str | None, capture_type: str | None, flags: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """The options as DDL writes them. Raises PlanError for one that Spanner would refuse."""
+    found: list[tuple[str, str]] = []
+    if retention is not None:
+        match = RETENTION.match(retention)
+        seconds = int(match.group(1)) * SECONDS[match.group(2)] if match else 0
+        if not RETENTION_MIN <= seconds <= RETENTION_MAX:
+            raise PlanError(f"the retention '{retention}' must be between 1d and 30d")
+        found.append(("retention_period", f"'{retention}'"))
+    if capture_type is not None:
+        if capture_type not in CAPTURE_TYPES:
+            raise PlanError(
+                f"'{capture_type}' is no value capture type: {', '.join(CAPTURE_TYPES)}"
+            )
+        found.append(("value_capture_type", f"'{capture_type}'"))
+    for flag in flags:
+        if flag not in FLAGS:
+            raise PlanError(f"'{flag}' is no option of a change stream: {', '.join(FLAGS)}")
+        found.append((flag, "true"))
+    return tuple(found)
+
+
+def create(schema: Schema, stream: ChangeStream) -> CreateChangeStream:
+    """A new stream. Raises PlanError beyond a limit, or for what cannot be watched."""
+    if schema.change_stream(stream.name) is not None:
+        raise PlanError(f"there is a change stream {stream.name} already; alter it")
+    if len(schema.change_streams) >= STREAMS_MAX:
+        raise PlanError(f"Spanner allows {STREAMS_MAX} change streams a database; drop one first")
+    check(schema, stream, others=schema.change_streams)
+    return CreateChangeStream(stream)
+
+
+def alter(schema: Schema, stream: ChangeStream, changes: frozenset[str]) -> AlterChangeStream:
+    """Other tables or options. Raises PlanError as ``create``."""
+    if schema.change_stream(stream.name) is None:
+        raise missing(schema, stream.name)
+    others = tuple(s for s in schema.change_streams if s.name.casefold() != stream.name.casefold())
+    if "watches" in changes:
+        check(schema, stream, others)
+    return AlterChangeStream(stream, changes)
+
+
+def drop(schema: Schema, name: str) -> DropChangeStream:
+    """No stream any more; what it has recorded is gone with it."""
+    if schema.change_stream(name) is None:
+        raise missing(schema, name)
+    return DropChangeStream(name)
+
+
+def missing(schema: Schema, name: str) -> PlanError:
+    """A stream that is not there."""
+    known = ", ".join(stream.name for stream in schema.change_streams) or "none"
+    return PlanError(f"there is no change stream {name}; there are: {known}")
+
+
+def check(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) -> None:
+    """What the stream watches is there, may be watched, and is not watched by too many."""
+    for each in stream.watches:
+        table = schema.table(each.table)
+        if table is None:
+            raise PlanError(f"change stream {stream.name}: there is no table {each.table}")
+        keys = {part.column.casefold() for part in table.primary_key}
+        for name in each.columns or ():
+            column = table.column(name)
+            if column is None:
+                raise PlanError(f"change stream {stream.name}: no column {each.table}.{name}")
+            if name.casefold() in keys:
+                raise PlanError(
+                    f"change stream {stream.name}: {each.table}.{name} is part of the key, which is"
+                    " always watched; leave it out"
+                )
+            if column.generated is not None:
+                raise PlanError(
+                    f"change stream {stream.name}: {each.table}.{name} is a generated column, which"
+                    " Spanner does not watch"
+                )
+    for table in schema.tables:
+        for column in table.columns:
+            watchers = sum(watches(s, table.name, column.name) for s in (*others, stream))
+            if watchers > STREAMS_A_COLUMN_MAX:
+                raise PlanError(
+                    f"{table.name}.{column.name} would be watched by {watchers} change streams;"
+                    f" Spanner allows {STREAMS_A_COLUMN_MAX}"
+                )
+
+
+def watches(stream: ChangeStream, table: str, column: str) -> bool:
+    """True when a stream watches a column."""
+    if stream.for_all:
+        return True
+    for each in stream.watches:
+        if each.table.casefold() == table.casefold():
+            names = each.columns
+            return names is None or column.casefold() in {name.casefold() for name in names}
+    return False

@@ -1,0 +1,114 @@
+"""Per table: is it watchable, by which strategy, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.param_types import STRING
+
+from ddl.errors import DdlError
+from ddl.options import Strategy, WatchOptions
+from ddl.render import name
+from ddl.schema import Index, Schema, Table
+from ddl.shards import shard_values
+from ddl.tracking import wanted_steps
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """``strategy`` is None for a table that is not watchable; ``missing`` is what ``automatic``
+    would add, ``problem`` why it cannot be made watchable at all."""
+
+    table: str
+    strategy: str | None
+    shards: int | None
+    index: str | None
+    missing: tuple[str, ...]
+    problem: str = ""
+    index_rows: int | None = None
+
+
+def statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
+    """The state of tables, from the schema alone."""
+    return [status_of(schema, table) for each in tables if (table := schema.table(each))]
+
+
+def status_of(schema: Schema, table: Table) -> TableStatus:
+    """The state of one table."""
+    index = serving_index(schema, table)
+    streams = [
+        stream.name
+        for stream in schema.change_streams
+        if stream.for_all
+        or any(w.table.casefold() == table.name.casefold() for w in stream.watches)
+    ]
+    if index is None and streams:
+        return TableStatus(table.name, str(Strategy.CHANGE_STREAM), None, streams[0], ())
+    if index is None and by_change_sets(schema, table):
+        return TableStatus(table.name, str(Strategy.CHANGE_SET), None, None, ())
+    if index is None:
+        return unwatched(schema, table)
+    shard, timestamp = table.column(index.parts[0].column), table.column(index.parts[1].column)
+    values = shard_values(shard.generated or "") if shard else None
+    strategy = Strategy.AUTOMATIC
+    if shard and (shard.generated or "").lstrip().upper().startswith("CASE"):
+        strategy = Strategy.PROCESSED
+    elif timestamp and timestamp.on_update is None:
+        strategy = Strategy.MANUAL
+    count = len(values) if values is not None else None
+    return TableStatus(table.name, str(strategy), count, index.name, ())
+
+
+def unwatched(schema: Schema, table: Table) -> TableStatus:
+    """A table without an index that serves: what ``automatic`` would add, or why it cannot."""
+    try:
+        steps = wanted_steps(schema, table.name, WatchOptions())
+    except DdlError as error:
+        return TableStatus(table.name, None, None, None, (), problem=str(error))
+    return TableStatus(table.name, None, None, None, tuple(each.reason for each in steps))
+
+
+def serving_index(schema: Schema, table: Table) -> Index | None:
+    """A null-filtered index on (generated shard, commit timestamp)."""
+    for index in schema.indexes_of(table.name):
+        if len(index.parts) != 2:
+            continue
+        names = {part.column.casefold() for part in index.parts}
+        filtered = {each.casefold() for each in index.where_not_null}
+        if not index.null_filtered and not names <= filtered:
+            continue
+        shard, timestamp = (table.column(part.column) for part in index.parts)
+        if shard and shard.generated and timestamp and timestamp.allow_commit_timestamp:
+            return index
+    return None
+
+
+def by_change_sets(schema: Schema, table: Table) -> bool:
+    """True when the rows carry ids of a table of change sets that is there."""
+    column = table.column("ChangeSetId")
+    return column is not None and any(
+        other.column("ChangeSetId") is not None
+        and other.column("CommitTimestamp") is not None
+        and other.name != table.name
+        for other in schema.tables
+    )
+
+
+def index_rows(database: Database, status: TableStatus) -> int | None:
+    """How many rows are in the index that polls read; None without one."""
+    if status.index is None or status.shards is None:
+        return None
+    hint = f"{name(status.table)}@{{FORCE_INDEX={name(status.index)}}}"
+    with database.snapshot() as snapshot:
+        parts = snapshot.execute_sql(
+            "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS WHERE INDEX_NAME = @index"
+            " AND ORDINAL_POSITION IS NOT NULL ORDER BY ORDINAL_POSITION",
+            params={"index": status.index.rsplit(".", maxsplit=1)[-1]},
+            param_types={"index": STRING},
+        )
+        condition = " AND ".join(f"{name(row[0])} IS NOT NULL" for row in parts)
+    with database.snapshot() as snapshot:
+        query = f"SELECT COUNT(*) FROM {hint} WHERE {condition}"  # noqa: S608 (names are quoted)
+        return int(next(iter(snapshot.execute_sql(query)))[0])

@@ -1,0 +1,264 @@
+"""The pieces around the plan: selection, files, status, advice, histories, change streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures.singers import SINGERS, address_of, make_watchable
+from google.cloud.spanner_v1.database import Database
+
+from ddl import change_streams
+from ddl.advice import advise
+from ddl.apply import read_schema
+from ddl.changelog import history_table
+from ddl.errors import PlanError
+from ddl.parse import parse_schema
+from ddl.render import render
+from ddl.schema import ChangeStream, WatchedTable
+from ddl.selection import chosen_tables
+from ddl.status import index_rows, statuses
+
+MUSIC = "; ".join(
+    [
+        SINGERS,
+        "CREATE TABLE Albums (SingerId INT64, AlbumId INT64) PRIMARY KEY (SingerId, AlbumId),"
+        " INTERLEAVE IN PARENT Singers",
+        "CREATE TABLE SpannerWatcherPositions (a INT64) PRIMARY KEY (a)",
+    ]
+)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from watcher.cli import main; main()", "ddl", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+
+
+def test_globs_mean_the_users_tables_and_names_mean_any() -> None:
+    schema = parse_schema(MUSIC)
+    assert chosen_tables(schema, ["*"]) == ("Singers", "Albums")
+    assert chosen_tables(schema, ["a*"]) == ("Albums",)
+    assert chosen_tables(schema, ["*"], ["ALB*"]) == ("Singers",)
+    assert chosen_tables(schema, ["SpannerWatcherPositions"]) == ("SpannerWatcherPositions",)
+    with pytest.raises(PlanError, match="there is no table Nothing"):
+        chosen_tables(schema, ["Nothing"])
+    with pytest.raises(PlanError, match="no table matches"):
+        chosen_tables(schema, ["x*"])
+
+
+def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
+    schema, config, out = tmp_path / "s.sql", tmp_path / "w.toml", tmp_path / "migrations"
+    schema.write_text(MUSIC)
+    config.write_text(
+        'tables = ["*"]\n[defaults]\nshards = 4\n[table.albums]\nstrategy = "processed"\n'
+    )
+    wanted = ("--schema", str(schema), "--config", str(config))
+    result = run("plan", *wanted, "--out", str(out), "--json")
+    assert result.returncode == 0, result.stderr
+    up = (out / "0001_make_watchable.up.sql").read_text()
+    down = (out / "0001_make_watchable.down.sql").read_text()
+    assert "ALTER TABLE Albums ADD COLUMN Processed BOOL;" in up
+    assert "ALTER TABLE Singers ADD COLUMN Processed" not in up
+    assert ", 4) + 4, 4)" in up
+    assert down.splitlines()[0] == "DROP INDEX AlbumsByShardAndTime;"
+    run("plan", *wanted, "--out", str(out))
+    assert (out / "0002_make_watchable.up.sql").exists()
+    assert run("plan", *wanted, "--check").returncode == 1
+    schema.write_text(MUSIC + ";" + up)
+    done = run("plan", *wanted, "--check")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tabels = []", "tabels"),
+        ("[defaults]\nshards = 0", "shards"),
+        ('[table.X]\nstrategy = "auto"', "strategy"),
+        ("tables = [", "no TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    schema, config = tmp_path / "s.sql", tmp_path / "w.toml"
+    schema.write_text(MUSIC)
+    config.write_text(text)
+    result = run("plan", "--schema", str(schema), "--config", str(config))
+    assert result.returncode == 2
+    assert said in result.stderr
+
+
+@pytest.mark.ddl(SINGERS, "CREATE TABLE Other (a JSON, b INT64) PRIMARY KEY (b)")
+def test_status_tells_each_table_and_counts_the_index(database: Database) -> None:
+    make_watchable(database)
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId",), [(1,), (2,)])
+    singers, other = statuses(read_schema(database), ["Singers", "Other"])
+    assert (singers.strategy, singers.shards) == ("automatic", 8)
+    assert index_rows(database, singers) == 2
+    assert other.strategy is None
+    assert len(other.missing) == 5
+    result = run("status", "--database", str(address_of(database)), "--json")
+    assert [row["table"] for row in json.loads(result.stdout)] == ["Singers", "Other"]
+    assert json.loads(result.stdout)[0]["index_rows"] == 2
+
+
+def test_status_knows_every_strategy() -> None:
+    for strategy, expected in [
+        ("processed", "processed"),
+        ("change-stream", "change-stream"),
+        ("change-set", "change-set"),
+    ]:
+        schema = parse_schema(MUSIC + ";" + planned(strategy))
+        (status,) = statuses(schema, ["Singers"])
+        assert status.strategy == expected
+
+
+def planned(strategy: str) -> str:
+    from ddl.options import WatchOptions
+    from ddl.plan import make_plan
+
+    options = WatchOptions.model_validate({"strategy": strategy})
+    plan = make_plan(parse_schema(MUSIC), ["Singers"], options)
+    return ";".join(statement.sql for statement in plan.statements)
+
+
+def test_advice_grows_with_writes_and_nodes() -> None:
+    assert advise(1, 100).shards == 1
+    assert advise(3, 100).shards == 3
+    assert advise(3, 20_000).shards == 10
+    many = advise(100, 1_000_000)
+    assert many.shards == 100
+    assert "500 shards" in many.warning
+    with pytest.raises(PlanError, match="at least 1"):
+        advise(0, 1)
+
+
+DOCUMENTS = (
+    "CREATE TABLE Documents (UserId INT64 NOT NULL, DocumentId INT64 NOT NULL,"
+    " Contents STRING(MAX) NOT NULL) PRIMARY KEY (UserId, DocumentId)"
+)
+
+
+def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
+    schema = parse_schema(DOCUMENTS)
+    assert render(history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")) == (
+        "CREATE TABLE DocumentHistory (\n  UserId INT64 NOT NULL,\n  DocumentId INT64 NOT NULL,\n"
+        "  Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true),\n"
+        "  Contents STRING(MAX),\n) PRIMARY KEY(UserId, DocumentId, Ts),\n"
+        "  INTERLEAVE IN PARENT Documents ON DELETE CASCADE"
+    )
+    apart = render(history_table(schema, "Documents", interleaved=False, keep_days=30))
+    assert "INTERLEAVE" not in apart
+    assert "ROW DELETION POLICY (OLDER_THAN(ChangedAt, INTERVAL 30 DAY))" in apart
+    for given, said in [
+        ({"table_name": "X"}, "no table X"),
+        ({"table_name": "Documents", "timestamp": "Contents"}, "has a column Contents"),
+        ({"table_name": "Documents", "keep_days": 0}, "a day at least"),
+    ]:
+        with pytest.raises(PlanError, match=said):
+            history_table(schema, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.ddl(DOCUMENTS)
+def test_a_history_can_be_created_and_written(database: Database) -> None:
+    result = run(
+        "changelog",
+        "-d",
+        str(address_of(database)),
+        "-t",
+        "Documents",
+        "--keep-days",
+        "7",
+        "--apply",
+    )
+    assert result.returncode == 0, result.stderr
+    with database.batch() as batch:
+        batch.insert("Documents", ("UserId", "DocumentId", "Contents"), [(1, 1, "a")])
+        batch.insert(
+            "DocumentsHistory",
+            ("UserId", "DocumentId", "ChangedAt", "Contents"),
+            [(1, 1, "spanner.commit_timestamp()", "a")],
+        )
+    with database.snapshot() as snapshot:
+        found = snapshot.execute_sql("SELECT COUNT(*) FROM DocumentsHistory")
+        assert next(iter(found))[0] == 1
+
+
+def test_change_streams_are_checked_against_the_limits() -> None:
+    schema = parse_schema(MUSIC)
+    stream = ChangeStream("S", (change_streams.watched("Singers(FirstName)"),))
+    assert render(change_streams.create(schema, stream)) == (
+        "CREATE CHANGE STREAM S FOR Singers(FirstName)"
+    )
+    crowded = parse_schema(
+        MUSIC + "".join(f"; CREATE CHANGE STREAM S{n} FOR Singers" for n in range(3))
+    )
+    with pytest.raises(PlanError, match="Spanner allows 3"):
+        change_streams.create(crowded, stream)
+    many = parse_schema(
+        MUSIC + "".join(f"; CREATE CHANGE STREAM S{n} FOR Singers()" for n in range(10))
+    )
+    with pytest.raises(PlanError, match="10 change streams"):
+        change_streams.create(many, stream)
+    for text, said in [("Singers(SingerId)", "part of the key"), ("Singers(X)", "no column")]:
+        with pytest.raises(PlanError, match=said):
+            change_streams.create(schema, ChangeStream("S", (change_streams.watched(text),)))
+    with pytest.raises(PlanError, match="no change stream X"):
+        change_streams.drop(schema, "X")
+    with pytest.raises(PlanError, match="between 1d and 30d"):
+        change_streams.stream_options("1h", None, ())
+    with pytest.raises(PlanError, match="no value capture type"):
+        change_streams.stream_options(None, "ALL", ())
+    assert change_streams.watched("T()") == WatchedTable("T", ())
+
+
+@pytest.mark.ddl(SINGERS)
+def test_change_streams_are_created_altered_and_dropped(database: Database) -> None:
+    where = ("-d", str(address_of(database)))
+    made = run(
+        "change-stream",
+        "create",
+        "Mine",
+        *where,
+        "--watch",
+        "Singers",
+        "--retention",
+        "3d",
+        "--capture",
+        "NEW_ROW",
+        "--set",
+        "exclude_ttl_deletes",
+        "--apply",
+    )
+    assert made.returncode == 0, made.stderr
+    assert (
+        run(
+            "change-stream", "alter", "Mine", *where, "--watch", "Singers(FirstName)", "--apply"
+        ).returncode
+        == 0
+    )
+    stream = read_schema(database).change_stream("Mine")
+    assert stream is not None
+    assert stream.watches == (WatchedTable("Singers", ("FirstName",)),)
+    assert dict(stream.options)["retention_period"] == "'3d'"
+    assert run("change-stream", "drop", "Mine", *where, "--apply").returncode == 0
+    assert read_schema(database).change_streams == ()
+
+
+def test_lint_exits_with_1_when_it_finds_something(tmp_path: Path) -> None:
+    schema = tmp_path / "s.sql"
+    schema.write_text("CREATE TABLE T (a TIMESTAMP) PRIMARY KEY (a)")
+    found = run("lint", "--schema", str(schema), "--json")
+    assert found.returncode == 1
+    assert json.loads(found.stdout)[0]["rule"] == "monotonic-key-first"
+    schema.write_text("CREATE TABLE T (a INT64) PRIMARY KEY (a)")
+    assert run("lint", "--schema", str(schema)).returncode == 0

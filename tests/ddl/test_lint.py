@@ -1,0 +1,116 @@
+"""Each rule finds what it is there for, and says nothing about a schema that is right."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.singers import SINGERS
+
+from ddl.evolve import apply
+from ddl.lint import RULES, Setting, lint
+from ddl.options import Strategy, WatchOptions
+from ddl.parse import parse_schema, parse_statement
+from ddl.plan import make_plan
+from ddl.schema import Schema
+
+STAMP = "c TIMESTAMP OPTIONS (allow_commit_timestamp = true)"
+SHARDED = "s INT64 AS (MOD(MOD(FARM_FINGERPRINT(CAST(a AS STRING)), {n}) + {n}, {n}))"
+WATCHED = f"CREATE TABLE T (a INT64, p BOOL {{p}}, {SHARDED}, {STAMP}) PRIMARY KEY (a);"
+INDEX = "CREATE NULL_FILTERED INDEX I ON T(s, c)"
+
+
+def watched(n: int = 8, p: str = "", index: str = INDEX) -> str:
+    return WATCHED.format(n=n, p=p) + index
+
+
+BY_OTHERS, ALONE = Setting(), Setting(written_by_others=False)
+CASES = [
+    ("commit-timestamp-first", f"CREATE TABLE T (a INT64, {STAMP}) PRIMARY KEY (c, a)", ALONE),
+    (
+        "commit-timestamp-first",
+        f"CREATE TABLE T (a INT64, {STAMP}) PRIMARY KEY (a); CREATE INDEX I ON T(c)",
+        ALONE,
+    ),
+    ("monotonic-key-first", "CREATE TABLE T (a TIMESTAMP) PRIMARY KEY (a)", ALONE),
+    (
+        "monotonic-key-first",
+        "CREATE SEQUENCE q OPTIONS (sequence_kind = 'plain');"
+        "CREATE TABLE T (a INT64 DEFAULT (GET_NEXT_SEQUENCE_VALUE(SEQUENCE q))) PRIMARY KEY (a)",
+        ALONE,
+    ),
+    (
+        "interleaved-option-differs",
+        f"CREATE TABLE P ({STAMP}, a INT64) PRIMARY KEY (a, c);"
+        "CREATE TABLE C (a INT64, c TIMESTAMP, d INT64) PRIMARY KEY (a, c, d),"
+        " INTERLEAVE IN PARENT P",
+        ALONE,
+    ),
+    ("index-not-null-filtered", watched(index="CREATE INDEX I ON T(s, c)"), ALONE),
+    (
+        "null-filtered-without-proof",
+        watched(index="CREATE NULL_FILTERED INDEX I ON T(s, c, p)"),
+        ALONE,
+    ),
+    ("fewer-shards-than-nodes", watched(n=2), Setting(nodes=3, written_by_others=False)),
+    ("too-many-shards", watched(n=200), ALONE),
+    (
+        "skewed-shards",
+        watched(n=4),
+        Setting(written_by_others=False, shard_rows={"T": {0: 900, 1: 30, 2: 30, 3: 40}}),
+    ),
+    (
+        "processed-not-null",
+        watched(p="NOT NULL")
+        .replace("AS (MOD", "AS (CASE WHEN p THEN NULL ELSE MOD")
+        .replace("+ 8, 8))", "+ 8, 8) END)"),
+        ALONE,
+    ),
+    ("on-update-missing", watched(), BY_OTHERS),
+    (
+        "history-without-deletion-policy",
+        f"CREATE TABLE H (a INT64, {STAMP}) PRIMARY KEY (a, c)",
+        ALONE,
+    ),
+    (
+        "version-retention-too-short",
+        "CREATE TABLE T (a INT64) PRIMARY KEY (a)",
+        Setting(longest_replay=7_200),
+    ),
+    (
+        "or-beside-commit-timestamp",
+        f"CREATE TABLE T (a INT64, {STAMP}) PRIMARY KEY (a)",
+        Setting(queries=("SELECT * FROM T WHERE c > @x OR a = 1",)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "schema", "setting"), CASES)
+def test_a_rule_finds_what_it_is_there_for(rule: str, schema: str, setting: Setting) -> None:
+    findings = lint(parse_schema(schema), setting)
+    assert rule in {finding.rule for finding in findings}
+    for finding in findings:
+        assert finding.place
+        assert finding.why
+        assert finding.mend
+
+
+def planned(strategy: Strategy) -> Schema:
+    schema = parse_schema(SINGERS)
+    plan = make_plan(schema, ["Singers"], WatchOptions(strategy=strategy))
+    for statement in plan.statements:
+        schema = apply(schema, parse_statement(statement.sql))
+    return schema
+
+
+@pytest.mark.parametrize("strategy", [Strategy.AUTOMATIC, Strategy.PROCESSED])
+def test_what_plan_makes_has_no_finding(strategy: Strategy) -> None:
+    setting = Setting(
+        nodes=4,
+        queries=("SELECT * FROM Singers WHERE LastModified > @t AND ShardId = 1",),
+        shard_rows={"Singers": dict.fromkeys(range(16), 100)},
+        longest_replay=3_600,
+    )
+    assert lint(planned(strategy), setting) == []
+
+
+def test_every_rule_has_a_case() -> None:
+    assert len({rule for rule, _, _ in CASES}) >= len(RULES)

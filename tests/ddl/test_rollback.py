@@ -1,0 +1,167 @@
+"""What apply puts in, rollback takes out, and nothing else: schema and rows are what they were."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from fixtures.singers import SINGERS, address_of
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
+from ddl.errors import PlanError, SchemaError
+from ddl.evolve import apply
+from ddl.options import Strategy, WatchOptions
+from ddl.parse import parse_schema, parse_statement
+from ddl.plan import make_plan
+from ddl.render import render_schema
+from ddl.reverse import reverse
+from ddl.schema import Schema
+
+CHILD = (
+    "CREATE TABLE Albums (SingerId INT64, AlbumId STRING(36), Title STRING(MAX))"
+    " PRIMARY KEY (SingerId, AlbumId), INTERLEAVE IN PARENT Singers ON DELETE CASCADE"
+)
+STAMPED = (
+    "CREATE TABLE Stamped (Id INT64, At TIMESTAMP OPTIONS (allow_commit_timestamp=true))"
+    " PRIMARY KEY (Id)"
+)
+STRATEGIES = [s for s in Strategy if s is not Strategy.MANUAL]
+
+
+def rows(database: Database) -> list[list[object]]:
+    with database.snapshot() as snapshot:
+        columns = ("SingerId", "FirstName", "LastName")
+        return list(snapshot.read("Singers", columns, KeySet(all_=True)))
+
+
+@pytest.mark.ddl(SINGERS, CHILD)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_apply_then_plan_is_empty_then_rollback_restores(
+    database: Database, strategy: Strategy
+) -> None:
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId", "LastName"), [(k, f"n{k}") for k in range(30)])
+    before, data = read_schema(database), rows(database)
+    options = WatchOptions(strategy=strategy, shards=5)
+    apply_plan(database, make_plan(before, ["Singers", "Albums"], options))
+    assert make_plan(read_schema(database), ["Singers", "Albums"], options).empty
+    assert rows(database) == data
+    roll_back(database)
+    assert read_schema(database) == before
+    assert rows(database) == data
+
+
+@pytest.mark.ddl(STAMPED)
+def test_what_was_there_before_stays(database: Database) -> None:
+    before = read_schema(database)
+    options = WatchOptions(strategy=Strategy.MANUAL, timestamp_column="At", shards=3)
+    apply_plan(database, make_plan(before, ["Stamped"], options))
+    assert len(read_schema(database).indexes) == 1
+    roll_back(database, ["stamped"])
+    assert read_schema(database) == before
+
+
+@pytest.mark.ddl(SINGERS, CHILD)
+def test_one_table_is_taken_out_and_the_other_stays(database: Database) -> None:
+    apply_plan(database, make_plan(read_schema(database), ["Singers", "Albums"], WatchOptions()))
+    roll_back(database, ["Albums"])
+    schema = read_schema(database)
+    assert [index.table for index in schema.indexes] == ["Singers"]
+    assert make_plan(schema, ["Singers"], WatchOptions()).empty
+    with pytest.raises(PlanError, match="nothing is recorded for table Albums"):
+        roll_back(database, ["Albums"])
+
+
+@pytest.mark.ddl(SINGERS)
+def test_what_somebody_has_come_to_depend_on_is_not_taken_out(database: Database) -> None:
+    apply_plan(database, make_plan(read_schema(database), ["Singers"], WatchOptions()))
+    database.update_ddl(["CREATE INDEX Mine ON Singers(LastModified)"]).result(60)
+    before = read_schema(database)
+    with pytest.raises(SchemaError, match="Mine"):
+        roll_back(database)
+    assert read_schema(database) == before
+
+
+@pytest.mark.ddl(SINGERS)
+def test_rollback_goes_on_where_it_was_interrupted(database: Database) -> None:
+    before = read_schema(database)
+    apply_plan(database, make_plan(before, ["Singers"], WatchOptions()))
+    statements, _ = plan_rollback(database)
+    database.update_ddl(statements[:2]).result(60)
+    assert plan_rollback(database)[0] == statements[2:]
+    roll_back(database)
+    assert read_schema(database) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
+def test_apply_killed_at_any_moment_is_finished_by_the_next(
+    create_database: Callable[..., Database], delay: float
+) -> None:
+    database = create_database(SINGERS, CHILD)
+    before = read_schema(database)
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId", "LastName"), [(k, "n") for k in range(2_000)])
+    arguments = ["ddl", "apply", "-d", str(address_of(database)), "-t", "*", "--stored"]
+    command = [sys.executable, "-u", "-c", "from watcher.cli import main; main()", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"COLUMNS": "80"})
+    assert process.stdout is not None
+    process.stdout.readline()  # the plan is shown: what follows is the work
+    time.sleep(delay)  # where in the work it strikes; every place must do
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    options = WatchOptions(stored=True)
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    after = read_schema(database)
+    assert make_plan(after, ["Singers", "Albums"], options).empty
+    assert {index.name for index in after.indexes} == {
+        "SingersByShardAndTime",
+        "AlbumsByShardAndTime",
+    }
+    roll_back(database)
+    assert read_schema(database) == before
+
+
+COLUMN_STEPS = [
+    "ALTER TABLE T ADD COLUMN c{n} INT64",
+    "ALTER TABLE T ADD COLUMN s{n} TIMESTAMP OPTIONS (allow_commit_timestamp = true)",
+    "ALTER TABLE T ALTER COLUMN b STRING(20)",
+    "ALTER TABLE T ALTER COLUMN b SET DEFAULT ('x')",
+    "CREATE INDEX I{n} ON T(b)",
+    "CREATE TABLE U{n} (k INT64) PRIMARY KEY (k)",
+    "CREATE CHANGE STREAM S{n} FOR T",
+    "ALTER TABLE T ADD CONSTRAINT k{n} CHECK (a > 0)",
+    "ALTER TABLE T ADD ROW DELETION POLICY (OLDER_THAN(w, INTERVAL {d} DAY))",
+]
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(chosen=st.lists(st.sampled_from(range(len(COLUMN_STEPS))), max_size=12))
+def test_the_reverse_of_any_steps_restores_the_schema(chosen: list[int]) -> None:
+    start = parse_schema("CREATE TABLE T (a INT64, b STRING(10), w TIMESTAMP) PRIMARY KEY (a)")
+    now, back = start, []
+    for number, which in enumerate(chosen):
+        if which == 8 and now.tables[0].row_deletion_policy is not None:
+            continue
+        step = parse_statement(COLUMN_STEPS[which].format(n=number, d=number + 1))
+        back.append(reverse(step, now))
+        now = apply(now, step)
+    for undo in reversed(back):
+        for step in undo:
+            now = apply(now, step)
+    assert shown(now) == shown(start)
+
+
+def shown(schema: Schema) -> list[str]:
+    return render_schema(schema)

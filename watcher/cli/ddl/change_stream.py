@@ -1,0 +1,121 @@
+"""``ddl change-stream create|alter|drop``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ddl import change_streams
+from ddl.apply import ignore, run
+from ddl.errors import PlanError
+from ddl.render import render
+from ddl.schema import ChangeStream
+from ddl.steps import Step
+from watcher.cli.common import JsonOption
+from watcher.cli.ddl.wishes import DatabaseArgument, SchemaArgument, schema_from
+from watcher.cli.output import CONSOLE, print_json
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Change streams, checked against Spanner's limits before anything is sent.",
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The change stream's name.")]
+Watch = Annotated[
+    list[str] | None,
+    typer.Option("--watch", "-w", help="T, 'T(a, b)', or 'T()' for its key alone; repeatable."),
+]
+All = Annotated[bool, typer.Option("--all", help="Watch the whole database.")]
+Retention = Annotated[
+    str | None, typer.Option(help="How long records are kept: 1d to 30d; Spanner's default is 7d.")
+]
+Capture = Annotated[
+    str | None,
+    typer.Option(
+        "--capture", metavar="TYPE", help=f"One of {', '.join(change_streams.CAPTURE_TYPES)}."
+    ),
+]
+Flags = Annotated[
+    list[str] | None,
+    typer.Option("--set", help=f"One of {', '.join(change_streams.FLAGS)}; repeatable."),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Do it; without this it is only shown.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    database: DatabaseArgument = None,
+    schema: SchemaArgument = None,
+    watch: Watch = None,
+    everything: All = False,
+    retention: Retention = None,
+    capture: Capture = None,
+    flags: Flags = None,
+    apply: Apply = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Create a change stream."""
+    found, _ = schema_from(database, schema)
+    if everything == bool(watch):
+        raise PlanError("name what to watch: either --all, or --watch tables")
+    options = change_streams.stream_options(retention, capture, flags or ())
+    watches = tuple(change_streams.watched(text) for text in watch or ())
+    stream = ChangeStream(name, watches, everything, options)
+    finish(change_streams.create(found, stream), database, apply, json_output)
+
+
+@app.command()
+def alter(
+    name: Name,
+    database: DatabaseArgument = None,
+    schema: SchemaArgument = None,
+    watch: Watch = None,
+    everything: All = False,
+    retention: Retention = None,
+    capture: Capture = None,
+    flags: Flags = None,
+    apply: Apply = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Change what a change stream watches, or its options."""
+    found, _ = schema_from(database, schema)
+    options = change_streams.stream_options(retention, capture, flags or ())
+    watches = tuple(change_streams.watched(text) for text in watch or ())
+    changes = frozenset(
+        ({"watches"} if watches or everything else set()) | ({"options"} if options else set())
+    )
+    if not changes:
+        raise PlanError("nothing is to be changed: use --watch, --all, or an option")
+    stream = ChangeStream(name, watches, everything, options)
+    step = change_streams.alter(found, stream, changes)
+    finish(step, database, apply, json_output)
+
+
+@app.command()
+def drop(
+    name: Name,
+    database: DatabaseArgument = None,
+    schema: SchemaArgument = None,
+    apply: Apply = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Drop a change stream; what it has recorded is gone with it."""
+    found, _ = schema_from(database, schema)
+    finish(change_streams.drop(found, name), database, apply, json_output)
+
+
+def finish(step: Step, database: str | None, apply: bool, json_output: bool) -> None:
+    """Shows a statement, and runs it on request."""
+    statement = render(step)
+    if json_output:
+        print_json({"statements": [statement], "applied": apply})
+    else:
+        CONSOLE.print(statement, soft_wrap=True)
+    if not apply:
+        return
+    if database is None:
+        raise PlanError("--apply needs --database")
+    _, client = schema_from(database, None)
+    if client is not None:
+        run(client, [statement], ignore)

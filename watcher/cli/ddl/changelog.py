@@ -1,0 +1,59 @@
+"""``ddl changelog``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ddl.apply import ignore, run
+from ddl.changelog import history_table
+from ddl.render import render
+from watcher.cli.common import JsonOption
+from watcher.cli.ddl.wishes import DatabaseArgument, SchemaArgument, schema_from
+from watcher.cli.output import CONSOLE, print_json
+
+
+def command(
+    table: Annotated[str, typer.Option("--table", "-t", help="The table to keep a history of.")],
+    database: DatabaseArgument = None,
+    schema: SchemaArgument = None,
+    interleaved: Annotated[
+        bool,
+        typer.Option(
+            "--interleaved/--apart",
+            help="Interleaved: the history lies with its row and goes with it. Apart: it outlives"
+            " its row.",
+        ),
+    ] = True,
+    name: Annotated[str | None, typer.Option(help="The history table's name.")] = None,
+    timestamp: Annotated[str, typer.Option(help="Its commit-timestamp column.")] = "ChangedAt",
+    keep_days: Annotated[
+        int | None, typer.Option(min=1, help="Delete what is older, by a row deletion policy.")
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Create it; without this it is only shown.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Show (or create) the audit table of a table: each version of a row, by commit timestamp.
+
+    The commit timestamp comes last in the key, never first, where it would be a hot spot. The
+    applications write a row of it in the same transaction as the change.
+    """
+    found, client = schema_from(database, schema)
+    step = history_table(
+        found,
+        table,
+        interleaved=interleaved,
+        name=name,
+        timestamp=timestamp,
+        keep_days=keep_days,
+    )
+    statement = render(step)
+    if json_output:
+        print_json({"table": step.table.name, "statements": [statement], "applied": apply})
+    else:
+        CONSOLE.print(statement, soft_wrap=True)
+    if apply and client is not None:
+        run(client, [statement], ignore)

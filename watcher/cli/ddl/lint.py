@@ -1,0 +1,67 @@
+"""``ddl lint``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from google.cloud.spanner_v1.database import Database
+
+from ddl.lint import Setting, lint, watching
+from ddl.render import name
+from ddl.schema import Schema
+from watcher.cli.common import JsonOption
+from watcher.cli.ddl.wishes import DatabaseArgument, SchemaArgument, schema_from
+from watcher.cli.output import CONSOLE, print_json
+from watcher.config import duration_seconds
+
+SAMPLE_ROWS = 10_000
+
+
+def command(
+    database: DatabaseArgument = None,
+    schema: SchemaArgument = None,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 1,
+    longest_replay: Annotated[
+        str, typer.Option(help="How long after a window it may have to be read again, such as 6h.")
+    ] = "0s",
+    query: Annotated[
+        list[str] | None, typer.Option(help="The text of a poll query to look at; repeatable.")
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Look for what makes watching slow, wrong or dear: rule, place, why, and the mend.
+
+    With a database the shards are measured on a sample of rows. Exits 1 when there are findings.
+    """
+    found, client = schema_from(database, schema)
+    setting = Setting(
+        nodes=nodes,
+        longest_replay=duration_seconds(longest_replay),
+        shard_rows=sampled(client, found) if client is not None else {},
+        queries=tuple(query or ()),
+    )
+    findings = lint(found, setting)
+    if json_output:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            CONSOLE.print(f"[bold]{finding.rule}[/]  {finding.place}", soft_wrap=True)
+            CONSOLE.print(f"    why:  {finding.why}", soft_wrap=True)
+            CONSOLE.print(f"    mend: {finding.mend}", soft_wrap=True)
+    if findings:
+        raise typer.Exit(1)
+
+
+def sampled(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
+    """Rows by shard in a sample of each watched table."""
+    counts = {}
+    for table, _, shard, _ in watching(schema):
+        query = (
+            f"SELECT s, COUNT(*) FROM (SELECT {name(shard.name)} AS s FROM {name(table.name)}"  # noqa: S608
+            f" LIMIT {SAMPLE_ROWS}) WHERE s IS NOT NULL GROUP BY s"
+        )
+        with client.snapshot() as snapshot:
+            counts[table.name] = {row[0]: row[1] for row in snapshot.execute_sql(query)}
+    return counts

@@ -1,0 +1,50 @@
+"""``ddl status``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from rich.table import Table
+
+from ddl.selection import chosen_tables
+from ddl.status import TableStatus, index_rows, statuses
+from watcher.cli.common import JsonOption
+from watcher.cli.ddl.wishes import DatabaseArgument, Exclude, SchemaArgument, Tables, schema_from
+from watcher.cli.output import CONSOLE, print_json
+
+
+def command(
+    tables: Tables = None,
+    exclude: Exclude = None,
+    database: DatabaseArgument = None,
+    schema: SchemaArgument = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Show, per table: watchable or not, by which strategy, what is missing, rows in the index."""
+    found, client = schema_from(database, schema)
+    names = chosen_tables(found, tables or ("*",), exclude or ())
+    rows = statuses(found, names)
+    if client is not None:
+        rows = [replace(row, index_rows=index_rows(client, row)) for row in rows]
+    if json_output:
+        print_json([asdict(row) for row in rows])
+        return
+    CONSOLE.print(status_table(rows))
+
+
+def status_table(rows: list[TableStatus]) -> Table:
+    """A line a table."""
+    table = Table()
+    for title in ("table", "watched by", "shards", "index", "rows in it", "missing"):
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        missing = row.problem or (f"{len(row.missing)} steps: ddl plan" if row.missing else "")
+        table.add_row(
+            row.table,
+            row.strategy or "[dim]not watched[/]",
+            str(row.shards or ""),
+            row.index or "",
+            f"{row.index_rows:,}" if row.index_rows is not None else "",
+            missing,
+        )
+    return table
