@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ddl.evolve import apply
-from ddl.options import WatchOptions
+from ddl.options import Strategy, WatchOptions
 from ddl.render import render, render_schema
 from ddl.reverse import reverse
-from ddl.schema import Schema
+from ddl.schema import Index, Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
-from ddl.tracking import wanted_steps
+from ddl.tracking import all_names, wanted_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,9 @@ def fingerprint(schema: Schema) -> str:
     return hashlib.sha256("\n".join(render_schema(schema)).encode()).hexdigest()
 
 
+OF_ONE_TABLE = frozenset({Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL})
+"""Strategies whose steps touch nothing but the table and its index."""
+
 OptionsFor = Callable[[str], WatchOptions]
 
 
@@ -64,23 +67,67 @@ def make_plan(schema: Schema, tables: Iterable[str], options: WatchOptions | Opt
     ``options`` hold for all tables, or are asked for each. Every step is tried on the schema first.
     Raises PlanError or SchemaError; nothing is changed.
     """
-    now, statements = schema, []
+    statements: list[Statement] = []
+    whole, behind = schema, list[Step]()
+    names = {name.casefold() for name in all_names(schema)}
+    indexes = indexes_by_table(schema)
     for table in tables:
         chosen = options if isinstance(options, WatchOptions) else options(table)
-        for wanted in wanted_steps(now, table, chosen):
-            undo = tuple(render(step) for step in reverse(wanted.step, now))
-            now = apply(now, wanted.step)
-            statements.append(
-                Statement(
-                    table,
-                    render(wanted.step),
-                    wanted.reason,
-                    wanted.backfill,
-                    cost_of(wanted.step, wanted.backfill),
-                    undo,
-                )
-            )
+        found = None
+        if chosen.strategy in OF_ONE_TABLE:
+            found = planned(alone(schema, table, indexes), table, chosen)
+            if {name.casefold() for name in created(found)} & names:
+                found = None  # a name is taken by another table's object: look at all of them
+        if found is None:
+            for step in behind:
+                whole = apply(whole, step)
+            behind.clear()
+            found = planned(whole, table, chosen)
+        names |= {name.casefold() for name in created(found)}
+        behind += [step for step, _ in found]
+        statements += [statement for _, statement in found]
     return Plan(fingerprint(schema), tuple(statements))
+
+
+def planned(schema: Schema, table: str, options: WatchOptions) -> list[tuple[Step, Statement]]:
+    """The steps for one table, tried on the schema, with what is said of each."""
+    now, found = schema, []
+    for wanted in wanted_steps(schema, table, options):
+        undo = tuple(render(step) for step in reverse(wanted.step, now))
+        now = apply(now, wanted.step)
+        cost = cost_of(wanted.step, wanted.backfill)
+        sql = render(wanted.step)
+        found.append(
+            (wanted.step, Statement(table, sql, wanted.reason, wanted.backfill, cost, undo))
+        )
+    return found
+
+
+def alone(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> Schema:
+    """The part of a schema that a table's own steps see; all of it for a table that is not there.
+
+    Thousands of tables are planned one by one so, instead of each against all.
+    """
+    found = schema.table(table)
+    if found is None:
+        return schema
+    return replace(
+        schema, tables=(found,), indexes=indexes.get(found.name.casefold(), ()), verbatim=()
+    )
+
+
+def indexes_by_table(schema: Schema) -> dict[str, tuple[Index, ...]]:
+    """The indexes of every table, by its name without regard to case."""
+    found: dict[str, tuple[Index, ...]] = {}
+    for index in schema.indexes:
+        key = index.table.casefold()
+        found[key] = (*found.get(key, ()), index)
+    return found
+
+
+def created(steps: list[tuple[Step, Statement]]) -> set[str]:
+    """The names of new indexes."""
+    return {step.index.name for step, _ in steps if isinstance(step, CreateIndex)}
 
 
 def cost_of(step: Step, backfill: bool) -> str:

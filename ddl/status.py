@@ -10,6 +10,7 @@ from google.cloud.spanner_v1.param_types import STRING
 
 from ddl.errors import DdlError
 from ddl.options import Strategy, WatchOptions
+from ddl.plan import indexes_by_table
 from ddl.render import name
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
@@ -32,12 +33,15 @@ class TableStatus:
 
 def statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
     """The state of tables, from the schema alone."""
-    return [status_of(schema, table) for each in tables if (table := schema.table(each))]
+    indexes = indexes_by_table(schema)
+    by_name = {table.name.casefold(): table for table in schema.tables}
+    found = [table for each in tables if (table := by_name.get(each.casefold()))]
+    return [status_of(schema, table, indexes.get(table.name.casefold(), ())) for table in found]
 
 
-def status_of(schema: Schema, table: Table) -> TableStatus:
+def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """The state of one table."""
-    index = serving_index(schema, table)
+    index = serving_index(table, indexes)
     streams = [
         stream.name
         for stream in schema.change_streams
@@ -49,7 +53,7 @@ def status_of(schema: Schema, table: Table) -> TableStatus:
     if index is None and by_change_sets(schema, table):
         return TableStatus(table.name, str(Strategy.CHANGE_SET), None, None, ())
     if index is None:
-        return unwatched(schema, table)
+        return unwatched(table, indexes)
     shard, timestamp = table.column(index.parts[0].column), table.column(index.parts[1].column)
     values = shard_values(shard.generated or "") if shard else None
     strategy = Strategy.AUTOMATIC
@@ -61,18 +65,19 @@ def status_of(schema: Schema, table: Table) -> TableStatus:
     return TableStatus(table.name, str(strategy), count, index.name, ())
 
 
-def unwatched(schema: Schema, table: Table) -> TableStatus:
+def unwatched(table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """A table without an index that serves: what ``automatic`` would add, or why it cannot."""
     try:
-        steps = wanted_steps(schema, table.name, WatchOptions())
+        alone = Schema(tables=(table,), indexes=indexes)
+        steps = wanted_steps(alone, table.name, WatchOptions())
     except DdlError as error:
         return TableStatus(table.name, None, None, None, (), problem=str(error))
     return TableStatus(table.name, None, None, None, tuple(each.reason for each in steps))
 
 
-def serving_index(schema: Schema, table: Table) -> Index | None:
+def serving_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
     """A null-filtered index on (generated shard, commit timestamp)."""
-    for index in schema.indexes_of(table.name):
+    for index in indexes:
         if len(index.parts) != 2:
             continue
         names = {part.column.casefold() for part in index.parts}
@@ -87,8 +92,7 @@ def serving_index(schema: Schema, table: Table) -> Index | None:
 
 def by_change_sets(schema: Schema, table: Table) -> bool:
     """True when the rows carry ids of a table of change sets that is there."""
-    column = table.column("ChangeSetId")
-    return column is not None and any(
+    return table.column("ChangeSetId") is not None and any(
         other.column("ChangeSetId") is not None
         and other.column("CommitTimestamp") is not None
         and other.name != table.name

@@ -10,6 +10,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.errors import PositionConflictError, WatcherError
+from watcher.failures import Kind, kind_of
 from watcher.positions.values import TABLE, Move, Position, moved
 from watcher.sql import quoted
 from watcher.stream import micros_of, moment_of
@@ -21,7 +22,8 @@ def consumers_table(positions_table: str) -> str:
 
 
 def create_table(database: Database, name: str, columns: str, primary_key: str) -> None:
-    """Creates a table of ours unless it is there. Raises WatcherError when it may not."""
+    """Creates a table of ours unless it is there. Raises WatcherError when it may not, and what
+    may go away by itself as it came."""
     with database.snapshot() as snapshot:
         found = snapshot.execute_sql(
             "SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES"
@@ -37,6 +39,8 @@ def create_table(database: Database, name: str, columns: str, primary_key: str) 
     except AlreadyExists:
         return
     except GoogleAPICallError as error:
+        if kind_of(error) is Kind.RETRY:
+            raise
         raise WatcherError(f"cannot create the table {name}: {error.message}") from error
 
 
