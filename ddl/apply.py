@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from google.api_core.exceptions import GoogleAPICallError
 from google.api_core.operation import Operation
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import ApplyError, PlanError
 from ddl.parse import parse_schema
 from ddl.plan import Plan, fingerprint
 from ddl.record import forget, record, recorded, rollback_statements
-from ddl.schema import Schema
+from ddl.schema import Dialect, Schema
 
 OPERATION_SECONDS_MAX = 24 * 3600
 POLL_SECONDS = 0.2
@@ -34,9 +35,11 @@ def ignore(done: int) -> None:
 
 
 def read_schema(database: Database) -> Schema:
-    """The schema as the database has it now."""
+    """The schema as the database has it now, in its own dialect."""
     database.reload()
-    return parse_schema(list(database.ddl_statements))
+    postgres = database.database_dialect is DatabaseDialect.POSTGRESQL
+    dialect = Dialect.POSTGRESQL if postgres else Dialect.GOOGLESQL
+    return parse_schema(list(database.ddl_statements), dialect)
 
 
 def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> None:

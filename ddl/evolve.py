@@ -19,6 +19,7 @@ from ddl.schema import (
 )
 from ddl.steps import Step
 
+INDEX_KEY_PARTS_MAX = 16
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
 
 
@@ -104,8 +105,8 @@ def check_on_update(table: Table, column: Column, where: str) -> None:
 
 
 def normal(expression: str | None) -> str:
-    """An expression for comparison: no blanks, capitals."""
-    return "".join((expression or "").split()).upper()
+    """An expression for comparison: no blanks, capitals, without PostgreSQL's prefix."""
+    return "".join((expression or "").split()).upper().removeprefix("SPANNER.")
 
 
 def check_generated(table: Table, column: Column, where: str) -> None:
@@ -243,6 +244,19 @@ def _(step: steps.AlterColumn, schema: Schema) -> Schema:
 
 
 @_apply.register
+def _(step: steps.SetNotNull, schema: Schema) -> Schema:
+    table = table_of(schema, step.table)
+    column = column_of(table, step.column)
+    return with_column(schema, table, replace(column, not_null=step.not_null))
+
+
+@_apply.register
+def _(step: steps.SetType, schema: Schema) -> Schema:
+    column = column_of(table_of(schema, step.table), step.column)
+    return apply(schema, steps.AlterColumn(step.table, replace(column, type=step.type)))
+
+
+@_apply.register
 def _(step: steps.SetDefault, schema: Schema) -> Schema:
     table = table_of(schema, step.table)
     column = column_of(table, step.column)
@@ -337,6 +351,11 @@ def _(step: steps.CreateIndex, schema: Schema) -> Schema:
 
 def check_index(table: Table, index: Index) -> None:
     """An index names columns of its table, each once, of a type that sorts."""
+    if len(index.parts) > INDEX_KEY_PARTS_MAX:
+        raise SchemaError(
+            f"Index {index.name} has {len(index.parts)} key parts; {INDEX_KEY_PARTS_MAX} is the"
+            " limit."
+        )
     seen: set[str] = set()
     for name in [part.column for part in index.parts] + list(index.storing):
         column = table.column(name)

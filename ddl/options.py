@@ -54,6 +54,19 @@ class WatchOptions(BaseModel):
     change_set_column: Name = "ChangeSetId"
     change_stream: Name = "SpannerWatcherStream"
 
+    def in_small_letters(self) -> WatchOptions:
+        """As PostgreSQL names things, where nobody has chosen a name."""
+        chosen = self.model_fields_set
+        names = {
+            "timestamp_column": "last_modified",
+            "shard_column": "shard_id",
+            "processed_column": "processed",
+            "change_sets": "change_sets",
+            "change_set_column": "change_set_id",
+            "change_stream": "spanner_watcher_stream",
+        }
+        return self.model_copy(update={k: v for k, v in names.items() if k not in chosen})
+
 
 class WatchFile(BaseModel):
     """A TOML file: which tables, what holds for all of them (``defaults``), and what for one.

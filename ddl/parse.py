@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ddl import steps
-from ddl.errors import DdlSyntaxError, UnsupportedDialectError
+from ddl.errors import DdlSyntaxError
 from ddl.evolve import apply
 from ddl.parse_parts import (
+    OTHER_KINDS,
+    VERBATIM_KINDS,
     column,
     foreign_key,
     interleave,
@@ -17,6 +19,7 @@ from ddl.parse_parts import (
     row_deletion_policy,
     watches,
 )
+from ddl.postgres import parse as postgres
 from ddl.reader import Reader
 from ddl.schema import (
     ChangeStream,
@@ -33,44 +36,26 @@ from ddl.schema import (
 from ddl.steps import Step
 from ddl.tokens import place, split
 
-VERBATIM_KINDS = (
-    "PROTO BUNDLE",
-    "PROPERTY GRAPH",
-    "SEARCH INDEX",
-    "VECTOR INDEX",
-    "LOCALITY GROUP",
-    "SEQUENCE",
-    "VIEW",
-    "MODEL",
-    "ROLE",
-    "FUNCTION",
-    "PLACEMENT",
-)
-OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
-
 
 def parse_statement(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Step:
     """One DDL statement; a semicolon at its end is no error.
 
-    Raises DdlSyntaxError with line, column and what was expected, UnsupportedDialectError for
-    PostgreSQL.
+    Raises DdlSyntaxError with line, column and what was expected.
     """
-    if dialect is not Dialect.GOOGLESQL:
-        raise UnsupportedDialectError(dialect.value)
-    found = split(text)
+    found = split(text, dialect)
     if not found:
         raise DdlSyntaxError(1, 1, "a statement", "nothing")
     if len(found) > 1:
         raise DdlSyntaxError(*place(text, found[1][1]), "the end of the statement", "another one")
-    reader = Reader(found[0][0])
-    step = statement(reader)
+    reader = Reader(found[0][0], dialect)
+    step = statement(reader) if dialect is Dialect.GOOGLESQL else postgres.statement(reader)
     reader.end()
     return step
 
 
 def parse_script(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> list[Step]:
     """Statements separated by semicolons."""
-    return [parse_statement(part, dialect) for part, _ in split(text)]
+    return [parse_statement(part, dialect) for part, _ in split(text, dialect)]
 
 
 def parse_schema(statements: str | Iterable[str], dialect: Dialect = Dialect.GOOGLESQL) -> Schema:
@@ -287,6 +272,11 @@ def alter_change_stream(reader: Reader) -> Step:
     name = reader.path()
     if reader.accept("DROP", "FOR", "ALL"):
         return steps.AlterChangeStream(ChangeStream(name), frozenset({"watches"}))
+    if reader.accept("FOR"):
+        tables, for_all = watches(reader)
+        reader.expect("SET")
+        both = ChangeStream(name, tables, for_all, options(reader))
+        return steps.AlterChangeStream(both, frozenset({"watches", "options"}))
     reader.expect("SET")
     if reader.accept("FOR"):
         tables, for_all = watches(reader)
@@ -352,6 +342,9 @@ def alter_column(reader: Reader, table: str) -> Step:
         return steps.SetOnUpdate(table, name, reader.parenthesised())
     if reader.accept("DROP", "ON", "UPDATE"):
         return steps.SetOnUpdate(table, name, None)
+    if reader.accept("ALTER", "IDENTITY"):
+        reader.rest()
+        return steps.OtherStatement("ALTER IDENTITY", reader.text)
     if reader.accept("SET"):
         return steps.SetColumnOptions(table, name, nullable(options(reader)))
     reader.reset(start)

@@ -20,6 +20,21 @@ from ddl.schema import (
 )
 from ddl.tokens import Kind
 
+VERBATIM_KINDS = (
+    "PROTO BUNDLE",
+    "PROPERTY GRAPH",
+    "SEARCH INDEX",
+    "VECTOR INDEX",
+    "LOCALITY GROUP",
+    "SEQUENCE",
+    "VIEW",
+    "MODEL",
+    "ROLE",
+    "FUNCTION",
+    "PLACEMENT",
+)
+OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
+
 SIZED = {"STRING": TypeCode.STRING, "BYTES": TypeCode.BYTES}
 PLAIN = {
     code.value: code

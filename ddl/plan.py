@@ -93,10 +93,10 @@ def planned(schema: Schema, table: str, options: WatchOptions) -> list[tuple[Ste
     """The steps for one table, tried on the schema, with what is said of each."""
     now, found = schema, []
     for wanted in wanted_steps(schema, table, options):
-        undo = tuple(render(step) for step in reverse(wanted.step, now))
+        undo = tuple(render(s, now.dialect) for s in reverse(wanted.step, now))
         now = apply(now, wanted.step)
         cost = cost_of(wanted.step, wanted.backfill)
-        sql = render(wanted.step)
+        sql = render(wanted.step, now.dialect)
         found.append(
             (wanted.step, Statement(table, sql, wanted.reason, wanted.backfill, cost, undo))
         )

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ddl.errors import DdlSyntaxError
+from ddl.schema import Dialect
 from ddl.tokens import Kind, Token, place, tokenize
 
 
 class Reader:
     """Reads one statement. ``accept`` takes what may come, ``expect`` what must."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, dialect: Dialect = Dialect.GOOGLESQL) -> None:
         self.text = text
-        self._tokens = list(tokenize(text))
+        self._tokens = list(tokenize(text, dialect))
         self._position = 0
 
     @property

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ddl.schema import Table
+from ddl.schema import Dialect, Table
 from ddl.tokens import Kind, tokenize
 
 
-def columns_in(expression: str, table: Table) -> tuple[str, ...]:
+def columns_in(
+    expression: str, table: Table, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[str, ...]:
     """The columns of the table that the expression names, each once, in order."""
     found: dict[str, None] = {}
-    for token in tokenize(expression):
+    for token in tokenize(expression, dialect):
         if token.kind in {Kind.WORD, Kind.QUOTED}:
             column = table.column(token.value)
             if column is not None:

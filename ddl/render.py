@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from ddl import steps
-from ddl.errors import DdlError, UnsupportedDialectError
+from ddl.errors import DdlError
+from ddl.postgres import render as postgres
 from ddl.reserved import RESERVED
 from ddl.schema import (
     ChangeStream,
@@ -33,14 +34,16 @@ PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def render(step: Step, dialect: Dialect = Dialect.GOOGLESQL) -> str:
-    """The statement of a step, without a semicolon. UnsupportedDialectError for PostgreSQL."""
-    if dialect is not Dialect.GOOGLESQL:
-        raise UnsupportedDialectError(dialect.value)
+    """The statement of a step, without a semicolon."""
+    if dialect is Dialect.POSTGRESQL:
+        return postgres.render(step)
     return str(_render(step))
 
 
 def render_schema(schema: Schema) -> list[str]:
     """Statements that create the same schema again, in an order that works."""
+    if schema.dialect is Dialect.POSTGRESQL:
+        return postgres.render_schema(schema)
     statements = [f"CREATE SCHEMA {name(s)}" for s in schema.named_schemas]
     first = [v.text for v in schema.verbatim if v.kind in {"PROTO BUNDLE", "SEQUENCE"}]
     last = [v.text for v in schema.verbatim if v.kind not in {"PROTO BUNDLE", "SEQUENCE"}]
@@ -263,6 +266,11 @@ def _(step: steps.SetColumnOptions) -> str:
 
 
 @_render.register
+def _(step: steps.SetNotNull | steps.SetType) -> str:
+    raise DdlError(f"GoogleSQL has no {type(step).__name__}: it writes the whole column anew")
+
+
+@_render.register
 def _(step: steps.AddForeignKey) -> str:
     return f"ALTER TABLE {name(step.table)} ADD {foreign_key_text(step.foreign_key)}"
 
@@ -319,7 +327,9 @@ def _(step: steps.CreateChangeStream) -> str:
 @_render.register
 def _(step: steps.AlterChangeStream) -> str:
     stream = step.change_stream
-    if "options" in step.changes:
+    if len(step.changes) == 2:
+        action = f"{watches_text(stream).lstrip()} SET {options_text(stream.options)}"
+    elif "options" in step.changes:
         action = f"SET {options_text(stream.options)}"
     else:
         action = f"SET{watches_text(stream)}" if watches_text(stream) else "DROP FOR ALL"

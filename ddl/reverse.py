@@ -44,6 +44,18 @@ def _(step: steps.AlterColumn, before: Schema) -> tuple[Step, ...]:
 
 
 @_reverse.register
+def _(step: steps.SetNotNull, before: Schema) -> tuple[Step, ...]:
+    old = column_of(table_of(before, step.table), step.column)
+    return (steps.SetNotNull(step.table, step.column, old.not_null),)
+
+
+@_reverse.register
+def _(step: steps.SetType, before: Schema) -> tuple[Step, ...]:
+    old = column_of(table_of(before, step.table), step.column)
+    return (steps.SetType(step.table, step.column, old.type),)
+
+
+@_reverse.register
 def _(step: steps.SetDefault, before: Schema) -> tuple[Step, ...]:
     old = column_of(table_of(before, step.table), step.column)
     return (steps.SetDefault(step.table, step.column, old.default),)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
+from ddl.postgres.render import name as postgres_name
 from ddl.render import name
-from ddl.schema import Column, Table, TypeCode
+from ddl.schema import Column, Dialect, Table, TypeCode
 
 # How a value of each type becomes a STRING, injectively and without regard to time zones.
 TEXT = {
@@ -23,12 +24,34 @@ TEXT = {
     TypeCode.TIMESTAMP: "CAST(UNIX_MICROS({0}) AS STRING)",
 }
 
+# The same in the PostgreSQL dialect. A timestamp as text depends on the time zone there, so it is
+# not immutable; bytea is hashed as it is, and cannot be a part of several.
+POSTGRES_TEXT = {
+    TypeCode.STRING: "{0}",
+    **dict.fromkeys(
+        (
+            TypeCode.INT64,
+            TypeCode.BOOL,
+            TypeCode.NUMERIC,
+            TypeCode.FLOAT32,
+            TypeCode.FLOAT64,
+            TypeCode.DATE,
+            TypeCode.UUID,
+        ),
+        "{0}::text",
+    ),
+}
+
 MODULO = re.compile(r"MOD\(MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+),\s*(\d+)\)", re.I | re.S)
 SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
 
 
 def shard_expression(
-    table: Table, key: Sequence[str] | None, shards: int, signed: bool = False
+    table: Table,
+    key: Sequence[str] | None,
+    shards: int,
+    signed: bool = False,
+    dialect: Dialect = Dialect.GOOGLESQL,
 ) -> str:
     """An expression with exactly the values 0 to ``shards`` - 1, never NULL.
 
@@ -37,14 +60,40 @@ def shard_expression(
     Raises PlanError for a key that cannot be hashed.
     """
     columns = hashed_columns(table, key)
-    if len(columns) == 1:
-        text = or_else(columns[0], text_of(columns[0]), "''")
+    if dialect is Dialect.POSTGRESQL:
+        hashed = f"spanner.farm_fingerprint({postgres_text(table, columns)})"
+        short, whole = f"mod({hashed}, {shards})", "mod({0} + {1}, {1})"
     else:
-        # Each part says its length first: ('ab', 'c') and ('a', 'bc') must differ.
-        text = " || ".join(part_of(column) for column in columns)
-    if signed:
-        return f"MOD(FARM_FINGERPRINT({text}), {shards})"
-    return f"MOD(MOD(FARM_FINGERPRINT({text}), {shards}) + {shards}, {shards})"
+        hashed = f"FARM_FINGERPRINT({googlesql_text(columns)})"
+        short, whole = f"MOD({hashed}, {shards})", "MOD({0} + {1}, {1})"
+    return short if signed else whole.format(short, shards)
+
+
+def googlesql_text(columns: Sequence[Column]) -> str:
+    """The columns as one STRING, never NULL."""
+    if len(columns) == 1:
+        return or_else(columns[0], text_of(columns[0]), "''")
+    # Each part says its length first: ('ab', 'c') and ('a', 'bc') must differ.
+    return " || ".join(part_of(column) for column in columns)
+
+
+def postgres_text(table: Table, columns: Sequence[Column]) -> str:
+    """The columns as one text, never NULL. Raises PlanError for a type that has none."""
+    quoted = [postgres_name(column.name) for column in columns]
+    if len(columns) == 1 and columns[0].type.code is TypeCode.BYTES:
+        return f"coalesce({quoted[0]}, ''::bytea)"
+    texts = []
+    for column, name_ in zip(columns, quoted, strict=True):
+        if column.type.code not in POSTGRES_TEXT:
+            raise PlanError(
+                f"the key column {table.name}.{column.name} has type {column.type.code.value},"
+                " which has no immutable text in the PostgreSQL dialect: name other columns with"
+                " --shard-key"
+            )
+        texts.append(POSTGRES_TEXT[column.type.code].format(name_))
+    if len(texts) == 1:
+        return texts[0] if columns[0].not_null else f"coalesce({texts[0]}, '')"
+    return " || ".join(f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts)
 
 
 def hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:

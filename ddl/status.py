@@ -53,7 +53,7 @@ def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> Table
     if index is None and by_change_sets(schema, table):
         return TableStatus(table.name, str(Strategy.CHANGE_SET), None, None, ())
     if index is None:
-        return unwatched(table, indexes)
+        return unwatched(schema, table, indexes)
     shard, timestamp = table.column(index.parts[0].column), table.column(index.parts[1].column)
     values = shard_values(shard.generated or "") if shard else None
     strategy = Strategy.AUTOMATIC
@@ -65,10 +65,10 @@ def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> Table
     return TableStatus(table.name, str(strategy), count, index.name, ())
 
 
-def unwatched(table: Table, indexes: tuple[Index, ...]) -> TableStatus:
+def unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """A table without an index that serves: what ``automatic`` would add, or why it cannot."""
     try:
-        alone = Schema(tables=(table,), indexes=indexes)
+        alone = Schema(schema.dialect, tables=(table,), indexes=indexes)
         steps = wanted_steps(alone, table.name, WatchOptions())
     except DdlError as error:
         return TableStatus(table.name, None, None, None, (), problem=str(error))

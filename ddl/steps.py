@@ -18,6 +18,7 @@ from ddl.schema import (
     OnDelete,
     RowDeletionPolicy,
     Table,
+    Type,
     Verbatim,
 )
 
@@ -57,13 +58,28 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """ALTER TABLE t ALTER COLUMN c <type> [NOT NULL] [DEFAULT (...)]: the whole definition anew.
-
-    Covers SET NOT NULL / DROP NOT NULL of the PostgreSQL dialect too: ``column`` is the result.
-    """
+    """ALTER TABLE t ALTER COLUMN c <type> [NOT NULL] [DEFAULT (...)]: the whole definition anew."""
 
     table: str
     column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    """ALTER COLUMN c SET NOT NULL | DROP NOT NULL, as PostgreSQL writes it."""
+
+    table: str
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """ALTER COLUMN c TYPE type, as PostgreSQL writes it."""
+
+    table: str
+    column: str
+    type: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +261,8 @@ Step = (
     | AddColumn
     | DropColumn
     | AlterColumn
+    | SetNotNull
+    | SetType
     | SetDefault
     | SetOnUpdate
     | SetColumnOptions

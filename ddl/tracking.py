@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from ddl.errors import PlanError
 from ddl.options import Modulo, Strategy, WatchOptions
+from ddl.postgres.render import name as postgres_name
 from ddl.render import name
 from ddl.schema import (
     ChangeStream,
     Column,
+    Dialect,
     Index,
     KeyPart,
     Schema,
@@ -54,14 +56,16 @@ def wanted_steps(schema: Schema, table_name: str, options: WatchOptions) -> list
     if table is None:
         known = ", ".join(t.name for t in schema.tables) or "none"
         raise PlanError(f"there is no table {table_name}; tables of this schema: {known}")
+    if schema.dialect is Dialect.POSTGRESQL:
+        options = options.in_small_letters()
     return STRATEGIES[options.strategy](schema, table, options)
 
 
 def automatic(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
     """Spanner writes the timestamp by itself."""
     return [
-        *timestamp_steps(table, options),
-        *shard_steps(table, options),
+        *timestamp_steps(schema, table, options),
+        *shard_steps(schema, table, options),
         *index_steps(schema, table, options),
     ]
 
@@ -69,9 +73,9 @@ def automatic(schema: Schema, table: Table, options: WatchOptions) -> list[Wante
 def processed(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
     """As ``automatic``; delivered rows are marked instead of losing their timestamp."""
     return [
-        *timestamp_steps(table, options),
+        *timestamp_steps(schema, table, options),
         *processed_steps(table, options),
-        *shard_steps(table, options),
+        *shard_steps(schema, table, options),
         *index_steps(schema, table, options),
     ]
 
@@ -84,7 +88,7 @@ def manual(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
             f"{table.name}.{options.timestamp_column} is no commit-timestamp column: with the"
             " strategy manual it has to be there; name it with --timestamp-column"
         )
-    return [*shard_steps(table, options), *index_steps(schema, table, options)]
+    return [*shard_steps(schema, table, options), *index_steps(schema, table, options)]
 
 
 def change_set(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
@@ -96,13 +100,13 @@ def change_set(schema: Schema, table: Table, options: WatchOptions) -> list[Want
     sets = schema.table(options.change_sets)
     steps: list[Wanted] = []
     if sets is None:
-        sets = change_sets_table(options)
+        sets = change_sets_table(schema, options)
         reason = "one row a transaction, with its commit timestamp"
         steps.append(Wanted(CreateTable(sets), reason, backfill=False))
     of_sets = options.model_copy(
-        update={"timestamp_column": "CommitTimestamp", "shard_key": None, "index": None}
+        update={"timestamp_column": set_timestamp(schema), "shard_key": None, "index": None}
     )
-    steps += [*shard_steps(sets, of_sets), *index_steps(schema, sets, of_sets)]
+    steps += [*shard_steps(schema, sets, of_sets), *index_steps(schema, sets, of_sets)]
     if table.column(column) is None:
         new = Column(column, Type(TypeCode.STRING, length=36))
         reason = "the change set that wrote the row last; the applications write it"
@@ -117,14 +121,19 @@ def change_set(schema: Schema, table: Table, options: WatchOptions) -> list[Want
     return steps
 
 
-def change_sets_table(options: WatchOptions) -> Table:
+def set_timestamp(schema: Schema) -> str:
+    """The commit-timestamp column of the table of change sets."""
+    return "commit_timestamp" if schema.dialect is Dialect.POSTGRESQL else "CommitTimestamp"
+
+
+def change_sets_table(schema: Schema, options: WatchOptions) -> Table:
     """The table of change sets. Its key is a UUID, so that it is no hot spot."""
     column = options.change_set_column
     return Table(
         options.change_sets,
         (
             Column(column, Type(TypeCode.STRING, length=36), not_null=True),
-            Column("CommitTimestamp", Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True),
+            Column(set_timestamp(schema), Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True),
         ),
         (KeyPart(column),),
     )
@@ -149,7 +158,7 @@ def change_stream(schema: Schema, table: Table, options: WatchOptions) -> list[W
     return [Wanted(AlterChangeStream(grown, frozenset({"watches"})), reason, backfill=False)]
 
 
-def timestamp_steps(table: Table, options: WatchOptions) -> list[Wanted]:
+def timestamp_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
     """The commit-timestamp column: added empty, then kept by Spanner itself.
 
     Spanner: ADD COLUMN with a DEFAULT would write every row; SET DEFAULT and SET ON UPDATE later
@@ -176,6 +185,11 @@ def timestamp_steps(table: Table, options: WatchOptions) -> list[Wanted]:
             f"{where} is there already and is no plain TIMESTAMP column:"
             " choose another name with --timestamp-column"
         )
+    elif not column.allow_commit_timestamp and schema.dialect is Dialect.POSTGRESQL:
+        raise PlanError(
+            f"{where} is a plain timestamp, and the PostgreSQL dialect cannot turn it into a"
+            " SPANNER.COMMIT_TIMESTAMP column: choose another name with --timestamp-column"
+        )
     elif not column.allow_commit_timestamp:
         option = SetColumnOptions(table.name, column.name, (("allow_commit_timestamp", "true"),))
         steps.append(
@@ -188,26 +202,28 @@ def timestamp_steps(table: Table, options: WatchOptions) -> list[Wanted]:
         )
     if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
         raise PlanError(f"{where} is part of the primary key, where Spanner allows no ON UPDATE")
-    return steps + automation_steps(table, column)
+    return steps + automation_steps(schema, table, column)
 
 
-def automation_steps(table: Table, column: Column) -> list[Wanted]:
+def automation_steps(schema: Schema, table: Table, column: Column) -> list[Wanted]:
     """DEFAULT and ON UPDATE of the commit-timestamp column."""
+    prefix = "SPANNER." if schema.dialect is Dialect.POSTGRESQL else ""
+    pending = prefix + COMMIT_TIMESTAMP
     steps = []
     if column.default is None:
         steps.append(
             Wanted(
-                SetDefault(table.name, column.name, COMMIT_TIMESTAMP),
+                SetDefault(table.name, column.name, pending),
                 "inserts get the commit timestamp without any change to the applications",
                 backfill=False,
             )
         )
-    elif column.default.replace(" ", "").upper() != COMMIT_TIMESTAMP:
+    elif column.default.replace(" ", "").upper() != pending:
         raise PlanError(f"{table.name}.{column.name} has another default: {column.default}")
     if column.on_update is None:
         steps.append(
             Wanted(
-                SetOnUpdate(table.name, column.name, COMMIT_TIMESTAMP),
+                SetOnUpdate(table.name, column.name, pending),
                 "updates get it too, also those that write the same values again",
                 backfill=False,
             )
@@ -230,16 +246,17 @@ def processed_steps(table: Table, options: WatchOptions) -> list[Wanted]:
     return []
 
 
-def shard_steps(table: Table, options: WatchOptions) -> list[Wanted]:
+def shard_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
     """The computed shard.
 
     Not STORED unless asked for: the index keeps the value anyway, so that a stored column would
     keep it twice, and adding one makes Spanner write every row of the table.
     """
     signed = options.modulo is Modulo.SIGNED
-    expression = shard_expression(table, options.shard_key, options.shards, signed)
+    expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
     if options.strategy is Strategy.PROCESSED:
-        expression = f"CASE WHEN {name(options.processed_column)} THEN NULL ELSE {expression} END"
+        quote = postgres_name if schema.dialect is Dialect.POSTGRESQL else name
+        expression = f"CASE WHEN {quote(options.processed_column)} THEN NULL ELSE {expression} END"
     column = table.column(options.shard_column)
     if column is None:
         new = Column(
@@ -273,12 +290,14 @@ def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
     for column in options.storing:
         if column.casefold() not in columns:
             raise PlanError(f"table {table.name} has no column {column} to store in the index")
+    postgres = schema.dialect is Dialect.POSTGRESQL
     index = Index(
-        options.index or free_name(schema, index_name(table)),
+        options.index or free_name(schema, index_name(table, postgres)),
         table.name,
         (KeyPart(options.shard_column), KeyPart(options.timestamp_column)),
         storing=options.storing,
-        null_filtered=True,
+        null_filtered=not postgres,
+        where_not_null=(options.shard_column, options.timestamp_column) if postgres else (),
     )
     if options.index and taken(schema, options.index):
         raise PlanError(f"the name {options.index} is taken: choose another with --index")
@@ -289,9 +308,10 @@ def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
     return [Wanted(CreateIndex(index), reason, backfill=True)]
 
 
-def index_name(table: Table) -> str:
+def index_name(table: Table, postgres: bool = False) -> str:
     """What the index is called when nobody says otherwise."""
-    return f"{table.name}ByShardAndTime"[-NAME_LENGTH_MAX:]
+    suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
+    return f"{table.name}{suffix}"[-NAME_LENGTH_MAX:]
 
 
 def taken(schema: Schema, wanted: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from ddl.options import Modulo, Strategy, WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import make_plan
-from ddl.schema import Schema
+from ddl.schema import Dialect, Schema
 from watcher.clearing import statement
 from watcher.table import watched_table
 
@@ -40,9 +40,25 @@ CASES = {
 }
 
 
+POSTGRES = """create table singers (singerid bigint not null primary key, firstname varchar(200),
+    lastname varchar(200) not null, birthdate date, picture bytea)"""
+STAMPED_POSTGRES = POSTGRES.replace("bytea", "bytea, last_modified spanner.commit_timestamp")
+CASES |= {
+    f"postgresql_{case}": (
+        STAMPED_POSTGRES if before is STAMPED else POSTGRES,
+        options.model_copy(
+            update={"shard_key": ("firstname", "lastname")} if options.shard_key else {}
+        ),
+    )
+    for case, (before, options) in list(CASES.items())
+}
+
+
 def text(case: str) -> str:
     """Up, down and, where polls read an index, the clearing."""
     before, options = CASES[case]
+    if case.startswith("postgresql"):
+        return postgres_text(before, options)
     schema = parse_schema(before)
     plan = make_plan(schema, ["Singers"], options)
     up = [s.sql for s in plan.statements]
@@ -51,6 +67,21 @@ def text(case: str) -> str:
     if options.strategy in (Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL):
         parts += ["-- clearing, by partitioned DML", clearing(after) + ";"]
     return "\n".join(parts) + "\n"
+
+
+def postgres_text(before: str, options: WatchOptions) -> str:
+    """Up and down; what was planned is read back and leaves nothing to do."""
+    schema = parse_schema(before, Dialect.POSTGRESQL)
+    plan = make_plan(schema, ["singers"], options)
+    up = [s.sql for s in plan.statements]
+    after = parse_schema(before + ";" + ";".join(up), Dialect.POSTGRESQL)
+    assert make_plan(after, ["singers"], options).empty
+    undone = parse_schema(before + ";" + ";".join([*up, *plan.down]), Dialect.POSTGRESQL)
+    assert undone == schema
+    return (
+        "\n".join(["-- up", *(f"{sql};" for sql in up), "-- down", *(f"{q};" for q in plan.down)])
+        + "\n"
+    )
 
 
 def clearing(schema: Schema) -> str:

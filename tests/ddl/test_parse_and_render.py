@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.errors import DdlSyntaxError, SchemaError, UnsupportedDialectError
+from ddl.errors import DdlSyntaxError, SchemaError
 from ddl.evolve import apply
 from ddl.parse import parse_schema, parse_script, parse_statement
 from ddl.render import render, render_schema
 from ddl.schema import (
     Check,
     Column,
-    Dialect,
     Identity,
     Index,
     KeyPart,
@@ -114,11 +113,6 @@ def test_a_syntax_error_says_where_and_what_was_expected(
 def test_a_script_may_hold_semicolons_in_strings_and_comments() -> None:
     script = "CREATE ROLE a; -- one; two\nALTER DATABASE d SET OPTIONS (x = 'p;q');\n# end;\n"
     assert len(parse_script(script)) == 2
-
-
-def test_another_dialect_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedDialectError, match="postgresql"):
-        parse_statement("CREATE TABLE t (a bigint PRIMARY KEY)", Dialect.POSTGRESQL)
 
 
 BASE = """CREATE TABLE t (k INT64, a INT64, c TIMESTAMP OPTIONS (allow_commit_timestamp = true),

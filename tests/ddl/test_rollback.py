@@ -133,6 +133,54 @@ def test_apply_killed_at_any_moment_is_finished_by_the_next(
     assert read_schema(database) == before
 
 
+KEYS = {
+    "INT64": [1, -5],
+    "STRING(40)": ["a", "it's"],
+    "BYTES(9)": [b"eA==", b"eQ=="],
+    "DATE": ["2026-01-31", "1999-12-31"],
+    "TIMESTAMP": ["2026-01-31T00:00:00Z", "1999-12-31T00:00:00.123456789Z"],
+    "BOOL": [True, False],
+    "NUMERIC": ["1.5", "-2"],
+    "FLOAT64": [1.5, float("inf")],
+}
+kinds = st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=3)
+
+
+@pytest.mark.slow
+def test_any_key_and_any_strategy_is_planned_whole_and_taken_out_whole(
+    create_database: Callable[..., Database],
+) -> None:
+    @settings(max_examples=24, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(kinds, st.sampled_from(STRATEGIES), st.booleans(), st.integers(1, 20))
+    def check(key: list[str], strategy: Strategy, stored: bool, shards: int) -> None:
+        names = [f"Key Part {n}".replace(" ", "_") for n in range(len(key))]
+        columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, key, strict=True))
+        table = (
+            f"CREATE TABLE `Order` ({columns}, Other STRING(MAX)) PRIMARY KEY ({', '.join(names)})"
+        )
+        database = create_database(table)
+        with database.batch() as batch:
+            rows = [[KEYS[kind][n] for kind in key] for n in range(2)]
+            batch.insert("Order", names, rows)
+        before = read_schema(database)
+        options = WatchOptions(strategy=strategy, stored=stored, shards=shards)
+        apply_plan(database, make_plan(before, ["Order"], options))
+        after = read_schema(database)
+        assert make_plan(after, ["Order"], options).empty
+        table_after = after.table("Order")
+        assert table_after is not None
+        if table_after.column("ShardId") is not None:
+            with database.snapshot() as snapshot:
+                found = snapshot.execute_sql("SELECT ShardId FROM `Order`")
+                assert all(row[0] in range(shards) for row in found)
+        roll_back(database)
+        assert read_schema(database) == before
+        with database.snapshot() as snapshot:
+            assert len(list(snapshot.read("Order", names, KeySet(all_=True)))) == 2
+
+    check()
+
+
 COLUMN_STEPS = [
     "ALTER TABLE T ADD COLUMN c{n} INT64",
     "ALTER TABLE T ADD COLUMN s{n} TIMESTAMP OPTIONS (allow_commit_timestamp = true)",

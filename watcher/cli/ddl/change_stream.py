@@ -10,10 +10,10 @@ from ddl import change_streams
 from ddl.apply import ignore, run
 from ddl.errors import PlanError
 from ddl.render import render
-from ddl.schema import ChangeStream
+from ddl.schema import ChangeStream, Schema
 from ddl.steps import Step
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, SchemaArgument, schema_from
+from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
 from watcher.cli.output import CONSOLE, print_json
 
 app = typer.Typer(
@@ -47,6 +47,7 @@ def create(
     name: Name,
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     watch: Watch = None,
     everything: All = False,
     retention: Retention = None,
@@ -56,13 +57,13 @@ def create(
     json_output: JsonOption = False,
 ) -> None:
     """Create a change stream."""
-    found, _ = schema_from(database, schema)
+    found, _ = schema_from(database, schema, dialect)
     if everything == bool(watch):
         raise PlanError("name what to watch: either --all, or --watch tables")
     options = change_streams.stream_options(retention, capture, flags or ())
     watches = tuple(change_streams.watched(text) for text in watch or ())
     stream = ChangeStream(name, watches, everything, options)
-    finish(change_streams.create(found, stream), database, apply, json_output)
+    finish(found, change_streams.create(found, stream), database, apply, json_output)
 
 
 @app.command()
@@ -70,6 +71,7 @@ def alter(
     name: Name,
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     watch: Watch = None,
     everything: All = False,
     retention: Retention = None,
@@ -79,7 +81,7 @@ def alter(
     json_output: JsonOption = False,
 ) -> None:
     """Change what a change stream watches, or its options."""
-    found, _ = schema_from(database, schema)
+    found, _ = schema_from(database, schema, dialect)
     options = change_streams.stream_options(retention, capture, flags or ())
     watches = tuple(change_streams.watched(text) for text in watch or ())
     changes = frozenset(
@@ -89,7 +91,7 @@ def alter(
         raise PlanError("nothing is to be changed: use --watch, --all, or an option")
     stream = ChangeStream(name, watches, everything, options)
     step = change_streams.alter(found, stream, changes)
-    finish(step, database, apply, json_output)
+    finish(found, step, database, apply, json_output)
 
 
 @app.command()
@@ -97,17 +99,20 @@ def drop(
     name: Name,
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     apply: Apply = False,
     json_output: JsonOption = False,
 ) -> None:
     """Drop a change stream; what it has recorded is gone with it."""
-    found, _ = schema_from(database, schema)
-    finish(change_streams.drop(found, name), database, apply, json_output)
+    found, _ = schema_from(database, schema, dialect)
+    finish(found, change_streams.drop(found, name), database, apply, json_output)
 
 
-def finish(step: Step, database: str | None, apply: bool, json_output: bool) -> None:
+def finish(
+    schema: Schema, step: Step, database: str | None, apply: bool, json_output: bool
+) -> None:
     """Shows a statement, and runs it on request."""
-    statement = render(step)
+    statement = render(step, schema.dialect)
     if json_output:
         print_json({"statements": [statement], "applied": apply})
     else:

@@ -10,7 +10,7 @@ from ddl.apply import ignore, run
 from ddl.changelog import history_table
 from ddl.render import render
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, SchemaArgument, schema_from
+from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
 from watcher.cli.output import CONSOLE, print_json
 
 
@@ -18,6 +18,7 @@ def command(
     table: Annotated[str, typer.Option("--table", "-t", help="The table to keep a history of.")],
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     interleaved: Annotated[
         bool,
         typer.Option(
@@ -41,7 +42,7 @@ def command(
     The commit timestamp comes last in the key, never first, where it would be a hot spot. The
     applications write a row of it in the same transaction as the change.
     """
-    found, client = schema_from(database, schema)
+    found, client = schema_from(database, schema, dialect)
     step = history_table(
         found,
         table,
@@ -50,7 +51,7 @@ def command(
         timestamp=timestamp,
         keep_days=keep_days,
     )
-    statement = render(step)
+    statement = render(step, found.dialect)
     if json_output:
         print_json({"table": step.table.name, "statements": [statement], "applied": apply})
     else:

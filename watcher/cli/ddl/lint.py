@@ -12,7 +12,7 @@ from ddl.lint import Setting, lint, watching
 from ddl.render import name
 from ddl.schema import Schema
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, SchemaArgument, schema_from
+from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
 from watcher.cli.output import CONSOLE, print_json
 from watcher.config import duration_seconds
 
@@ -22,6 +22,7 @@ SAMPLE_ROWS = 10_000
 def command(
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 1,
     longest_replay: Annotated[
         str, typer.Option(help="How long after a window it may have to be read again, such as 6h.")
@@ -35,7 +36,7 @@ def command(
 
     With a database the shards are measured on a sample of rows. Exits 1 when there are findings.
     """
-    found, client = schema_from(database, schema)
+    found, client = schema_from(database, schema, dialect)
     setting = Setting(
         nodes=nodes,
         longest_replay=duration_seconds(longest_replay),

@@ -18,6 +18,7 @@ from watcher.cli.common import JsonOption
 from watcher.cli.ddl.wishes import (
     ConfigFile,
     DatabaseArgument,
+    DialectOption,
     Exclude,
     IndexOption,
     KeyOption,
@@ -43,6 +44,7 @@ def plan(
     config: ConfigFile = None,
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     strategy: StrategyOption = None,
     shards: ShardsOption = None,
     modulo: ModuloOption = None,
@@ -83,7 +85,7 @@ def plan(
             "stored": stored,
         },
     )
-    found, _ = schema_from(database, schema)
+    found, _ = schema_from(database, schema, dialect)
     made = make_plan(found, chosen_tables(found, wish.include, wish.exclude), wish.options)
     show_plan(made, json_output)
     if out is not None and not made.empty:

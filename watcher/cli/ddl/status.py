@@ -9,7 +9,14 @@ from rich.table import Table
 from ddl.selection import chosen_tables
 from ddl.status import TableStatus, index_rows, statuses
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, Exclude, SchemaArgument, Tables, schema_from
+from watcher.cli.ddl.wishes import (
+    DatabaseArgument,
+    DialectOption,
+    Exclude,
+    SchemaArgument,
+    Tables,
+    schema_from,
+)
 from watcher.cli.output import CONSOLE, print_json
 
 
@@ -18,10 +25,11 @@ def command(
     exclude: Exclude = None,
     database: DatabaseArgument = None,
     schema: SchemaArgument = None,
+    dialect: DialectOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Show, per table: watchable or not, by which strategy, what is missing, rows in the index."""
-    found, client = schema_from(database, schema)
+    found, client = schema_from(database, schema, dialect)
     names = chosen_tables(found, tables or ("*",), exclude or ())
     rows = statuses(found, names)
     if client is not None:

@@ -14,7 +14,7 @@ from ddl.apply import read_schema
 from ddl.errors import PlanError
 from ddl.options import Modulo, Strategy, WatchFile, WatchOptions
 from ddl.parse import parse_schema
-from ddl.schema import Schema
+from ddl.schema import Dialect, Schema
 from watcher.config import explained
 from watcher.database import DatabaseAddress, connect
 from watcher.watch_config import read_toml
@@ -90,6 +90,12 @@ SchemaArgument = Annotated[
 ]
 
 
+DialectOption = Annotated[
+    Dialect | None,
+    typer.Option("--dialect", help="The dialect of the file with --schema; googlesql by default."),
+]
+
+
 class Wish:
     """Which tables, and the options of each. Raises PlanError for what is wrong."""
 
@@ -135,13 +141,18 @@ class Wish:
         return self.options
 
 
-def schema_from(database: str | None, schema: Path | None) -> tuple[Schema, Database | None]:
-    """The schema of a database or of a file; exactly one must be named. Raises PlanError."""
+def schema_from(
+    database: str | None, schema: Path | None, dialect: Dialect | None = None
+) -> tuple[Schema, Database | None]:
+    """The schema of a database or of a file; exactly one must be named. Raises PlanError.
+
+    ``dialect`` is that of the file; a database knows its own.
+    """
     if (database is None) == (schema is None):
         raise PlanError("name either --database or --schema")
     if schema is not None:
         if not schema.is_file():
             raise PlanError(f"there is no file {schema}")
-        return parse_schema(schema.read_text()), None
+        return parse_schema(schema.read_text(), dialect or Dialect.GOOGLESQL), None
     client = connect(DatabaseAddress.parse(database or ""))
     return read_schema(client), client

@@ -1,0 +1,1 @@
+"""Spanner's PostgreSQL dialect: the same schema and steps, written otherwise."""

@@ -1,0 +1,85 @@
+"""The types of Spanner's PostgreSQL dialect, and their names there."""
+
+from __future__ import annotations
+
+from ddl.errors import DdlError
+from ddl.reader import Reader
+from ddl.schema import Type, TypeCode
+
+COMMIT_TIMESTAMP = "spanner.commit_timestamp"
+
+# The words of each type, longest first.
+WORDS: tuple[tuple[tuple[str, ...], TypeCode], ...] = (
+    (("TIMESTAMP", "WITH", "TIME", "ZONE"), TypeCode.TIMESTAMP),
+    (("DOUBLE", "PRECISION"), TypeCode.FLOAT64),
+    (("CHARACTER", "VARYING"), TypeCode.STRING),
+    (("VARCHAR",), TypeCode.STRING),
+    (("TEXT",), TypeCode.STRING),
+    (("BOOLEAN",), TypeCode.BOOL),
+    (("BOOL",), TypeCode.BOOL),
+    (("BIGINT",), TypeCode.INT64),
+    (("INT8",), TypeCode.INT64),
+    (("INTEGER",), TypeCode.INT64),
+    (("INT",), TypeCode.INT64),
+    (("REAL",), TypeCode.FLOAT32),
+    (("FLOAT4",), TypeCode.FLOAT32),
+    (("FLOAT8",), TypeCode.FLOAT64),
+    (("NUMERIC",), TypeCode.NUMERIC),
+    (("DECIMAL",), TypeCode.NUMERIC),
+    (("BYTEA",), TypeCode.BYTES),
+    (("DATE",), TypeCode.DATE),
+    (("TIMESTAMPTZ",), TypeCode.TIMESTAMP),
+    (("JSONB",), TypeCode.JSON),
+    (("UUID",), TypeCode.UUID),
+    (("INTERVAL",), TypeCode.INTERVAL),
+    (("SPANNER", ".", "TOKENLIST"), TypeCode.TOKENLIST),
+)
+
+NAMES = {
+    TypeCode.STRING: "character varying",
+    TypeCode.BOOL: "boolean",
+    TypeCode.INT64: "bigint",
+    TypeCode.FLOAT32: "real",
+    TypeCode.FLOAT64: "double precision",
+    TypeCode.NUMERIC: "numeric",
+    TypeCode.BYTES: "bytea",
+    TypeCode.DATE: "date",
+    TypeCode.TIMESTAMP: "timestamp with time zone",
+    TypeCode.JSON: "jsonb",
+    TypeCode.UUID: "uuid",
+    TypeCode.INTERVAL: "interval",
+    TypeCode.TOKENLIST: "spanner.tokenlist",
+}
+
+
+def type_of(reader: Reader) -> tuple[Type, bool]:
+    """A type of a column, and whether it is SPANNER.COMMIT_TIMESTAMP."""
+    if reader.accept("SPANNER", ".", "COMMIT_TIMESTAMP"):
+        return Type(TypeCode.TIMESTAMP), True
+    for words, code in WORDS:
+        if reader.accept(*words):
+            found = Type(code, length=length(reader))
+            while reader.accept("["):
+                reader.expect("]")
+                found = Type(TypeCode.ARRAY, element=found)
+            return found, False
+    return reader.fail("a type")
+
+
+def length(reader: Reader) -> int | None:
+    """(n), where there is one."""
+    if not reader.accept("("):
+        return None
+    found = reader.number()
+    reader.expect(")")
+    return found
+
+
+def type_text(type_: Type) -> str:
+    """A type as this dialect writes it. Raises DdlError for one that it has not."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return f"{type_text(type_.element)}[]"
+    if type_.code not in NAMES:
+        raise DdlError(f"Spanner's PostgreSQL dialect has no type {type_.code.value}")
+    sized = type_.code is TypeCode.STRING and type_.length is not None
+    return NAMES[type_.code] + (f"({type_.length})" if sized else "")
