@@ -8,6 +8,7 @@ import uuid
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import apsw
 
@@ -80,7 +81,7 @@ def add(
 def create(connection: apsw.Connection, stream: str, micros: int) -> None:
     """The first partitions of a stream."""
     edges = [SPACE * n // INITIAL for n in range(INITIAL + 1)]
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         add(connection, stream, (low, high), micros, ())
 
 

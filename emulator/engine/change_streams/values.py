@@ -12,7 +12,7 @@ from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage import forms
 from emulator.storage.sqlite import PENDING
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 def shown(value: Json, type_: Type, commit_text: str) -> Json:
