@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import queue
+import threading
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -122,3 +124,27 @@ def test_a_read_function_stands_alone_in_a_strong_single_use_read(database: Data
             list(snapshot.execute_sql(sql, params={"s": now()}))
     with database.snapshot() as snapshot, pytest.raises(MethodNotImplemented, match="TVF"):
         list(snapshot.execute_sql(whole, params={"s": now()}))
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_an_open_query_is_woken_by_a_commit_long_before_its_heartbeat(database: Database) -> None:
+    start = insert(database, (1, "a", 1))
+    tokens = [c[2][0][0] for _, _, cs in records(database, "Everything", start, None) for c in cs]
+    found: queue.Queue[Any] = queue.Queue()
+
+    def follow(token: str) -> None:
+        for data, _, _ in records(database, "Everything", start, None, token, 300_000):
+            for record in data:
+                found.put(record)
+            if any(record[0] > start for record in data):
+                break
+
+    readers = [threading.Thread(target=follow, args=(t,), daemon=True) for t in tokens]
+    for reader in readers:
+        reader.start()
+    assert found.get(timeout=60)[0] == start
+    later = insert(database, *[(n, "b", n) for n in range(2, 60)])
+    for reader in readers:
+        reader.join(60)
+        assert not reader.is_alive()
+    assert {found.get_nowait()[0] for _ in readers} == {later}
