@@ -15,7 +15,7 @@ from emulator.engine.change_streams.signals import Signal, Signals
 from emulator.engine.change_streams.values import Json, compact
 from emulator.engine.clock import Clock
 from emulator.engine.timeline import Timeline
-from emulator.errors import SpannerError, invalid_argument
+from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.storage.forms import timestamp_from_micros, timestamp_to_text
 from emulator.storage.sqlite import Storage
 
@@ -75,6 +75,11 @@ class ChangeReader:
         if stream is None:
             raise invalid_argument(f"Table-valued function not found: READ_{asked.stream}")
         known = self.partitions(asked.stream)
+        if not known:
+            raise failed_precondition(
+                f"Change Stream {stream.name} was created by an earlier version of this server: "
+                "drop all change streams of the database and create them again."
+            )
         self._check(asked, stream, known)
         if asked.token is None:
             return self._roots(asked, after, caller)
