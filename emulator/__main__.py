@@ -22,6 +22,7 @@ def serve(
     data_dir: Path | None,
     ready_file: Path | None = None,
     prepare: Callable[[str], None] | None = None,
+    change_stream_churn_seconds: float = 0.0,
 ) -> int:
     """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
 
@@ -32,7 +33,9 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        server = start(host, port, data_dir)
+        server = start(
+            host, port, data_dir, change_stream_churn_seconds=change_stream_churn_seconds
+        )
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)
         return 3
@@ -56,8 +59,21 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one")
     parser.add_argument("--data-dir", type=Path, help="keep the databases here (else in memory)")
     parser.add_argument("--ready-file", type=Path, help="write the address here when it serves")
+    parser.add_argument(
+        "--change-stream-churn",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="split, merge or move partitions of change streams so often (0: never)",
+    )
     options = parser.parse_args()
-    return serve(options.host, options.port, options.data_dir, options.ready_file)
+    return serve(
+        options.host,
+        options.port,
+        options.data_dir,
+        options.ready_file,
+        change_stream_churn_seconds=options.change_stream_churn,
+    )
 
 
 if __name__ == "__main__":

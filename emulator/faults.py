@@ -26,7 +26,9 @@ class Faults:
     broken so; 0 is every stream, and each of them again after so many more rows.
     ``commit_unknown_probability``: share of commits that take place and answer UNAVAILABLE.
     ``latency_seconds``: added before every call. ``lost_sessions``: so many calls that name a
-    session are answered as if it was not there. ``seed`` makes the choices repeatable.
+    session are answered as if it was not there. ``change_stream_churn_seconds``: so often
+    partitions of every change stream split, merge or move; 0 is never. ``seed`` makes the choices
+    repeatable.
     """
 
     aborted_commit_probability: float = 0.0
@@ -35,6 +37,7 @@ class Faults:
     unavailable_streams_max: int = 0
     latency_seconds: float = 0.0
     lost_sessions: int = 0
+    change_stream_churn_seconds: float = 0.0
     seed: int = 0
 
     @classmethod
@@ -58,6 +61,7 @@ class FaultInjector:
 
     def __init__(self, faults: Faults | None = None) -> None:
         self._lock = threading.Lock()
+        self.changed = threading.Event()
         self.set(faults or Faults())
 
     def set(self, faults: Faults) -> None:
@@ -68,6 +72,7 @@ class FaultInjector:
             self._lost_left = faults.lost_sessions
             self._streams_left = faults.unavailable_streams_max
             self.active = faults != Faults(seed=faults.seed)
+        self.changed.set()
 
     def delay(self) -> None:
         """Added latency of a call."""

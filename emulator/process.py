@@ -68,12 +68,16 @@ class ServerProcess:
             self._process.stdout.close()
 
 
-def spawn(data_dir: Path | None = None, port: int = 0) -> ServerProcess:
+def spawn(
+    data_dir: Path | None = None, port: int = 0, change_stream_churn_seconds: float = 0.0
+) -> ServerProcess:
     """Starts a server on loopback and returns when it serves.
 
     Raises RuntimeError when it does not come up; why is on its standard error.
     """
     command = [sys.executable, "-m", "emulator", "--port", str(port)]
+    if change_stream_churn_seconds:
+        command += ["--change-stream-churn", str(change_stream_churn_seconds)]
     if data_dir is not None:
         command += ["--data-dir", str(data_dir)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

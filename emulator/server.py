@@ -15,6 +15,7 @@ from emulator import faults as fault_module
 from emulator import limits
 from emulator.faults import FaultInjector, Faults
 from emulator.services.calls import Call, Dispatcher
+from emulator.services.churn import Churner
 from emulator.services.database_admin import DatabaseAdmin
 from emulator.services.instance_admin import InstanceAdmin
 from emulator.services.operations import Operations
@@ -45,16 +46,19 @@ class Server:
         address: str,
         faults: FaultInjector,
         lock: TextIOWrapper | None,
+        churner: Churner,
     ) -> None:
         self._server = server
         self._registry = registry
         self._lock = lock
+        self._churner = churner
         self.address = address
         self.faults = faults
 
     def stop(self) -> None:
         """Refuses new calls, waits a little for those under way, closes the databases."""
         self._server.stop(limits.STOP_GRACE_SECONDS).wait()
+        self._churner.stop()
         self._registry.close()
         if self._lock is not None:
             self._lock.close()
@@ -71,8 +75,11 @@ def start(
     port: int = 0,
     data_dir: Path | None = None,
     faults: Faults | None = None,
+    change_stream_churn_seconds: float = 0.0,
 ) -> Server:
     """Starts a server; port 0 takes a free one. In memory without ``data_dir``.
+
+    Partitions of change streams split, merge or move at the churn's interval; 0 is never.
 
     Raises StartError when the address or the directory is taken.
     """
@@ -98,8 +105,10 @@ def start(
         raise StartError(
             f"Cannot listen on {host}:{port}: is another server there? --port 0 takes a free port."
         ) from error
+    churner = Churner(registry, injector, change_stream_churn_seconds)
+    churner.start()
     server.start()
-    return Server(server, registry, f"{host}:{bound}", injector, lock)
+    return Server(server, registry, f"{host}:{bound}", injector, lock, churner)
 
 
 def locked(data_dir: Path) -> TextIOWrapper:

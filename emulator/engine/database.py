@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,12 +11,21 @@ import apsw
 
 from ddl.render import render_schema
 from ddl.schema import Dialect, Schema, Type
+from emulator.engine.change_streams.partitions import Partition, churn
+from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
 from emulator.engine.maintenance import Maintenance
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import BoundKind, Committed, Mutation, TimestampBound
+from emulator.engine.requests import (
+    PLAIN_ORIGIN,
+    BoundKind,
+    Committed,
+    Mutation,
+    Origin,
+    TimestampBound,
+)
 from emulator.engine.schema_changes import change_schema, replayed, retention_seconds
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
@@ -24,9 +34,11 @@ from emulator.engine.timeline import Timeline
 from emulator.engine.writer import Writer
 from emulator.errors import failed_precondition, unimplemented
 from emulator.sql.statements import Statement
+from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
 from emulator.storage.integrity import CREATE_REFERENCES
 from emulator.storage.sqlite import Storage, run
 
+CHURN_WAIT_SECONDS = 5.0
 FUTURE_MICROS_MAX = 3_600 * 1_000_000
 
 
@@ -58,9 +70,17 @@ class Database:
         self._timeline.restart(last_commit)
         self._writer.state = replayed(statements(self._writer.connection), dialect, version)
         self._writer.sequences.load(self.schema)
+        self._writer.capture.load()
         self._snapshots = Snapshots(self._storage, self._state)
         self._around = Surroundings(
             self._snapshots, self._timeline, self._state, self.oldest_readable
+        )
+        self.change_streams = ChangeReader(
+            self._storage,
+            clock,
+            self._timeline,
+            lambda: self.schema,
+            self._writer.capture.signals,
         )
         self._maintenance = Maintenance(self._writer, self.oldest_readable)
         self._maintenance.start()
@@ -98,13 +118,32 @@ class Database:
         """A read-write transaction; it locks nothing before its first DML or its commit."""
         return ReadWriteTransaction(self._around, self._writer)
 
-    def partitioned_dml(self) -> PartitionedDmlTransaction:
+    def partitioned_dml(self, origin: Origin = PLAIN_ORIGIN) -> PartitionedDmlTransaction:
         """Runs one idempotent statement part by part."""
-        return PartitionedDmlTransaction(self._storage, self._writer)
+        return PartitionedDmlTransaction(self._storage, self._writer, origin)
 
-    def write(self, mutations: Sequence[Mutation]) -> Committed:
+    def write(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
         """Commits mutations alone."""
-        return self._writer.write(mutations)
+        return self._writer.write(mutations, origin)
+
+    def churn_streams(self, choice: random.Random) -> None:
+        """Splits, merges or moves partitions of every change stream, once."""
+        writer = self._writer
+        if not self.schema.change_streams:
+            return
+        ended: list[Partition] = []
+
+        def work(micros: int) -> None:
+            for stream in writer.state.schema.change_streams:
+                ended.extend(churn(writer.connection, stream.name.casefold(), micros, choice))
+            writer.capture.touch(ended)
+
+        writer.turn.acquire(CHURN_WAIT_SECONDS)
+        try:
+            writer.alone(work)
+        finally:
+            writer.capture.load()
+            writer.turn.release()
 
     def compile(self, sql: str, types: Mapping[str, Type]) -> Statement:
         """What a statement is, without running it."""
@@ -123,6 +162,7 @@ class Database:
 
     def close(self) -> None:
         """Ends the database's threads and connections; a database in memory is gone."""
+        self._writer.capture.signals.close()
         self._maintenance.stop()
         self._snapshots.expire(everything=True)
         self._writer.abandon()
@@ -163,6 +203,7 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
         'CREATE TABLE IF NOT EXISTS "$statements" (number INTEGER PRIMARY KEY, text TEXT NOT NULL)',
         CREATE_REFERENCES,
         CREATE_SEQUENCES,
+        *CREATE_STREAM_TABLES,
     )
     connection.execute(
         'INSERT INTO "$state" SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM "$state")', (now,)

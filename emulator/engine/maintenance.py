@@ -11,6 +11,7 @@ import apsw
 
 from ddl.schema import Table
 from emulator.engine.clock import timestamp_text
+from emulator.engine.requests import Origin
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError
 from emulator.storage.history import CLEAR_ROWS_MAX, clear
@@ -21,6 +22,8 @@ LOG = logging.getLogger("emulator")
 INTERVAL_SECONDS = 20.0
 DELETE_ROWS_MAX = 5_000
 LOCK_WAIT_SECONDS = 5.0
+EXPIRY = Origin(tag="RowDeletionPolicy", expiry=True)
+"""How change streams show the deletes of a row deletion policy."""
 
 
 class Maintenance:
@@ -52,7 +55,7 @@ class Maintenance:
 
     def sweep(self) -> int:
         """Removes what may go; how many rows went."""
-        return self.clear_history() + self.delete_expired()
+        return self.clear_history() + self.delete_expired() + self.clear_records()
 
     def clear_history(self) -> int:
         """Removes versions that no read may ask for any more, a bounded number at a time."""
@@ -76,6 +79,23 @@ class Maintenance:
                 if count < DELETE_ROWS_MAX:
                     break
         return deleted
+
+    def clear_records(self) -> int:
+        """Removes the records that change streams need not keep any longer."""
+        writer, removed = self._writer, 0
+        if not writer.state.schema.change_streams:
+            return 0
+
+        def work(_micros: int) -> None:
+            nonlocal removed
+            removed = writer.capture.clear(writer.state.schema, writer.clock.wall())
+
+        writer.turn.acquire(LOCK_WAIT_SECONDS)
+        try:
+            writer.alone(work)
+        finally:
+            writer.turn.release()
+        return removed
 
     def _in_turn(self, table: Table, sql: str, values: tuple[int, ...]) -> int:
         """Runs a statement that changes nothing that a read can see."""
@@ -108,7 +128,7 @@ class Maintenance:
                 (timestamp_text(writer.clock.wall() - age),),
             )
             count = writer.connection.changes()
-            writer.finish()
+            writer.finish(micros, EXPIRY)
 
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:

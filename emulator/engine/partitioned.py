@@ -12,7 +12,7 @@ import apsw
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound
 from emulator.engine.refusals import from_sqlite, unknown_table
-from emulator.engine.requests import Stored
+from emulator.engine.requests import PLAIN_ORIGIN, Origin, Stored
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import Moment
 from emulator.engine.writer import Writer
@@ -30,7 +30,8 @@ class PartitionedDmlTransaction:
     A row that changes in between is judged again, so it is written only if it still fits.
     """
 
-    def __init__(self, storage: Storage, writer: Writer) -> None:
+    def __init__(self, storage: Storage, writer: Writer, origin: Origin = PLAIN_ORIGIN) -> None:
+        self._origin = origin
         self._storage = storage
         self._writer = writer
 
@@ -91,7 +92,7 @@ class PartitionedDmlTransaction:
                 for name in affected(state, part):
                     writer.timeline.touched(name, micros)
                 count = dml.execute(part, params, Moment.at(micros), numbers).row_count
-                writer.finish()
+                writer.finish(micros, self._origin)
 
             writer.alone(work)
         finally:

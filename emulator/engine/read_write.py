@@ -15,7 +15,17 @@ from emulator.engine.observations import Observations
 from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings, catalog_rows
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
-from emulator.engine.requests import Committed, DmlResult, KeySet, Mutation, Rows, Stats, Stored
+from emulator.engine.requests import (
+    PLAIN_ORIGIN,
+    Committed,
+    DmlResult,
+    KeySet,
+    Mutation,
+    Origin,
+    Rows,
+    Stats,
+    Stored,
+)
 from emulator.engine.results import Check, collected, replayed, watch
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
@@ -215,17 +225,17 @@ class ReadWriteTransaction:
             execute("RELEASE statement")
             return result
 
-    def commit(self, mutations: Sequence[Mutation]) -> Committed:
+    def commit(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
         """Makes everything visible at one timestamp. Raises and rolls back when a write fails."""
         with self._mutex:
             self._refuse_closed()
             if self._phase is Phase.NEW or (self._phase is Phase.READING and not mutations):
                 # What was only read was true at its snapshot: there is nothing to look at again.
                 self._phase = Phase.CLOSED
-                return self._writer.write(mutations)
+                return self._writer.write(mutations, origin)
             dml = self._active()
             try:
-                return self._commit(dml, mutations)
+                return self._commit(dml, mutations, origin)
             finally:
                 self._end(Phase.CLOSED)
 
@@ -250,7 +260,7 @@ class ReadWriteTransaction:
         finally:
             self._mutex.release()
 
-    def _commit(self, dml: Dml, mutations: Sequence[Mutation]) -> Committed:
+    def _commit(self, dml: Dml, mutations: Sequence[Mutation], origin: Origin) -> Committed:
         """DML first, then mutations, as Spanner orders them."""
         writer = self._writer
         micros = writer.timeline.begin_commit()
@@ -261,13 +271,14 @@ class ReadWriteTransaction:
             settle(writer.connection, dml, moment)
             writer.connection.execute(SET_LAST_COMMIT, (micros,))
             count = writer.apply(mutations, moment, dml.mutations)
-            writer.finish()
+            writer.finish(micros, origin)
             writer.connection.execute("COMMIT")
         except (apsw.Error, SpannerError) as error:
             writer.abandon()
             raise writer.translated(error) from error
         finally:
             writer.timeline.end_commit()
+            writer.capture.committed()
         return Committed(micros, count)
 
     def _active(self) -> Dml:

@@ -84,6 +84,21 @@ Mutation = Write | Delete
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What change streams know of a transaction: its tag, and whether it asks to be left out.
+
+    ``expiry`` marks the deletes of a row deletion policy.
+    """
+
+    tag: str = ""
+    excluded: bool = False
+    expiry: bool = False
+
+
+PLAIN_ORIGIN = Origin()
+
+
+@dataclass(frozen=True, slots=True)
 class ResultColumn:
     """A column of a result; the name may be empty."""
 

@@ -12,6 +12,7 @@ from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
 from ddl.schema import Dialect, Schema
+from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
 from emulator.engine.refusals import from_sqlite
 from emulator.engine.state import SchemaState
@@ -49,12 +50,14 @@ def change_schema(writer: Writer, text: str) -> int:
             connection = writer.connection
             rewrite(connection, state, after, timestamp_text(micros))
             judge(connection, step, after.schema, micros)
+            writer.capture.streams_changed(state.schema, after.schema, micros)
             connection.execute('INSERT INTO "$statements" (text) VALUES (?)', (text,))
             connection.execute('UPDATE "$state" SET schema_version = ?', (after.version,))
 
         micros = writer.alone(work)
         writer.state = after
         writer.sequences.load(after.schema)
+        writer.capture.load()
         return micros
     finally:
         writer.turn.release()
@@ -90,6 +93,7 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
     except DdlError as error:
         raise failed_precondition(str(error)) from error
     retention_seconds(after.options)
+    check_streams(after)
     return after
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import apsw
 
+from emulator.engine.change_streams.capture import Capture
 from emulator.engine.clock import Clock
 from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import (
@@ -20,7 +21,14 @@ from emulator.engine.refusals import (
     from_sqlite,
     too_many_mutations,
 )
-from emulator.engine.requests import Committed, Mutation, MutationKind, Write
+from emulator.engine.requests import (
+    PLAIN_ORIGIN,
+    Committed,
+    Mutation,
+    MutationKind,
+    Origin,
+    Write,
+)
 from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
@@ -40,6 +48,7 @@ class Request:
     """A mutation-only commit and, after it, how it ended."""
 
     mutations: Sequence[Mutation]
+    origin: Origin = PLAIN_ORIGIN
     committed: Committed | None = None
     error: BaseException | None = field(default=None)
 
@@ -59,12 +68,13 @@ class Writer:
         self.timeline = timeline
         self.turn = Turn()
         self.sequences = Sequences(self.connection)
+        self.capture = Capture(self.connection)
         self.state: SchemaState
         self._waiting: deque[Request] = deque()
 
-    def write(self, mutations: Sequence[Mutation]) -> Committed:
+    def write(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
         """Commits mutations alone; the fast path."""
-        request = Request(mutations)
+        request = Request(mutations, origin)
         self._waiting.append(request)
         self._await_turn(request)
         try:
@@ -104,6 +114,7 @@ class Writer:
             raise
         finally:
             self.timeline.end_commit()
+            self.capture.committed()
 
     def _commit_together(self, batch: Sequence[Request]) -> None:
         """Each request in a savepoint of its own; nothing counts before the COMMIT."""
@@ -116,7 +127,7 @@ class Writer:
             execute("SAVEPOINT one")
             try:
                 count = self.apply(request.mutations, Moment.at(micros))
-                self.finish()
+                self.finish(micros, request.origin)
             except (apsw.Error, SpannerError) as error:
                 request.error = self.translated(error)
                 if not self.connection.in_transaction:
@@ -166,10 +177,14 @@ class Writer:
             raise too_many_mutations()
         return count
 
-    def finish(self) -> None:
-        """What comes before every COMMIT: foreign keys must hold, drawn counters must last."""
+    def finish(self, micros: int, origin: Origin = PLAIN_ORIGIN) -> None:
+        """What comes before every COMMIT: foreign keys must hold, drawn counters must last.
+
+        Change streams record what the transaction changed.
+        """
         self.sequences.save()
         self.check_references()
+        self.capture.record(self.state.schema, micros, origin)
 
     def check_references(self) -> None:
         """Foreign keys hold at the end of a transaction."""
@@ -216,6 +231,7 @@ class Writer:
             raise
         finally:
             self.timeline.end_commit()
+            self.capture.committed()
         return micros
 
     def abandon(self) -> None:

@@ -30,6 +30,11 @@ class Context:
         if not self._context.is_active():
             raise SpannerError(grpc.StatusCode.CANCELLED, "The client cancelled the call.")
 
+    def when_gone(self, wake: Callable[[], None]) -> None:
+        """Calls a function when the call ends, or now if it has ended."""
+        if not self._context.add_callback(wake):
+            wake()
+
     def wait_until(self, micros: int) -> None:
         """Waits for a time of the clock (Unix microseconds), as long as the caller waits."""
         while (ahead := micros - time.time_ns() // 1000) > 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from google.protobuf.empty_pb2 import Empty
 
-from emulator.engine.requests import Committed
+from emulator.engine.requests import PLAIN_ORIGIN, Committed, Origin
 from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import Context
@@ -35,7 +35,9 @@ class Commits:
         elif kind == "single_use_transaction":
             if request.single_use_transaction.WhichOneof("mode") != "read_write":
                 raise invalid_argument("A commit needs a read-write transaction.")
-            committed = self._write(session, request.mutations)
+            options = request.single_use_transaction
+            origin = origin_of(request, options.exclude_txn_from_change_streams)
+            committed = self._write(session, request.mutations, origin)
         else:
             raise invalid_argument("A commit needs a transaction.")
         self._faults.after_commit()
@@ -61,11 +63,12 @@ class Commits:
         session = self._sessions.get(request.session)
         if not request.mutation_groups:
             raise invalid_argument("BatchWrite needs at least one group of mutations.")
+        origin = origin_of(request, request.exclude_txn_from_change_streams)
         for index, group in enumerate(request.mutation_groups):
             context.check()
             answer = m.BatchWriteResponse(indexes=[index])
             try:
-                committed = self._write(session, group.mutations)
+                committed = self._write(session, group.mutations, origin)
             except SpannerError as error:
                 answer.status.CopyFrom(to_status(error))
             else:
@@ -73,11 +76,12 @@ class Commits:
                 times.fill(answer.commit_timestamp, committed.commit_timestamp_micros)
             yield answer.SerializeToString()
 
-    def _write(self, session: Session, protos: Message) -> Committed:
+    def _write(self, session: Session, protos: Message, origin: Origin) -> Committed:
         """Mutations alone: the shortest way to the engine."""
         self._faults.before_commit()
         database = session.database
-        return database.engine.write(database.mutations.read(database.engine.schema, protos))
+        mutations = database.mutations.read(database.engine.schema, protos)
+        return database.engine.write(mutations, origin)
 
     def _commit_transaction(
         self, session: Session, transaction: Transaction, request: Message
@@ -92,7 +96,9 @@ class Commits:
             try:
                 self._faults.before_commit()
                 mutations = database.mutations.read(database.engine.schema, request.mutations)
-                transaction.committed = engine.commit(mutations)
+                transaction.committed = engine.commit(
+                    mutations, origin_of(request, transaction.excluded)
+                )
             except SpannerError as error:
                 transaction.roll_back()
                 transaction.aborted = error.retry_delay_seconds is not None
@@ -102,6 +108,12 @@ class Commits:
                 if session.active is transaction:
                     session.active = None
             return transaction.committed
+
+
+def origin_of(request: Message, excluded: bool) -> Origin:
+    """What change streams learn of a transaction."""
+    tag = request.request_options.transaction_tag
+    return Origin(tag, excluded) if tag or excluded else PLAIN_ORIGIN
 
 
 def ended(transaction: Transaction) -> SpannerError:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.errors import SpannerError, invalid_argument
 from emulator.faults import FaultInjector
+from emulator.services import change_streams
 from emulator.services.calls import Context
 from emulator.services.partitions import check_token, query_digest, read_digest
 from emulator.services.sessions import Session, Sessions, Transaction
 from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
 from emulator.services.streams import Streams, whole
 from emulator.services.transactions import Selected, Transactions, precommit, writable
+from emulator.sql.change_streams import read_call
 from emulator.sql.statements import Query
 from emulator.wire import messages as m
 from emulator.wire.keys import key_set, key_types
@@ -35,6 +37,9 @@ class Queries:
 
     def execute_sql(self, request: Message, context: Context) -> Message:
         """Runs a statement; the whole result in one message."""
+        schema = self._sessions.get(request.session).database.engine.schema
+        if read_call(request.sql, schema) is not None:
+            change_streams.refuse_whole()
         prepared, selected, _ = self._prepared(request, context)
         return self._execute(
             request, prepared, selected, lambda o: [whole(o, selected.transaction)]
@@ -42,6 +47,11 @@ class Queries:
 
     def execute_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
         """Runs a statement; a query's stream can be resumed."""
+        session = self._sessions.get(request.session)
+        call = read_call(request.sql, session.database.engine.schema)
+        if call is not None:
+            yield from change_streams.stream(call, session, request, self._streams, context)
+            return
         prepared, selected, place = self._prepared(request, context)
         transaction = selected.transaction
         if not isinstance(prepared.statement, Query) and request.query_mode != PLAN:

@@ -39,6 +39,7 @@ class Transaction:
     seen: int = 0
     ended: bool = False
     aborted: bool = False
+    excluded: bool = False
 
     def answered(self, seqno: int, request: bytes) -> object | None:
         """What was answered to this seqno before, or None. Raises for one out of order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import grpc
 
@@ -32,6 +33,22 @@ class Streams:
         self._faults = faults
         self._room = threading.BoundedSemaphore(limits.STREAMS_MAX)
         self._parking = Parking()
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """A place among the open streams."""
+        if not self._room.acquire(blocking=False):
+            raise too_many_streams()
+        try:
+            yield
+        finally:
+            self._room.release()
+
+    def may_break(self, rows: int) -> None:
+        """Raises UNAVAILABLE when a fault breaks a stream after so many rows."""
+        limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
+        if limit and rows % limit == 0 and self._faults.breaks_stream(rows):
+            raise unavailable("The stream broke (fault injected).")
 
     def stream(
         self,

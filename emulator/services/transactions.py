@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import BoundKind, TimestampBound
+from emulator.engine.requests import BoundKind, Origin, TimestampBound
 from emulator.engine.results import Check
 from emulator.errors import SpannerError, invalid_argument
 from emulator.services.calls import Context
@@ -63,9 +63,12 @@ class Transactions:
             wanted = bound(options.read_only, single_use=False)
             return self._sessions.begin(session, read_only(session, wanted, context))
         if mode == "partitioned_dml":
-            return self._sessions.begin(session, engine.partitioned_dml())
+            origin = Origin(excluded=options.exclude_txn_from_change_streams)
+            return self._sessions.begin(session, engine.partitioned_dml(origin))
         if mode == "read_write":
-            return self._sessions.begin(session, engine.read_write())
+            begun = self._sessions.begin(session, engine.read_write())
+            begun.excluded = options.exclude_txn_from_change_streams
+            return begun
         raise invalid_argument("BeginTransaction needs a transaction mode.")
 
     def select(

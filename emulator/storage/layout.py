@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import unimplemented
 from emulator.sql.compile import compile_expression
-from emulator.storage import integrity
+from emulator.storage import change_streams, integrity
 from emulator.storage.sqlite import PENDING, current, key_index, quote, replaced
 
 STORAGE_CLASSES = {
@@ -83,6 +83,7 @@ def layout(table: Table, schema: Schema) -> TableLayout:
         **key_objects(table),
         **history_triggers(table),
         **integrity.triggers(table, schema),
+        **change_streams.triggers(table, schema),
     }
     for index in schema.indexes_of(table.name):
         objects |= index_objects(index, table)

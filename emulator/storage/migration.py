@@ -142,7 +142,7 @@ def drop_objects(
         for item, text in layout.objects.items():
             if kept.get(item) != text:
                 kind = "TRIGGER" if text.startswith("CREATE TRIGGER") else "INDEX"
-                run(connection, f"DROP {kind} {item}")
+                run(connection, f"DROP {kind} IF EXISTS {item}")
 
 
 def create_objects(

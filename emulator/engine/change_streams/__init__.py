@@ -1,0 +1,1 @@
+"""Change streams: what is recorded in a commit, in which partition, and how it is read."""

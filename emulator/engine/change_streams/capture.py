@@ -1,0 +1,109 @@
+"""Records of change streams, made inside the transaction that makes the changes."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+
+from ddl.schema import Schema
+from emulator.engine.change_streams.mods import net
+from emulator.engine.change_streams.partitions import (
+    Partition,
+    active,
+    clear,
+    create,
+    of_stream,
+    remove,
+)
+from emulator.engine.change_streams.records import leaves_out, records, written_out
+from emulator.engine.change_streams.rules import retention_seconds
+from emulator.engine.change_streams.signals import Signals
+from emulator.engine.requests import Origin
+from emulator.storage.forms import timestamp_from_micros
+
+WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
+NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
+
+
+class Capture:
+    """Works on the writing connection, for the holder of the turn."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.signals = Signals()
+        self._connection = connection
+        self._partitions: dict[str, list[Partition]] = {}
+        self._touched: set[int] = set()
+        self._row = -1
+        self._places: list[int] = []
+        connection.create_scalar_function("written_", self._written, 2)
+        connection.create_scalar_function("taken_", self._taken, 1)
+
+    def load(self) -> None:
+        """Takes the partitions from the file: at the start, and when they have changed."""
+        self._partitions = {}
+        for partition in active(self._connection):
+            self._partitions.setdefault(partition.stream, []).append(partition)
+
+    def streams_changed(self, before: Schema, after: Schema, micros: int) -> None:
+        """A DDL statement created or dropped streams; inside its transaction."""
+        old = {stream.name.casefold() for stream in before.change_streams}
+        new = {stream.name.casefold() for stream in after.change_streams}
+        for name in sorted(old - new):
+            self._touched |= {p.number for p in of_stream(self._connection, name)}
+            remove(self._connection, name)
+        for name in sorted(new - old):
+            create(self._connection, name, micros)
+
+    def record(self, schema: Schema, micros: int, origin: Origin) -> None:
+        """Turns what the triggers noted into records; nothing to do when nobody watches."""
+        if not schema.change_streams:
+            return
+        noted = self._connection.execute(NOTED).fetchall()
+        if not noted:
+            return
+        self._connection.execute('DELETE FROM "$mods"')
+        mods = net(noted, schema)
+        form = timestamp_from_micros(micros)
+        for stream in schema.change_streams:
+            if leaves_out(stream, origin):
+                continue
+            found = records(stream, self._partitions[stream.name.casefold()], mods, form)
+            rows = list(written_out(found, stream, micros, form, origin))
+            self._connection.executemany(WRITE, rows)
+            self._touched |= {row[0] for row in rows}
+
+    def touch(self, partitions: list[Partition]) -> None:
+        """These partitions ended."""
+        self._touched |= {partition.number for partition in partitions}
+
+    def committed(self) -> None:
+        """The transaction is done: its readers wake."""
+        if self._touched:
+            touched, self._touched = self._touched, set()
+            self.signals.wake(touched)
+
+    def clear(self, schema: Schema, now: int) -> int:
+        """Removes what is older than each stream keeps; inside a transaction."""
+        return sum(
+            clear(
+                self._connection,
+                stream.name.casefold(),
+                now - retention_seconds(stream) * 1_000_000,
+            )
+            for stream in schema.change_streams
+        )
+
+    def _written(self, *arguments: apsw.SQLiteValue) -> None:
+        """An UPDATE is about to set this column of this row."""
+        row, place = int(str(arguments[0])), int(str(arguments[1]))
+        if row != self._row:
+            self._row, self._places = row, []
+        if place not in self._places:
+            self._places.append(place)
+
+    def _taken(self, *arguments: apsw.SQLiteValue) -> str:
+        """The columns that an UPDATE has set in a row."""
+        places = self._places if int(str(arguments[0])) == self._row else []
+        self._row, self._places = -1, []
+        return json.dumps(places)

@@ -1,0 +1,99 @@
+"""The net effect of a transaction on each row, from the changes that the triggers noted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import apsw
+
+from ddl.schema import Schema, Table
+from emulator.engine.change_streams.values import Json
+from emulator.storage.change_streams import key_columns
+
+
+class ModType(Enum):
+    """What happened to a row, in the words of ``mod_type``."""
+
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class Mod:
+    """A row's change. ``written`` are the places of the columns that were set.
+
+    ``old`` and ``new`` are images: values in the order of the table's columns.
+    """
+
+    table: Table
+    kind: ModType
+    written: frozenset[int]
+    old: tuple[Json, ...]
+    new: tuple[Json, ...]
+    key: tuple[Json, ...]
+
+
+def net(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -> list[Mod]:
+    """One change a row at most, in the order in which the rows were first touched.
+
+    A row that was inserted and deleted again leaves nothing.
+    """
+    found: dict[tuple[str, str], Mod] = {}
+    for name, kind, written, old, new in noted:
+        table = schema.table(str(name))
+        if table is None:
+            continue
+        mod = noted_mod(table, ModType(kind), written, old, new)
+        place = (table.name, json.dumps(mod.key))
+        before = found.get(place)
+        after = mod if before is None else combined(before, mod)
+        if after is None:
+            del found[place]
+        else:
+            found[place] = after
+    return list(found.values())
+
+
+def noted_mod(
+    table: Table,
+    kind: ModType,
+    written: apsw.SQLiteValue,
+    old: apsw.SQLiteValue,
+    new: apsw.SQLiteValue,
+) -> Mod:
+    """A change as a trigger noted it."""
+    places = everywhere(table)
+    if kind is ModType.UPDATE:
+        places = frozenset(json.loads(str(written)))
+    before, after = image(old), image(new)
+    names = [column.name for column in table.columns]
+    row = after or before
+    key = tuple(row[names.index(column.name)] for column in key_columns(table))
+    return Mod(table, kind, places, before, after, key)
+
+
+def image(text: apsw.SQLiteValue) -> tuple[Json, ...]:
+    """The values of a row; none for a row that is not there."""
+    return () if text is None else tuple(json.loads(str(text)))
+
+
+def everywhere(table: Table) -> frozenset[int]:
+    """The places of all columns."""
+    return frozenset(range(len(table.columns)))
+
+
+def combined(first: Mod, second: Mod) -> Mod | None:
+    """Two changes of the same row as one; None when they cancel out."""
+    kinds = (first.kind, second.kind)
+    if kinds == (ModType.INSERT, ModType.DELETE):
+        return None
+    if first.kind is ModType.INSERT:
+        return Mod(first.table, ModType.INSERT, first.written, (), second.new, first.key)
+    if second.kind is ModType.DELETE:
+        return Mod(first.table, ModType.DELETE, second.written, first.old, (), first.key)
+    written = first.written | second.written
+    return Mod(first.table, ModType.UPDATE, written, first.old, second.new, first.key)

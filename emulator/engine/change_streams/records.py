@@ -1,0 +1,126 @@
+"""Data change records: the changes of a transaction as one stream shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ddl.schema import ChangeStream, Column, Table
+from emulator.engine.change_streams.mods import Mod, ModType
+from emulator.engine.change_streams.partitions import Partition, place_of
+from emulator.engine.change_streams.values import Json, compact, shown, type_json
+from emulator.engine.requests import Origin
+from emulator.storage.change_streams import key_columns, tracked
+
+WHOLE_ROW = {"NEW_ROW", "NEW_ROW_AND_OLD_VALUES"}
+WITH_OLD = {"OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"}
+
+
+@dataclass(slots=True)
+class Record:
+    """One record while it grows: changes of one kind and of the same columns."""
+
+    partition: Partition
+    table: Table
+    kind: ModType
+    columns: tuple[Column, ...]
+    mods: list[Json] = field(default_factory=list)
+
+
+def option(stream: ChangeStream, name: str, default: str) -> str:
+    """An option of a stream, without quotes; NULL is the default."""
+    text = dict(stream.options).get(name, default).strip("'\"")
+    return default if text.casefold() == "null" else text
+
+
+def flag(stream: ChangeStream, name: str) -> bool:
+    """Whether an option is true."""
+    return option(stream, name, "false").casefold() == "true"
+
+
+def leaves_out(stream: ChangeStream, origin: Origin) -> bool:
+    """Whether a stream records nothing of a transaction."""
+    excluded = origin.excluded and flag(stream, "allow_txn_exclusion")
+    return excluded or (origin.expiry and flag(stream, "exclude_ttl_deletes"))
+
+
+def records(
+    stream: ChangeStream,
+    partitions: Sequence[Partition],
+    mods: Iterable[Mod],
+    commit_text: str,
+) -> list[Record]:
+    """The records of a transaction; neighbours of the same shape share one."""
+    capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
+    found: list[Record] = []
+    last: dict[int, Record] = {}
+    for mod in mods:
+        columns = tracked(stream, mod.table)
+        if columns is None or flag(stream, f"exclude_{mod.kind.value.casefold()}"):
+            continue
+        written = [c for c in columns if mod.table.columns.index(c) in mod.written]
+        if mod.kind is ModType.UPDATE and not written:
+            continue
+        told = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
+        place = place_of(mod.table.name, compact(list(mod.key)))
+        partition = next(p for p in partitions if p.low <= place < p.high)
+        record = last.get(partition.number)
+        shape = (mod.table, mod.kind, tuple(told))
+        if record is None or (record.table, record.kind, record.columns) != shape:
+            record = Record(partition, *shape)
+            last[partition.number] = record
+            found.append(record)
+        record.mods.append(mod_values(mod, told, written, capture, commit_text))
+    return found
+
+
+def mod_values(
+    mod: Mod, told: Sequence[Column], written: Sequence[Column], capture: str, commit_text: str
+) -> Json:
+    """keys, new_values and old_values, each as JSON text."""
+
+    def picked(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
+        places = {column.name: place for place, column in enumerate(mod.table.columns)}
+        return compact({c.name: shown(image[places[c.name]], c.type, commit_text) for c in columns})
+
+    keys = picked(mod.new or mod.old, key_columns(mod.table))
+    new = picked(mod.new, told) if mod.kind is not ModType.DELETE else "{}"
+    keeps_old = capture in WITH_OLD and mod.kind is not ModType.INSERT
+    return [keys, new, picked(mod.old, written) if keeps_old else "{}"]
+
+
+def written_out(
+    found: Sequence[Record], stream: ChangeStream, micros: int, commit_text: str, origin: Origin
+) -> Iterable[tuple[int, int, int, str]]:
+    """Rows of ``$records``: partition, commit timestamp, sequence, the record's fields."""
+    numbers = [record.partition.number for record in found]
+    final = {number: sequence for sequence, number in enumerate(numbers)}
+    capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
+    for sequence, record in enumerate(found):
+        fields: list[Json] = [
+            commit_text,
+            f"{sequence:08}",
+            str(micros),
+            final[record.partition.number] == sequence,
+            record.table.name,
+            column_types(record),
+            record.mods,
+            record.kind.value,
+            capture,
+            len(found),
+            len(final),
+            origin.tag,
+            origin.expiry,
+        ]
+        yield record.partition.number, micros, sequence, compact(fields)
+
+
+def column_types(record: Record) -> Json:
+    """Name, type, whether it is in the key, place in the table; in the table's order."""
+    keys = {column.name for column in key_columns(record.table)}
+    told = keys | {column.name for column in record.columns}
+    return [
+        [column.name, compact(type_json(column.type)), column.name in keys, ordinal]
+        for ordinal, column in enumerate(record.table.columns, start=1)
+        if column.name in told
+    ]

@@ -1,0 +1,64 @@
+"""Wakes the readers of a partition when it has something new; waiting costs nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+
+class Signal:
+    """What one reader waits on."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """Wakes the reader."""
+        self._event.set()
+
+    def clear(self) -> None:
+        """To be called before looking for news, so that none is missed."""
+        self._event.clear()
+
+    def wait(self, seconds: float) -> None:
+        """Returns at the next news, or after so many seconds."""
+        self._event.wait(max(seconds, 0.0))
+
+
+class Signals:
+    """The waiting readers of a database, by partition."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[int, set[Signal]] = {}
+        self.closed = False
+
+    def enter(self, partition: int) -> Signal:
+        """A reader of a partition; ``leave`` when it is done."""
+        signal = Signal()
+        with self._lock:
+            self._waiting.setdefault(partition, set()).add(signal)
+        return signal
+
+    def leave(self, partition: int, signal: Signal) -> None:
+        """The reader is gone."""
+        with self._lock:
+            readers = self._waiting[partition]
+            readers.discard(signal)
+            if not readers:
+                del self._waiting[partition]
+
+    def wake(self, partitions: Iterable[int]) -> None:
+        """These partitions have news."""
+        with self._lock:
+            for partition in partitions:
+                for signal in self._waiting.get(partition, ()):
+                    signal.set()
+
+    def close(self) -> None:
+        """The database goes: every reader ends."""
+        with self._lock:
+            self.closed = True
+            for readers in self._waiting.values():
+                for signal in readers:
+                    signal.set()

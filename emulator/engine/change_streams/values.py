@@ -1,0 +1,72 @@
+"""Values and types as the JSON of data change records shows them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from typing import TypeAlias
+
+from ddl.schema import Type, TypeCode
+from emulator.engine.write_plans import PENDING_TEXT
+from emulator.storage import forms
+from emulator.storage.sqlite import PENDING
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+def shown(value: Json, type_: Type, commit_text: str) -> Json:
+    """A value of an image (see ``emulator.storage.change_streams``) as Spanner's API writes it.
+
+    INT64 and NUMERIC are strings; what was pending is the commit timestamp.
+    """
+    if value is None:
+        return None
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        items: list[Json] = json.loads(str(value))
+        inner = type_.element
+        return [element(item, inner, commit_text) for item in items]
+    if type_.code is TypeCode.BYTES and isinstance(value, str):
+        return base64.b64encode(bytes.fromhex(value)).decode()
+    return scalar(value, type_, commit_text)
+
+
+def element(value: Json, type_: Type, commit_text: str) -> Json:
+    """An element of an array; BYTES stand in arrays as base64 already."""
+    return None if value is None else scalar(value, type_, commit_text)
+
+
+def scalar(value: Json, type_: Type, commit_text: str) -> Json:
+    """A value that is neither NULL nor an array."""
+    code = type_.code
+    if code is TypeCode.BOOL:
+        return bool(value)
+    if code is TypeCode.INT64:
+        return str(forms.micros_from_timestamp(commit_text) if value == PENDING else value)
+    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
+        return number(value)
+    if code is TypeCode.TIMESTAMP and isinstance(value, str):
+        return forms.timestamp_to_text(commit_text if value == PENDING_TEXT else value)
+    if code is TypeCode.NUMERIC and isinstance(value, str):
+        return forms.numeric_to_text(value)
+    return value
+
+
+def number(value: Json) -> Json:
+    """A floating-point number, or the name of what JSON cannot say."""
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def type_json(type_: Type) -> dict[str, Json]:
+    """A type as the API's Type message in JSON."""
+    shown_type: dict[str, Json] = {"code": type_.code.value}
+    if type_.element is not None:
+        shown_type["array_element_type"] = type_json(type_.element)
+    return shown_type
+
+
+def compact(value: Json) -> str:
+    """JSON text without spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,127 @@
+"""The read functions of change streams: ``SELECT ChangeRecord FROM READ_<stream>(...)``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ddl.schema import Schema, StructField, Type, TypeCode
+from emulator.errors import SpannerError, invalid_argument, unimplemented
+from emulator.sql.types import BOOL, INT64, STRING
+
+ARGUMENTS = (
+    "start_timestamp",
+    "end_timestamp",
+    "partition_token",
+    "heartbeat_milliseconds",
+    "read_options",
+)
+NAMED = re.compile(r"\bREAD_(\w+)\s*\(", re.IGNORECASE)
+WHOLE = re.compile(
+    r"\s*SELECT\s+(?:(?P<qualifier>\w+)\s*\.\s*)?ChangeRecord\s+FROM\s+`?READ_\w+`?\s*"
+    r"\((?P<arguments>.*)\)\s*(?:AS\s+)?(?P<alias>\w+)?\s*;?\s*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+ARGUMENT = re.compile(
+    r"\s*(?:(?P<name>\w+)\s*=>\s*)?(?:@(?P<parameter>\w+)|(?P<null>NULL)|(?P<number>[+-]?\d+)"
+    r"|(?:TIMESTAMP\s*)?(?P<quote>[\"'])(?P<text>[^\"'\\]*)(?P=quote))\s*(?P<end>,|\Z)",
+    re.IGNORECASE,
+)
+TIMESTAMP = Type(TypeCode.TIMESTAMP)
+JSON = Type(TypeCode.JSON)
+
+
+def struct(**fields: Type) -> Type:
+    """ARRAY<STRUCT<...>>, the form of everything in a change record."""
+    members = tuple(StructField(name, type_) for name, type_ in fields.items())
+    return Type(TypeCode.ARRAY, element=Type(TypeCode.STRUCT, fields=members))
+
+
+CHANGE_RECORD = struct(
+    data_change_record=struct(
+        commit_timestamp=TIMESTAMP,
+        record_sequence=STRING,
+        server_transaction_id=STRING,
+        is_last_record_in_transaction_in_partition=BOOL,
+        table_name=STRING,
+        column_types=struct(name=STRING, type=JSON, is_primary_key=BOOL, ordinal_position=INT64),
+        mods=struct(keys=JSON, new_values=JSON, old_values=JSON),
+        mod_type=STRING,
+        value_capture_type=STRING,
+        number_of_records_in_transaction=INT64,
+        number_of_partitions_in_transaction=INT64,
+        transaction_tag=STRING,
+        is_system_transaction=BOOL,
+    ),
+    heartbeat_record=struct(timestamp=TIMESTAMP),
+    child_partitions_record=struct(
+        start_timestamp=TIMESTAMP,
+        record_sequence=STRING,
+        child_partitions=struct(
+            token=STRING, parent_partition_tokens=Type(TypeCode.ARRAY, element=STRING)
+        ),
+    ),
+)
+"""The type of the one column of a read function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What stands for an argument: a parameter, or a text (None is NULL)."""
+
+    parameter: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """A query of a change stream."""
+
+    stream: str
+    arguments: Mapping[str, Argument]
+
+
+def read_call(sql: str, schema: Schema) -> ReadCall | None:
+    """The call that a query consists of; None when it calls no read function.
+
+    Raises UNIMPLEMENTED when the call is a part of something else, as Spanner does.
+    """
+    if not schema.change_streams:
+        return None
+    named = NAMED.search(sql.replace("`", ""))
+    stream = schema.change_stream(named[1]) if named is not None else None
+    if named is None or stream is None:
+        return None
+    match = WHOLE.match(sql)
+    if match is None or (match["qualifier"] and match["qualifier"] != match["alias"]):
+        raise unimplemented(
+            "a change stream TVF combined with any other SQL (records are read using "
+            f"`SELECT ChangeRecord FROM READ_{stream.name}(<args>)`)"
+        )
+    return ReadCall(stream.name, arguments(match["arguments"]))
+
+
+def arguments(text: str) -> dict[str, Argument]:
+    """Arguments by position or by name."""
+    found: dict[str, Argument] = {}
+    place = 0
+    while place < len(text):
+        match = ARGUMENT.match(text, place)
+        if match is None:
+            raise wrong(f"cannot read its arguments at '{text[place:].strip()[:40]}'")
+        name = (match["name"] or ARGUMENTS[min(len(found), len(ARGUMENTS) - 1)]).casefold()
+        if name not in ARGUMENTS or name in found:
+            raise wrong(f"argument {name} is unknown or given twice")
+        value = match["text"] if match["quote"] else match["number"]
+        found[name] = Argument(match["parameter"], value)
+        place = match.end()
+    missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in found]
+    if missing:
+        raise wrong(f"argument {missing[0]} is missing")
+    return found
+
+
+def wrong(why: str) -> SpannerError:
+    """A call that does not fit the function."""
+    return invalid_argument(f"No matching signature for the read function: {why}.")

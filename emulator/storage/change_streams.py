@@ -1,0 +1,88 @@
+"""What change streams watch, and the SQLite tables and triggers that note its changes."""
+
+from __future__ import annotations
+
+from ddl.schema import ChangeStream, Column, Schema, Table, TypeCode
+from emulator.storage.sqlite import PENDING, current, literal, quote
+
+CREATE_TABLES = (
+    'CREATE TABLE IF NOT EXISTS "$mods" (number INTEGER PRIMARY KEY, "table" TEXT NOT NULL, '
+    "kind TEXT NOT NULL, written TEXT, old TEXT, new TEXT)",
+    'CREATE TABLE IF NOT EXISTS "$partitions" (number INTEGER PRIMARY KEY AUTOINCREMENT, '
+    "stream TEXT NOT NULL, token TEXT NOT NULL UNIQUE, low INTEGER NOT NULL, "
+    "high INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER, parents TEXT NOT NULL)",
+    'CREATE TABLE IF NOT EXISTS "$records" (partition INTEGER NOT NULL, micros INTEGER NOT NULL, '
+    "sequence INTEGER NOT NULL, data TEXT NOT NULL, "
+    "PRIMARY KEY (partition, micros, sequence)) WITHOUT ROWID",
+)
+"""``$mods`` holds the changes of the transaction under way only; it is empty after every commit."""
+
+
+def key_columns(table: Table) -> list[Column]:
+    """The columns of the primary key, in key order."""
+    found = (table.column(part.column) for part in table.primary_key)
+    return [column for column in found if column is not None]
+
+
+def tracked(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:
+    """The columns beside the key that a stream watches; None when it does not watch the table.
+
+    Generated columns are not watched.
+    """
+    keys = {column.name for column in key_columns(table)}
+    plain = tuple(c for c in table.columns if c.name not in keys and c.generated is None)
+    if stream.for_all:
+        return plain
+    for watched in stream.watches:
+        if watched.table.casefold() == table.name.casefold():
+            if watched.columns is None:
+                return plain
+            names = {name.casefold() for name in watched.columns}
+            return tuple(c for c in plain if c.name.casefold() in names)
+    return None
+
+
+def triggers(table: Table, schema: Schema) -> dict[str, str]:
+    """The triggers that note a table's changes; none when nobody watches it.
+
+    The stamp that gives rows their commit timestamp (from PENDING on) is no change.
+    """
+    if all(tracked(stream, table) is None for stream in schema.change_streams):
+        return {}
+    texts: dict[str, str] = {}
+    on = f"ON {current(table.name)}"
+    stamp = f'NOT (OLD."$ts" = {PENDING} AND NEW."$ts" <> {PENDING})'
+    into = f'INSERT INTO "$mods" ("table", kind, written, old, new) VALUES ({literal(table.name)}'
+    old, new = image("OLD", table), image("NEW", table)
+    bodies = {
+        "INSERT": ("", f"{into}, 'INSERT', NULL, NULL, {new})"),
+        "UPDATE": (
+            f"WHEN {stamp}",
+            f"{into}, 'UPDATE', taken_(NEW.rowid), {old}, {new})",
+        ),
+        "DELETE": ("", f"{into}, 'DELETE', NULL, {old}, NULL)"),
+    }
+    for kind, (when, body) in bodies.items():
+        name = quote(f"c${kind}${table.name}")
+        texts[name] = f"CREATE TRIGGER {name} AFTER {kind} {on} {when} BEGIN {body}; END"
+    for place, column in enumerate(table.columns):
+        if column.generated is None:
+            name = quote(f"w${place}${table.name}")
+            texts[name] = (
+                f"CREATE TRIGGER {name} BEFORE UPDATE OF {quote(column.name)} {on} WHEN {stamp} "
+                f"BEGIN SELECT written_(OLD.rowid, {place}); END"
+            )
+    return texts
+
+
+def image(row: str, table: Table) -> str:
+    """A row as a JSON array, in the order of the table's columns; BYTES in hexadecimal."""
+    values = ", ".join(value(f"{row}.{quote(c.name)}", c) for c in table.columns)
+    return f"json_array({values})"
+
+
+def value(text: str, column: Column) -> str:
+    """One value of an image."""
+    if column.type.code is TypeCode.BYTES:
+        return f"iif({text} IS NULL, NULL, hex({text}))"
+    return text

@@ -1,0 +1,75 @@
+"""Reads change streams through the real client and follows partitions to their end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from google.cloud.spanner_v1 import param_types
+from google.cloud.spanner_v1.database import Database
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def records(
+    database: Database,
+    stream: str,
+    start: datetime | None,
+    end: datetime | None,
+    token: str | None = None,
+    heartbeat: int | None = 1000,
+) -> Any:
+    """The structs of a query, as they come: (data, heartbeats, children)."""
+    sql = (
+        f"SELECT ChangeRecord FROM READ_{stream}(start_timestamp => @start, end_timestamp => @end,"
+        " partition_token => @token, read_options => NULL, heartbeat_milliseconds => @heartbeat)"
+    )
+    params = {"start": start, "end": end, "token": token, "heartbeat": heartbeat}
+    types = {
+        "start": param_types.TIMESTAMP,
+        "end": param_types.TIMESTAMP,
+        "token": param_types.STRING,
+        "heartbeat": param_types.INT64,
+    }
+    with database.snapshot() as snapshot:
+        for row in snapshot.execute_sql(sql, params=params, param_types=types):
+            yield from row[0]
+
+
+@dataclass
+class Found:
+    """What a reader saw: data change records by partition, in order, and the lineage."""
+
+    data: list[list[Any]] = field(default_factory=list)
+    heartbeats: list[datetime] = field(default_factory=list)
+    parents: dict[str, list[str]] = field(default_factory=dict)
+    announced: dict[str, int] = field(default_factory=dict)
+
+
+def read_all(database: Database, stream: str, start: datetime, end: datetime) -> Found:
+    """Everything in [start, end]; a child is read once, after all its parents."""
+    found = Found()
+    waiting: dict[str, datetime] = {}
+    finished: set[str] = set()
+
+    def take(structs: Any) -> None:
+        for data, beats, children in structs:
+            found.data += data
+            found.heartbeats += [beat[0] for beat in beats]
+            for began, _, tokens in children:
+                for token, parents in tokens:
+                    found.announced[token] = found.announced.get(token, 0) + 1
+                    found.parents[token] = parents
+                    waiting.setdefault(token, began)
+
+    take(records(database, stream, start, end))
+    while open_ := [t for t in waiting if t not in finished]:
+        ready = [t for t in open_ if all(p in finished for p in found.parents[t])]
+        assert ready, "a partition whose parents were never announced"
+        for token in ready:
+            take(records(database, stream, waiting[token], end, token))
+            finished.add(token)
+    return found

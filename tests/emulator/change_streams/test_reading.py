@@ -1,0 +1,150 @@
+"""Change streams as a reader meets them: records, partitions, bounds, refusals."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from google.api_core.exceptions import (
+    GoogleAPICallError,
+    InvalidArgument,
+    MethodNotImplemented,
+    OutOfRange,
+)
+from google.cloud.spanner import KeySet
+from google.cloud.spanner_v1.database import Database
+
+from tests.emulator.change_streams.stream_reader import now, read_all, records
+
+USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
+STREAM = "CREATE CHANGE STREAM Everything FOR ALL"
+
+
+def insert(database: Database, *rows: tuple[object, ...]) -> datetime:
+    with database.batch() as batch:
+        batch.insert("Users", ["Id", "Name", "Age"], rows)
+    committed: datetime = batch.committed
+    return committed
+
+
+def mods(data: list[list[Any]]) -> list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """(mod_type, keys, new_values, old_values) of every change."""
+    return [(r[7], *(as_dict(part) for part in mod)) for r in data for mod in r[6]]
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    return dict(json.loads(value)) if isinstance(value, str) else dict(value)
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_inserts_updates_and_deletes_are_read_from_all_partitions(database: Database) -> None:
+    first = insert(database, *[(n, f"n{n}", n) for n in range(20)])
+    with database.batch() as batch:
+        batch.update("Users", ["Id", "Name"], [(3, "three")])
+    with database.batch() as batch:
+        batch.delete("Users", keyset_of(4))
+    found = read_all(database, "Everything", first, now())
+    assert len(found.parents) > 1
+    changes = mods(found.data)
+    inserted = {k["Id"]: new for kind, k, new, _ in changes if kind == "INSERT"}
+    assert inserted == {str(n): {"Name": f"n{n}", "Age": str(n)} for n in range(20)}
+    assert ("UPDATE", {"Id": "3"}, {"Name": "three"}, {"Name": "n3"}) in changes
+    assert ("DELETE", {"Id": "4"}, {}, {"Name": "n4", "Age": "4"}) in changes
+    inserts = [r for r in found.data if r[7] == "INSERT"]
+    assert {r[9] for r in inserts} == {len(inserts)} == {r[10] for r in inserts}
+    assert all(r[3] for r in inserts)
+
+
+def keyset_of(*keys: object) -> Any:
+    return KeySet(keys=[[key] for key in keys])
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_both_bounds_are_inclusive(database: Database) -> None:
+    stamps = [insert(database, (n, "x", n)) for n in range(6)]
+    found = read_all(database, "Everything", stamps[1], stamps[4])
+    assert sorted(r[0] for r in found.data) == stamps[1:5]
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_a_query_without_end_goes_on_with_heartbeats_and_later_records(database: Database) -> None:
+    start = insert(database, (1, "a", 1))
+    tokens = [c[2][0][0] for _, _, cs in records(database, "Everything", start, None) for c in cs]
+    beats = []
+    for token in tokens:
+        for _, found, _ in records(database, "Everything", start, None, token):
+            if found:
+                beats.append(found[0][0])
+                break
+    assert len(beats) == len(tokens)
+    assert all(beat >= start for beat in beats)
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_a_root_query_names_the_start_and_no_parents(database: Database) -> None:
+    start = insert(database, (1, "a", 1))
+    children = [c for _, _, cs in records(database, "Everything", start, None) for c in cs]
+    assert {c[0] for c in children} == {start}
+    assert all(parents == [] for c in children for _, parents in c[2])
+
+
+@pytest.mark.ddl(USERS, STREAM)
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"start": None}, InvalidArgument),
+        ({"heartbeat": None}, InvalidArgument),
+        ({"heartbeat": 999}, InvalidArgument),
+        ({"heartbeat": 300_001}, InvalidArgument),
+        ({"token": "nobody"}, InvalidArgument),
+        ({"start": now() - timedelta(days=3)}, OutOfRange),
+        ({"start": now() + timedelta(hours=1)}, OutOfRange),
+        ({"end": now() - timedelta(days=1)}, InvalidArgument),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    database: Database, changes: dict[str, Any], error: type[GoogleAPICallError]
+) -> None:
+    arguments: dict[str, Any] = {"start": now(), "end": None, **changes}
+    with pytest.raises(error):
+        list(records(database, "Everything", **arguments))
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_a_read_function_stands_alone_in_a_strong_single_use_read(database: Database) -> None:
+    sql = "SELECT ChangeRecord FROM READ_Everything(@s, NULL, NULL, 1000)"
+    whole = f"SELECT COUNT(*) FROM ({sql})"
+    with database.snapshot(multi_use=True) as snapshot:
+        snapshot.begin()
+        with pytest.raises(InvalidArgument, match="single-use read-only"):
+            list(snapshot.execute_sql(sql, params={"s": now()}))
+    with database.snapshot() as snapshot, pytest.raises(MethodNotImplemented, match="TVF"):
+        list(snapshot.execute_sql(whole, params={"s": now()}))
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_an_open_query_is_woken_by_a_commit_long_before_its_heartbeat(database: Database) -> None:
+    start = insert(database, (1, "a", 1))
+    tokens = [c[2][0][0] for _, _, cs in records(database, "Everything", start, None) for c in cs]
+    found: queue.Queue[Any] = queue.Queue()
+
+    def follow(token: str) -> None:
+        for data, _, _ in records(database, "Everything", start, None, token, 300_000):
+            for record in data:
+                found.put(record)
+            if any(record[0] > start for record in data):
+                break
+
+    readers = [threading.Thread(target=follow, args=(t,), daemon=True) for t in tokens]
+    for reader in readers:
+        reader.start()
+    assert found.get(timeout=60)[0] == start
+    later = insert(database, *[(n, "b", n) for n in range(2, 60)])
+    for reader in readers:
+        reader.join(60)
+        assert not reader.is_alive()
+    assert {found.get_nowait()[0] for _ in readers} == {later}
