@@ -23,7 +23,6 @@ from ddl.reader import Reader
 from ddl.schema import ChangeStream, Check, Column, ForeignKey, Index, KeyPart, Table, Verbatim
 from ddl.steps import Step
 
-
 IDENTITY_CHANGES = (
     ("RESTART",),
     ("SET", "SKIP"),

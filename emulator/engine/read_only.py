@@ -13,9 +13,10 @@ from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import from_sqlite, too_old
-from emulator.engine.requests import KeySet, Rows, Stats, Stored
+from emulator.engine.requests import KeyRange, KeySet, Rows, Stats, Stored
 from emulator.engine.results import Bindings, Check, collected, nothing, replayed, stream
 from emulator.engine.snapshots import Snapshot, Snapshots
+from emulator.engine.splits import Part, key_ranges
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
@@ -50,8 +51,9 @@ class ReadOnlyTransaction:
         *,
         profile: bool = False,
         check: Check | None = None,
+        part: Part | None = None,
     ) -> Rows:
-        """The rows of a query, read lazily from a snapshot.
+        """The rows of a query, or of one partition of it, read lazily from a snapshot.
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
         """
@@ -61,7 +63,7 @@ class ReadOnlyTransaction:
             return catalog_rows(state, statement, self._values(statement, params))
         snapshot = self._snapshot()
         try:
-            query = Asked(sql, params, types, profile, check)
+            query = Asked(sql, params, types, profile, check, part)
             return self._query(snapshot, query)
         except BaseException:
             self._around.snapshots.close(snapshot, complete=True)
@@ -76,15 +78,35 @@ class ReadOnlyTransaction:
         limit: int = 0,
         *,
         check: Check | None = None,
+        within: KeyRange | None = None,
     ) -> Rows:
         """Rows by key, in key order, read lazily from a snapshot; ``check`` as in ``query``."""
         snapshot = self._snapshot()
         try:
-            plan = plan_read(snapshot.state.schema, table, index, columns, keys, limit)
+            plan = plan_read(snapshot.state.schema, table, index, columns, keys, limit, within)
             return self._read(snapshot, plan, check)
         except BaseException:
             self._around.snapshots.close(snapshot, complete=True)
             raise
+
+    def splits(
+        self, table: str, index: str | None, keys: KeySet, partitions_max: int
+    ) -> list[KeyRange]:
+        """Ranges of keys, each with about as many of the rows, that together hold all rows."""
+        snapshot = self._snapshot()
+        try:
+            plan = plan_read(snapshot.state.schema, table, index, (), keys, 0)
+            as_of = snapshot.changed([plan.table.name], self._around.timeline)
+            tables = source(as_of, counted=False)
+            moment = self.read_timestamp_micros if as_of else None
+
+            def fetch(sql: str, values: Bindings) -> list[tuple[Stored, ...]]:
+                given = positional(sql, values, moment)
+                return list(snapshot.reader.connection.execute(sql, given))
+
+            return key_ranges(plan, fetch, tables, partitions_max)
+        finally:
+            self._around.snapshots.close(snapshot, complete=True)
 
     def close(self) -> None:
         """Nothing is held between reads."""
@@ -99,17 +121,20 @@ class ReadOnlyTransaction:
 
     def _query(self, snapshot: Snapshot, asked: Asked) -> Rows:
         state = snapshot.state
-        statement = state.compile(asked.sql, asked.types, counted=asked.profile)
+        within, bounds = asked.part.condition(state.schema) if asked.part else ("", {})
+        statement = state.compile(asked.sql, asked.types, counted=asked.profile, within=within)
         if not isinstance(statement, Query):
             raise failed_precondition(
                 "DML statements can only be performed in a read-write or partitioned-dml "
                 "transaction."
             )
-        values = self._values(statement, asked.params)
+        values = self._values(statement, asked.params) | bounds
         as_of = snapshot.changed(statement.tables, self._around.timeline)
         if as_of:
             values["asof_"] = self.read_timestamp_micros
-            as_then = state.compile(asked.sql, asked.types, as_of, counted=asked.profile)
+            as_then = state.compile(
+                asked.sql, asked.types, as_of, counted=asked.profile, within=within
+            )
             statement = as_then if isinstance(as_then, Query) else statement
         return stream(
             snapshot.reader,
@@ -161,6 +186,7 @@ class Asked:
     types: Mapping[str, Type]
     profile: bool
     check: Check | None
+    part: Part | None = None
 
 
 def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:

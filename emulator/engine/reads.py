@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Index, KeyPart, Schema, Table
-from emulator.engine.keys import Clause, clauses, key_parts
+from emulator.engine.keys import EVERYTHING, Clause, between, clauses, key_parts
 from emulator.engine.refusals import (
     column_not_in_index,
     unknown_column,
     unknown_index,
     unknown_table,
 )
-from emulator.engine.requests import KeySet, ResultColumn, Stored
+from emulator.engine.requests import KeyRange, KeySet, ResultColumn, Stored
 from emulator.sql.statements import TableSource
 from emulator.storage.layout import filter_columns
 from emulator.storage.sqlite import quote
@@ -33,6 +33,7 @@ class ReadPlan:
     order: tuple[KeyPart, ...]
     conditions: tuple[Clause, ...]
     limit: int
+    within: Clause = EVERYTHING
 
     def statements(self, source: TableSource) -> list[tuple[str, Row]]:
         """One statement; more only when there are very many keys: those must be merged."""
@@ -46,7 +47,8 @@ class ReadPlan:
         """Rows that fit one of the conditions, in key order."""
         either = " OR ".join(f"({c.sql})" for c in conditions) or "FALSE"
         values = tuple(value for c in conditions for value in c.values)
-        wheres = [f"({either})"]
+        values += self.within.values
+        wheres = [f"({either})", f"({self.within.sql})"]
         if self.index is not None:
             wheres += [f"{quote(name)} IS NOT NULL" for name in filter_columns(self.index)]
         order = ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in self.order)
@@ -70,8 +72,9 @@ def plan_read(
     columns: Sequence[str],
     keys: KeySet,
     limit: int,
+    within: KeyRange | None = None,
 ) -> ReadPlan:
-    """Resolves the names of a read. Raises for what is not there."""
+    """Resolves the names of a read; ``within`` is its partition. Raises for what is not there."""
     table = schema.table(table_name)
     if table is None:
         raise unknown_table(table_name)
@@ -89,6 +92,7 @@ def plan_read(
         order,
         tuple(clauses(order, keys, full)),
         limit,
+        EVERYTHING if within is None else between(order, within),
     )
 
 

@@ -50,12 +50,13 @@ class SchemaState:
         *,
         counted: bool = False,
         index_hints: bool = True,
+        within: str = "",
     ) -> Statement:
         """A statement for this schema; compiled once per text, types and way of reading."""
-        key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints)
+        key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints, within)
         statement = self._statements.get(key)
         if statement is None:
-            tables = source(as_of, counted=counted, index_hints=index_hints)
+            tables = source(as_of, counted=counted, index_hints=index_hints, within=within)
             statement = compile_statement(sql, self.schema, types, tables)
             if len(self._statements) >= STATEMENTS_MAX:
                 self._statements.clear()

@@ -1,25 +1,32 @@
 """PartitionQuery and PartitionRead: tokens that name a part of a query or read.
 
-A query whose rows cannot be told apart by a key is one partition; so is, for now, every query and
-read: the service promises no number of partitions, only that together they give every row once.
+A partition is a range of the keys of the table (or forced index) that is read. Its token carries
+the range, so that whoever holds the token reads those rows, at the transaction's timestamp.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Callable, Sequence
 
 from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.requests import KeyRange, KeySet, Stored
 from emulator.errors import SpannerError, invalid_argument
 from emulator.services.calls import Context
 from emulator.services.sessions import Sessions
 from emulator.services.statements import prepare
 from emulator.services.transactions import Selected, Transactions
+from emulator.sql.partitionable import partitioned_table
 from emulator.sql.statements import Query
 from emulator.wire import messages as m
 from emulator.wire.keys import key_set, key_types
 from emulator.wire.messages import Message
 
-MAGIC = b"swp1"
+MAGIC = b"swp2"
+HEAD_BYTES = len(MAGIC) + hashlib.sha256().digest_size
+PARTITIONS_DEFAULT = 16
+PARTITIONS_MAX = 1_000
 
 
 class Partitions:
@@ -36,25 +43,52 @@ class Partitions:
         prepared = prepare(database, request.sql, request.params, request.param_types)
         if not isinstance(prepared.statement, Query):
             raise invalid_argument("Only queries can be partitioned.")
+        table, index = partitioned_table(request.sql, database.schema, prepared.types)
         selected = self._transactions.select(session, request.transaction, context)
-        return answer(selected, query_digest(request))
+        return answer(
+            selected,
+            query_digest(request),
+            lambda engine: engine.splits(table, index, KeySet(all=True), wanted(request)),
+        )
 
     def read(self, request: Message, context: Context) -> Message:
         """The partitions of a read."""
         session = self._sessions.get(request.session)
         schema = session.database.engine.schema
-        key_set(key_types(schema, request.table, request.index), request.key_set)
+        keys = key_set(key_types(schema, request.table, request.index), request.key_set)
+        index = request.index or None
         selected = self._transactions.select(session, request.transaction, context)
-        return answer(selected, read_digest(request))
+        return answer(
+            selected,
+            read_digest(request),
+            lambda engine: engine.splits(request.table, index, keys, wanted(request)),
+        )
 
 
-def answer(selected: Selected, digest: bytes) -> Message:
+def wanted(request: Message) -> int:
+    """How many partitions there may be; ``partition_size_bytes`` is a hint that is not followed."""
+    limit = int(request.partition_options.max_partitions)
+    if limit < 0 or request.partition_options.partition_size_bytes < 0:
+        raise invalid_argument("Partition options must not be negative.")
+    return min(limit or PARTITIONS_DEFAULT, PARTITIONS_MAX)
+
+
+def answer(
+    selected: Selected,
+    digest: bytes,
+    ranges: Callable[[ReadOnlyTransaction], list[KeyRange]],
+) -> Message:
     """The partitions, and the transaction that was begun for them."""
     transaction = selected.transaction
     if not isinstance(transaction.engine, ReadOnlyTransaction) or not transaction.id:
         raise invalid_argument("Partitions need a read-only transaction that is not single-use.")
     response = m.PartitionResponse()
-    response.partitions.add(partition_token=MAGIC + digest)
+    try:
+        for one in ranges(transaction.engine):
+            response.partitions.add(partition_token=to_token(digest, one))
+    except SpannerError:
+        selected.abandon()
+        raise
     response.transaction.id = transaction.id
     if selected.begun is not None:
         response.transaction.CopyFrom(selected.begun)
@@ -74,10 +108,40 @@ def read_digest(request: Message) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
-def check_token(token: bytes, digest: bytes) -> None:
-    """A token fits only the query or read that it was made for."""
-    if token and token != MAGIC + digest:
+def to_token(digest: bytes, keys: KeyRange) -> bytes:
+    """A token: what it belongs to, and its range."""
+    text = json.dumps([to_json(keys.start), to_json(keys.end), keys.end_closed]).encode()
+    return MAGIC + hashlib.sha256(digest + text).digest() + text
+
+
+def range_of(token: bytes, digest: bytes) -> KeyRange:
+    """The range of a token, which fits only the query or read that it was made for."""
+    head, text = token[:HEAD_BYTES], token[HEAD_BYTES:]
+    if head != MAGIC + hashlib.sha256(digest + text).digest():
         raise wrong_token()
+    try:
+        start, end, end_closed = json.loads(text)
+        return KeyRange(from_json(start), from_json(end), True, bool(end_closed))
+    except (ValueError, TypeError) as error:
+        raise wrong_token() from error
+
+
+def to_json(key: Sequence[Stored]) -> list[object]:
+    """A key as JSON; bytes as a list with their hexadecimal text."""
+    return [[part.hex()] if isinstance(part, bytes) else part for part in key]
+
+
+def from_json(key: Sequence[object]) -> tuple[Stored, ...]:
+    """The key of ``to_json``. Raises ValueError or TypeError for anything else."""
+    parts: list[Stored] = []
+    for part in key:
+        if isinstance(part, list):
+            parts.append(bytes.fromhex(part[0]))
+        elif part is None or isinstance(part, int | float | str):
+            parts.append(part)
+        else:
+            raise ValueError("not a part of a key")
+    return tuple(parts)
 
 
 def wrong_token() -> SpannerError:

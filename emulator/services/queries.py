@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.splits import Part
 from emulator.errors import SpannerError, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services import change_streams
 from emulator.services.calls import Context
-from emulator.services.partitions import check_token, query_digest, read_digest
+from emulator.services.partitions import query_digest, range_of, read_digest
 from emulator.services.sessions import Session, Sessions, Transaction
 from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
 from emulator.services.streams import Streams, whole
 from emulator.services.transactions import Selected, Transactions, precommit, writable
 from emulator.sql.change_streams import read_call
+from emulator.sql.partitionable import partitioned_table
 from emulator.sql.statements import Query
 from emulator.wire import messages as m
 from emulator.wire.keys import key_set, key_types
@@ -100,11 +104,12 @@ class Queries:
         """The statement of a request and its transaction."""
         session = self._sessions.get(request.session)
         place = resumption(request)
+        database = session.database.engine
+        prepared = prepare(database, request.sql, request.params, request.param_types)
         if request.partition_token:
-            check_token(request.partition_token, query_digest(request))
-        prepared = prepare(
-            session.database.engine, request.sql, request.params, request.param_types
-        )
+            within = range_of(request.partition_token, query_digest(request))
+            table = partitioned_table(request.sql, database.schema, prepared.types)
+            prepared = replace(prepared, part=Part(*table, within))
         selected = self._transactions.select(session, request.transaction, context, place)
         return prepared, selected, place
 
@@ -142,8 +147,9 @@ class Queries:
     def _read(self, request: Message, context: Context) -> tuple[Selected, Outcome, Resume | None]:
         session = self._sessions.get(request.session)
         place = resumption(request)
+        within = None
         if request.partition_token:
-            check_token(request.partition_token, read_digest(request))
+            within = range_of(request.partition_token, read_digest(request))
         if request.limit < 0 or not request.columns:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
         schema = session.database.engine.schema
@@ -152,16 +158,14 @@ class Queries:
         engine = selected.transaction.engine
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take reads.")
-        index = request.index or None
+        asked = request.table, request.index or None, tuple(request.columns), keys, request.limit
         try:
-            rows = engine.read(
-                request.table,
-                index,
-                tuple(request.columns),
-                keys,
-                request.limit,
-                check=selected.check,
-            )
+            if within is None:
+                rows = engine.read(*asked, check=selected.check)
+            elif isinstance(engine, ReadOnlyTransaction):
+                rows = engine.read(*asked, check=selected.check, within=within)
+            else:
+                raise invalid_argument("A partition is read in the read-only transaction it is of.")
         except SpannerError:
             selected.abandon()
             raise

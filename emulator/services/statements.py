@@ -10,6 +10,7 @@ from emulator.engine.database import Database
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
+from emulator.engine.splits import Part
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.services.transactions import Selected, writable
 from emulator.sql.statements import Query, Statement
@@ -31,6 +32,7 @@ class Prepared:
     statement: Statement
     params: Mapping[str, Stored]
     types: Mapping[str, Type]
+    part: Part | None = None
 
     @property
     def columns(self) -> tuple[ResultColumn, ...]:
@@ -122,9 +124,13 @@ def run(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take queries.")
         profile = mode in MEASURED
-        rows = engine.query(
-            prepared.sql, prepared.params, prepared.types, profile=profile, check=selected.check
-        )
+        asked = prepared.sql, prepared.params, prepared.types
+        if prepared.part is None:
+            rows = engine.query(*asked, profile=profile, check=selected.check)
+        elif isinstance(engine, ReadOnlyTransaction):
+            rows = engine.query(*asked, profile=profile, check=selected.check, part=prepared.part)
+        else:
+            raise invalid_argument("A partition is read in the read-only transaction it is of.")
         return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
     if isinstance(engine, PartitionedDmlTransaction):
         count = engine.execute(prepared.sql, prepared.params, prepared.types)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from emulator.process import spawn
 TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
 ROWS_IN_COMMIT = 5
 WRITERS = 4
-KILLS = 6
+KILLS = int(os.environ.get("EMULATOR_KILLS", "6"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,54 @@
+"""Whether a query can be answered partition by partition: one table, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from ddl.dialect import parse_query
+from ddl.schema import Index, Schema, Table, Type
+from emulator import errors
+from emulator.sql.compile import compile_statement
+from emulator.sql.expressions import has_aggregate
+from emulator.sql.statements import Query
+from emulator.sql.types import quote_name
+
+REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
+
+
+def partitioned_table(
+    sql: str, schema: Schema, types: Mapping[str, Type]
+) -> tuple[str, str | None]:
+    """The table, and the forced index, by whose keys the query can be cut.
+
+    Raises INVALID_ARGUMENT for a query whose rows do not each come from one row of one table.
+    """
+    found: list[tuple[str, str | None]] = []
+
+    def noting(table: Table, index: Index | None, alias: str) -> str:
+        found.append((table.name, index.name if index is not None else None))
+        return f"{quote_name(table.name)} AS {quote_name(alias)}"
+
+    tree = parse_query(sql).tree
+    statement = compile_statement(sql, schema, types, noting)
+    if not isinstance(statement, Query) or len(found) != 1 or not row_by_row(tree):
+        raise errors.invalid_argument(
+            "Query is not root partitionable since it does not have a DistributedUnion at the "
+            "root. Please check the conditions for a query to be root-partitionable."
+        )
+    return found[0]
+
+
+def row_by_row(tree: exp.Expr) -> bool:
+    """A plain SELECT from a table, with nothing that looks at several rows."""
+    if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in REFUSED):
+        return False
+    start = tree.args.get("from_") or tree.args.get("from")
+    if start is None or not isinstance(start.this, exp.Table):
+        return False
+    if any(select is not tree for select in tree.find_all(exp.Select)):
+        return False
+    if any(has_aggregate(value) for value in tree.expressions):
+        return False
+    return tree.find(exp.AggFunc, exp.Window, exp.Join, exp.TableSample) is None
