@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from fixtures.singers import SINGERS, address_of
 from google.api_core.exceptions import AlreadyExists, NotFound
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import apply_plan, read_schema
@@ -166,6 +167,21 @@ def test_a_backlog_comes_in_windows_of_bounded_size(music: Database) -> None:
         sizes.append(sum(rows.batch.num_rows for rows in seen if rows.window == window))
     assert sum(sizes) == 24
     assert max(sizes) <= 6
+
+
+def test_a_cut_holds_what_was_deleted_after_it(music: Database) -> None:
+    """A window that is cut ends before now: what was deleted since was there at its end."""
+    add(music, 1, 1)
+    for number in range(2, 8):
+        add(music, number)
+    with music.batch() as batch:
+        batch.delete("Albums", KeySet(keys=[(1, 1)]))
+    seen: list[Rows] = []
+    watcher = Watcher(**options(music, max_rows=2))
+    watcher.on_batch(seen.append)
+    watcher.run_once()
+    first = min(rows.window for rows in seen)
+    assert {rows.table.name for rows in seen if rows.window == first} == {"Singers", "Albums"}
 
 
 def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(

@@ -60,8 +60,12 @@ class Source(Protocol):
         """The names of the tables."""
         ...
 
-    def look(self, starts: Mapping[str, int]) -> Look:
-        """What changed since each table's position: one cheap call."""
+    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
+        """What changed since each table's position, as of now or of a timestamp: a cheap call.
+
+        A row that is deleted between two timestamps is there at one and not at the other: a window
+        that ends earlier than the look must be looked at again, at its own end.
+        """
         ...
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:

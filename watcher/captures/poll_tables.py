@@ -31,9 +31,9 @@ class PolledTables:
         """The capture of a table."""
         return self._captures[table]
 
-    def look(self, starts: Mapping[str, int]) -> Look:
+    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``: a call for every 50 tables, all at the timestamp of the first."""
-        end: int | None = None
+        end = at
         changed: set[str] = set()
         for names in parts(self.tables, TABLES_PER_QUERY):
             query, params, types = self._question(names, starts)

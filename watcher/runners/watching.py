@@ -10,7 +10,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows, Source
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Look, Rows, Source
 from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
 from watcher.runners.sinks import Sink
@@ -98,25 +98,29 @@ class Watching:
             return Delivered(0, {}, more=False)
         look = self._source.look(starts)
         end = look.end if until is None else max(min(look.end, until), *starts.values())
-        whole = {
-            table: Window(start, max(start, end))
-            for table, start in starts.items()
-            if table in look.changed
-        }
-        cut = self._source.cut(whole, self._max_rows) if whole else end
-        rows = self._deliver(whole, cut)
+        cut = self._cut(starts, look, end)
+        changed = look.changed
+        if cut < look.end:
+            # What was deleted since the cut is still there at the cut.
+            changed = self._source.look(starts, cut).changed
+        rows = self._deliver({table: starts[table] for table in starts if table in changed}, cut)
         self._sink.flush()
         failpoint("after-delivery-before-position")
         self._save(starts, cut)
         LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
 
-    def _deliver(self, whole: Mapping[str, Window], end: int) -> dict[str, int]:
-        windows = {
-            table: Window(window.start, end)
-            for table, window in whole.items()
-            if window.start < end
+    def _cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
+        """Where the window ends: with about ``max_rows`` rows at most."""
+        whole = {
+            table: Window(start, max(start, end))
+            for table, start in starts.items()
+            if table in look.changed
         }
+        return self._source.cut(whole, self._max_rows) if whole else end
+
+    def _deliver(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
+        windows = {table: Window(start, end) for table, start in starts.items() if start < end}
         rows: dict[str, int] = defaultdict(int)
         batches = self._source.read(windows)
         for each in by_transaction(batches) if self._transactions else batches:
