@@ -60,7 +60,7 @@ class DeliveryConfig(Section):
     to: Text = "-"
     rotate_bytes: Annotated[int, Field(ge=1)] | None = None
     callback: Text | None = None
-    envelope: Text = "plain"
+    envelope: Literal["plain"] = "plain"
     retries: Annotated[int, Field(ge=0)] = 5
     backoff: Duration = 0.5
     then: Literal["stop", "skip"] = "stop"
