@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from ddl import steps
+from ddl.alike import alter_column, interleave_text, on_delete_text, render_alike
 from ddl.errors import DdlError
 from ddl.postgres import render as postgres
 from ddl.reserved import RESERVED
@@ -18,9 +19,7 @@ from ddl.schema import (
     ForeignKey,
     Identity,
     Index,
-    Interleave,
     KeyPart,
-    OnDelete,
     RowDeletionPolicy,
     Schema,
     Table,
@@ -126,11 +125,6 @@ def keys_text(parts: Iterable[KeyPart]) -> str:
     return f"({inner})"
 
 
-def on_delete_text(action: OnDelete) -> str:
-    """ON DELETE ... or nothing for the default."""
-    return f" ON DELETE {action.value}" if action is not OnDelete.NO_ACTION else ""
-
-
 def foreign_key_text(key: ForeignKey) -> str:
     """[CONSTRAINT n] FOREIGN KEY ..."""
     start = f"CONSTRAINT {name(key.name)} " if key.name else ""
@@ -153,12 +147,6 @@ def policy_text(policy: RowDeletionPolicy) -> str:
     return f"ROW DELETION POLICY (OLDER_THAN({column}, INTERVAL {policy.days} DAY))"
 
 
-def interleave_text(interleave: Interleave) -> str:
-    """INTERLEAVE IN ..."""
-    word = "INTERLEAVE IN PARENT" if interleave.enforced else "INTERLEAVE IN"
-    return f"{word} {name(interleave.parent)}{on_delete_text(interleave.on_delete)}"
-
-
 def create_table(table: Table, optional: bool = False) -> str:
     """CREATE TABLE."""
     lines = [column_text(column) for column in table.columns]
@@ -169,7 +157,7 @@ def create_table(table: Table, optional: bool = False) -> str:
     text = f"CREATE TABLE {'IF NOT EXISTS ' if optional else ''}{name(table.name)} (\n{body})"
     text += f" PRIMARY KEY{keys_text(table.primary_key)}"
     if table.interleave is not None:
-        text += f",\n  {interleave_text(table.interleave)}"
+        text += f",\n  {interleave_text(table.interleave, name)}"
     if table.row_deletion_policy is not None:
         text += f",\n  {policy_text(table.row_deletion_policy)}"
     return text + options_text(table.options, ", ")
@@ -214,17 +202,15 @@ def create_change_stream(stream: ChangeStream) -> str:
 
 @singledispatch
 def _render(step: object) -> str:
-    raise DdlError(f"{type(step).__name__} cannot be rendered")
+    alike = render_alike(step, name)
+    if alike is None:
+        raise DdlError(f"{type(step).__name__} cannot be rendered")
+    return alike
 
 
 @_render.register
 def _(step: steps.CreateTable) -> str:
     return create_table(step.table, step.if_not_exists)
-
-
-@_render.register
-def _(step: steps.DropTable) -> str:
-    return f"DROP TABLE {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
 
 
 @_render.register
@@ -234,35 +220,13 @@ def _(step: steps.AddColumn) -> str:
 
 
 @_render.register
-def _(step: steps.DropColumn) -> str:
-    return f"ALTER TABLE {name(step.table)} DROP COLUMN {name(step.column)}"
-
-
-@_render.register
 def _(step: steps.AlterColumn) -> str:
     return f"ALTER TABLE {name(step.table)} ALTER COLUMN {column_text(step.column)}"
 
 
-def alter_column(table: str, column: str, action: str) -> str:
-    """ALTER TABLE t ALTER COLUMN c action."""
-    return f"ALTER TABLE {name(table)} ALTER COLUMN {name(column)} {action}"
-
-
-@_render.register
-def _(step: steps.SetDefault) -> str:
-    action = "DROP DEFAULT" if step.expression is None else f"SET DEFAULT ({step.expression})"
-    return alter_column(step.table, step.column, action)
-
-
-@_render.register
-def _(step: steps.SetOnUpdate) -> str:
-    action = "DROP ON UPDATE" if step.expression is None else f"SET ON UPDATE ({step.expression})"
-    return alter_column(step.table, step.column, action)
-
-
 @_render.register
 def _(step: steps.SetColumnOptions) -> str:
-    return alter_column(step.table, step.column, f"SET {options_text(step.options)}")
+    return alter_column(step.table, step.column, f"SET {options_text(step.options)}", name)
 
 
 @_render.register
@@ -281,11 +245,6 @@ def _(step: steps.AddCheck) -> str:
 
 
 @_render.register
-def _(step: steps.DropConstraint) -> str:
-    return f"ALTER TABLE {name(step.table)} DROP CONSTRAINT {name(step.name)}"
-
-
-@_render.register
 def _(step: steps.SetRowDeletionPolicy) -> str:
     action = (
         "DROP ROW DELETION POLICY" if step.policy is None else f"ADD {policy_text(step.policy)}"
@@ -294,23 +253,8 @@ def _(step: steps.SetRowDeletionPolicy) -> str:
 
 
 @_render.register
-def _(step: steps.SetOnDelete) -> str:
-    return f"ALTER TABLE {name(step.table)} SET ON DELETE {step.on_delete.value}"
-
-
-@_render.register
-def _(step: steps.SetInterleave) -> str:
-    return f"ALTER TABLE {name(step.table)} SET {interleave_text(step.interleave)}"
-
-
-@_render.register
 def _(step: steps.CreateIndex) -> str:
     return create_index(step.index, step.if_not_exists)
-
-
-@_render.register
-def _(step: steps.DropIndex) -> str:
-    return f"DROP INDEX {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
 
 
 @_render.register
@@ -337,36 +281,5 @@ def _(step: steps.AlterChangeStream) -> str:
 
 
 @_render.register
-def _(step: steps.DropChangeStream) -> str:
-    return f"DROP CHANGE STREAM {name(step.name)}"
-
-
-@_render.register
 def _(step: steps.AlterDatabase) -> str:
     return f"ALTER DATABASE {name(step.database)} SET {options_text(step.options)}"
-
-
-@_render.register
-def _(step: steps.CreateNamedSchema) -> str:
-    return f"CREATE SCHEMA {'IF NOT EXISTS ' if step.if_not_exists else ''}{name(step.name)}"
-
-
-@_render.register
-def _(step: steps.DropNamedSchema) -> str:
-    return f"DROP SCHEMA {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
-
-
-@_render.register
-def _(step: steps.CreateVerbatim) -> str:
-    return step.item.text
-
-
-@_render.register
-def _(step: steps.DropVerbatim) -> str:
-    optional = "IF EXISTS " if step.if_exists else ""
-    return f"DROP {step.kind} {optional}{name(step.name)}".rstrip()
-
-
-@_render.register
-def _(step: steps.OtherStatement) -> str:
-    return step.text

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from ddl import steps
+from ddl.alike import alter_column, interleave_text, on_delete_text, render_alike
 from ddl.errors import DdlError
 from ddl.postgres.reserved import RESERVED
 from ddl.postgres.types import COMMIT_TIMESTAMP, type_text
@@ -17,9 +18,7 @@ from ddl.schema import (
     ForeignKey,
     Identity,
     Index,
-    Interleave,
     KeyPart,
-    OnDelete,
     RowDeletionPolicy,
     Schema,
     Table,
@@ -100,11 +99,6 @@ def keys_text(parts: Iterable[KeyPart]) -> str:
     return f"({inner})"
 
 
-def on_delete_text(action: OnDelete) -> str:
-    """ON DELETE ... or nothing for the default."""
-    return f" ON DELETE {action.value}" if action is not OnDelete.NO_ACTION else ""
-
-
 def foreign_key_text(key: ForeignKey) -> str:
     """[CONSTRAINT n] FOREIGN KEY ..."""
     start = f"CONSTRAINT {name(key.name)} " if key.name else ""
@@ -124,12 +118,6 @@ def ttl_text(policy: RowDeletionPolicy) -> str:
     return f"TTL INTERVAL '{policy.days} days' ON {name(policy.column)}"
 
 
-def interleave_text(interleave: Interleave) -> str:
-    """INTERLEAVE IN ..."""
-    word = "INTERLEAVE IN PARENT" if interleave.enforced else "INTERLEAVE IN"
-    return f"{word} {name(interleave.parent)}{on_delete_text(interleave.on_delete)}"
-
-
 def create_table(table: Table, optional: bool = False) -> str:
     """CREATE TABLE."""
     lines = [column_text(column) for column in table.columns]
@@ -139,7 +127,7 @@ def create_table(table: Table, optional: bool = False) -> str:
     body = ",\n".join(f"  {line}" for line in lines)
     text = f"CREATE TABLE {'IF NOT EXISTS ' if optional else ''}{name(table.name)} (\n{body}\n)"
     if table.interleave is not None:
-        text += f" {interleave_text(table.interleave)}"
+        text += f" {interleave_text(table.interleave, name)}"
     if table.row_deletion_policy is not None:
         text += f" {ttl_text(table.row_deletion_policy)}"
     return text
@@ -185,24 +173,17 @@ def create_change_stream(stream: ChangeStream) -> str:
     return f"CREATE CHANGE STREAM {name(stream.name)}{watches_text(stream)}{given}"
 
 
-def alter_column(table: str, column: str, action: str) -> str:
-    """ALTER TABLE t ALTER COLUMN c action."""
-    return f"ALTER TABLE {name(table)} ALTER COLUMN {name(column)} {action}"
-
-
 @singledispatch
 def _render(step: object) -> str:
-    raise DdlError(f"Spanner's PostgreSQL dialect has no {type(step).__name__}")
+    alike = render_alike(step, name)
+    if alike is None:
+        raise DdlError(f"Spanner's PostgreSQL dialect has no {type(step).__name__}")
+    return alike
 
 
 @_render.register
 def _(step: steps.CreateTable) -> str:
     return create_table(step.table, step.if_not_exists)
-
-
-@_render.register
-def _(step: steps.DropTable) -> str:
-    return f"DROP TABLE {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
 
 
 @_render.register
@@ -212,31 +193,14 @@ def _(step: steps.AddColumn) -> str:
 
 
 @_render.register
-def _(step: steps.DropColumn) -> str:
-    return f"ALTER TABLE {name(step.table)} DROP COLUMN {name(step.column)}"
-
-
-@_render.register
 def _(step: steps.SetType) -> str:
-    return alter_column(step.table, step.column, f"TYPE {type_text(step.type)}")
+    return alter_column(step.table, step.column, f"TYPE {type_text(step.type)}", name)
 
 
 @_render.register
 def _(step: steps.SetNotNull) -> str:
     action = "SET NOT NULL" if step.not_null else "DROP NOT NULL"
-    return alter_column(step.table, step.column, action)
-
-
-@_render.register
-def _(step: steps.SetDefault) -> str:
-    action = "DROP DEFAULT" if step.expression is None else f"SET DEFAULT ({step.expression})"
-    return alter_column(step.table, step.column, action)
-
-
-@_render.register
-def _(step: steps.SetOnUpdate) -> str:
-    action = "DROP ON UPDATE" if step.expression is None else f"SET ON UPDATE ({step.expression})"
-    return alter_column(step.table, step.column, action)
+    return alter_column(step.table, step.column, action, name)
 
 
 @_render.register
@@ -250,34 +214,14 @@ def _(step: steps.AddCheck) -> str:
 
 
 @_render.register
-def _(step: steps.DropConstraint) -> str:
-    return f"ALTER TABLE {name(step.table)} DROP CONSTRAINT {name(step.name)}"
-
-
-@_render.register
 def _(step: steps.SetRowDeletionPolicy) -> str:
     action = "DROP TTL" if step.policy is None else f"ADD {ttl_text(step.policy)}"
     return f"ALTER TABLE {name(step.table)} {action}"
 
 
 @_render.register
-def _(step: steps.SetOnDelete) -> str:
-    return f"ALTER TABLE {name(step.table)} SET ON DELETE {step.on_delete.value}"
-
-
-@_render.register
-def _(step: steps.SetInterleave) -> str:
-    return f"ALTER TABLE {name(step.table)} SET {interleave_text(step.interleave)}"
-
-
-@_render.register
 def _(step: steps.CreateIndex) -> str:
     return create_index(step.index, step.if_not_exists)
-
-
-@_render.register
-def _(step: steps.DropIndex) -> str:
-    return f"DROP INDEX {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
 
 
 @_render.register
@@ -304,39 +248,9 @@ def _(step: steps.AlterChangeStream) -> str:
 
 
 @_render.register
-def _(step: steps.DropChangeStream) -> str:
-    return f"DROP CHANGE STREAM {name(step.name)}"
-
-
-@_render.register
 def _(step: steps.AlterDatabase) -> str:
     if len(step.options) != 1:
         raise DdlError("ALTER DATABASE sets one option at a time in the PostgreSQL dialect")
     ((option, value),) = step.options
     shown = "DEFAULT" if value is None else value
     return f"ALTER DATABASE {name(step.database)} SET spanner.{option} = {shown}"
-
-
-@_render.register
-def _(step: steps.CreateNamedSchema) -> str:
-    return f"CREATE SCHEMA {'IF NOT EXISTS ' if step.if_not_exists else ''}{name(step.name)}"
-
-
-@_render.register
-def _(step: steps.DropNamedSchema) -> str:
-    return f"DROP SCHEMA {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
-
-
-@_render.register
-def _(step: steps.CreateVerbatim) -> str:
-    return step.item.text
-
-
-@_render.register
-def _(step: steps.DropVerbatim) -> str:
-    return f"DROP {step.kind} {'IF EXISTS ' if step.if_exists else ''}{name(step.name)}"
-
-
-@_render.register
-def _(step: steps.OtherStatement) -> str:
-    return step.text
