@@ -57,7 +57,7 @@ def type_of(reader: Reader) -> Type:
         reader.expect("<")
         element = type_of(reader)
         reader.expect(">")
-        return Type(TypeCode.ARRAY, element=element)
+        return Type(TypeCode.ARRAY, element=element, vector_length=vector_length(reader))
     if reader.accept("STRUCT"):
         return struct(reader)
     word = reader.token.text.upper()
@@ -73,6 +73,15 @@ def type_of(reader: Reader) -> Type:
         reader.reset(start)
         reader.fail("a type")
     return Type(TypeCode.PROTO, proto_name=name)
+
+
+def vector_length(reader: Reader) -> int | None:
+    """(vector_length=>n), where there is one."""
+    if not reader.accept("(", "VECTOR_LENGTH", "=>"):
+        return None
+    found = reader.number()
+    reader.expect(")")
+    return found
 
 
 def size(reader: Reader) -> int | None:

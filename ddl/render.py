@@ -72,7 +72,8 @@ def names(items: Iterable[str]) -> str:
 def type_text(type_: Type) -> str:
     """A type as DDL writes it."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return f"ARRAY<{type_text(type_.element)}>"
+        vector = f"(vector_length=>{type_.vector_length})" if type_.vector_length else ""
+        return f"ARRAY<{type_text(type_.element)}>{vector}"
     if type_.code in {TypeCode.STRING, TypeCode.BYTES}:
         return f"{type_.code.value}({'MAX' if type_.length is None else type_.length})"
     if type_.code in {TypeCode.PROTO, TypeCode.ENUM}:

@@ -54,7 +54,8 @@ class Type:
     """A type of a column or of an expression.
 
     ``length`` is in characters (STRING) or bytes (BYTES); None is MAX. ``element`` is set for
-    ARRAY, ``fields`` for STRUCT, ``proto_name`` for PROTO and ENUM.
+    ARRAY, ``fields`` for STRUCT, ``proto_name`` for PROTO and ENUM, ``vector_length`` for an ARRAY
+    that holds vectors of one length.
     """
 
     code: TypeCode
@@ -62,6 +63,7 @@ class Type:
     element: Type | None = None
     fields: tuple[StructField, ...] = ()
     proto_name: str | None = None
+    vector_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,6 +219,11 @@ def alter_change_stream(reader: Reader) -> Step:
     name = reader.path()
     if reader.accept("DROP", "FOR", "ALL"):
         return steps.AlterChangeStream(ChangeStream(name), frozenset({"watches"}))
+    if reader.accept("FOR"):
+        tables, for_all = watches(reader)
+        reader.expect("SET")
+        both = ChangeStream(name, tables, for_all, options(reader))
+        return steps.AlterChangeStream(both, frozenset({"watches", "options"}))
     reader.expect("SET")
     if reader.accept("FOR"):
         tables, for_all = watches(reader)

@@ -239,8 +239,8 @@ def _(step: steps.CreateChangeStream) -> str:
 def _(step: steps.AlterChangeStream) -> str:
     stream = step.change_stream
     if len(step.changes) == 2:
-        raise DdlError("change what a stream watches, and its options, by two statements")
-    if "options" in step.changes:
+        action = f"{watches_text(stream).lstrip()} SET {options_text(stream.options)}"
+    elif "options" in step.changes:
         action = f"SET {options_text(stream.options)}"
     else:
         action = f"SET{watches_text(stream)}" if watches_text(stream) else "DROP FOR ALL"

@@ -11,7 +11,7 @@ from ddl import steps
 from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
-from ddl.schema import Dialect, Schema
+from ddl.schema import Column, Dialect, Schema
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
 from emulator.engine.refusals import from_sqlite
@@ -81,7 +81,18 @@ def parsed(text: str, dialect: Dialect) -> steps.Step:
         raise unimplemented(f"CREATE {step.item.kind}")
     if isinstance(step, steps.OtherStatement) and step.kind not in {"GRANT", "REVOKE", "ANALYZE"}:
         raise unimplemented(step.kind)
+    if any(column.type.vector_length is not None for column in columns_of(step)):
+        raise unimplemented("vector_length")
     return step
+
+
+def columns_of(step: steps.Step) -> tuple[Column, ...]:
+    """The columns that a step defines."""
+    if isinstance(step, steps.CreateTable):
+        return step.table.columns
+    if isinstance(step, steps.AddColumn | steps.AlterColumn):
+        return (step.column,)
+    return ()
 
 
 def evolved(schema: Schema, step: steps.Step) -> Schema:

@@ -67,6 +67,56 @@ def test_an_applied_plan_is_complete(database: Database, strategy: str, stored: 
     assert all(row[1] is None and 0 <= row[2] < 8 for row in rows)
 
 
+PLAIN_STAMP = SINGERS.replace("Picture BYTES(MAX)", "Picture BYTES(MAX), LastModified TIMESTAMP")
+
+
+@pytest.mark.ddl(PLAIN_STAMP)
+def test_a_timestamp_column_is_converted_unless_a_value_lies_in_the_future(
+    database: Database,
+) -> None:
+    with database.batch() as batch:
+        rows = [(1, "2020-01-01T00:00:00Z"), (2, "2999-01-01T00:00:00Z")]
+        batch.insert("Singers", ("SingerId", "LastModified"), rows)
+    plan = make_plan(read_schema(database), ["Singers"], options())
+    assert "allow_commit_timestamp = true" in statements(plan)[0]
+    with pytest.raises(ApplyError, match="statement 1 of 5 failed"):
+        apply_plan(database, plan)
+    with database.batch() as batch:
+        batch.update("Singers", ("SingerId", "LastModified"), [(2, "2021-01-01T00:00:00Z")])
+    apply_plan(database, make_plan(read_schema(database), ["Singers"], options()))
+    assert make_plan(read_schema(database), ["Singers"], options()).empty
+    with database.snapshot() as snapshot:
+        found = snapshot.execute_sql("SELECT COUNT(*) FROM Singers WHERE LastModified IS NOT NULL")
+        assert next(iter(found))[0] == 2
+
+
+LONG = "T" * 128
+NAMES = [
+    ("CREATE SCHEMA s; CREATE TABLE s.Order (`Group` INT64) PRIMARY KEY (`Group`)", "s.Order"),
+    (f"CREATE TABLE {LONG} (a INT64) PRIMARY KEY (a)", LONG),
+    ("CREATE TABLE `Select` (a INT64, `by` INT64) PRIMARY KEY (a, `by`)", "Select"),
+    (
+        "CREATE TABLE T (a INT64) PRIMARY KEY (a);"
+        "CREATE TABLE tbyshardandtime (a INT64) PRIMARY KEY (a)",
+        "t",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "table"), NAMES)
+def test_names_of_every_kind_are_planned_and_applied(
+    create_database: Callable[..., Database], schema: str, table: str
+) -> None:
+    database = create_database(*schema.replace("s.Order", "s.`Order`").split(";"))
+    before = read_schema(database)
+    apply_plan(database, make_plan(before, [table], options()))
+    after = read_schema(database)
+    assert make_plan(after, [table], options()).empty
+    (index,) = after.indexes
+    assert len(index.name.rsplit(".", maxsplit=1)[-1]) <= 128
+    assert after.table(index.name) is None
+
+
 @pytest.mark.ddl(SINGERS)
 def test_a_plan_for_another_schema_is_refused_and_changes_nothing(database: Database) -> None:
     plan = make_plan(read_schema(database), ["Singers"], options())

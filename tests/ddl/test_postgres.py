@@ -72,6 +72,7 @@ STATEMENTS = [
     "CREATE CHANGE STREAM s FOR ALL",
     "ALTER CHANGE STREAM s SET (exclude_insert = true)",
     "ALTER CHANGE STREAM s DROP FOR ALL",
+    "ALTER CHANGE STREAM s FOR ALL SET (exclude_ttl_deletes = true)",
     "DROP CHANGE STREAM s",
     "DROP TABLE IF EXISTS t",
     "DROP INDEX i",

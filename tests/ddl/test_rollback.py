@@ -163,6 +163,7 @@ def test_any_key_and_any_strategy_is_planned_whole_and_taken_out_whole(
             rows = [[KEYS[kind][n] for kind in key] for n in range(2)]
             batch.insert("Order", names, rows)
         before = read_schema(database)
+        assert before == parse_schema(table)
         options = WatchOptions(strategy=strategy, stored=stored, shards=shards)
         apply_plan(database, make_plan(before, ["Order"], options))
         after = read_schema(database)
