@@ -51,11 +51,12 @@ def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> N
     """
     if plan.empty:
         return
-    if fingerprint(read_schema(database)) != plan.fingerprint:
+    schema = read_schema(database)
+    if fingerprint(schema) != plan.fingerprint:
         raise ApplyError(
             f"the schema of {database.name} has changed since the plan was made; plan again"
         )
-    record(database, plan)
+    record(database, plan, schema)
     run(database, [statement.sql for statement in plan.statements], progress)
     wait_until_readable(database)
 
@@ -72,13 +73,14 @@ def roll_back(
     if statements:
         run(database, statements, progress)
     if chosen:
-        forget(database, chosen)
+        forget(database, chosen, read_schema(database))
     return statements
 
 
 def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """The statements of a rollback, and the tables that it is for. Changes nothing."""
-    kept = recorded(database)
+    schema = read_schema(database)
+    kept = recorded(database, schema)
     by_name = {table.casefold(): table for table in kept}
     unknown = [table for table in tables if table.casefold() not in by_name]
     if unknown:
@@ -88,7 +90,7 @@ def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[
             f" out; recorded: {known}"
         )
     chosen = [by_name[table.casefold()] for table in tables] or list(kept)
-    return rollback_statements(read_schema(database), kept, chosen), chosen
+    return rollback_statements(schema, kept, chosen), chosen
 
 
 def run(database: Database, statements: Sequence[str], progress: Progress) -> None:

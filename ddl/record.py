@@ -6,31 +6,38 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
 from ddl.plan import Plan
-from ddl.schema import Schema
+from ddl.render import render
+from ddl.schema import Column, KeyPart, Schema, Table, Type, TypeCode
+from ddl.steps import CreateTable, DropTable
 
 TABLE = "SpannerWatcherMigrations"
-CREATE = (
-    f"CREATE TABLE IF NOT EXISTS {TABLE} (WatchedTable STRING(256) NOT NULL,"
-    " Down STRING(MAX) NOT NULL,"
-    " RecordedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)"
-    ") PRIMARY KEY (WatchedTable)"
+RECORDS = Table(
+    TABLE,
+    (
+        Column("WatchedTable", Type(TypeCode.STRING, length=256), not_null=True),
+        Column("Down", Type(TypeCode.STRING), not_null=True),
+        Column("RecordedAt", Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True),
+    ),
+    (KeyPart("WatchedTable"),),
 )
+RECORDED_SCHEMA = Schema(tables=(RECORDS,))
 
 
-def record(database: Database, plan: Plan) -> None:
+def record(database: Database, plan: Plan, schema: Schema) -> None:
     """Writes down how to take a plan back, before it is applied.
 
     Statements of an earlier plan that was interrupted stay, behind those of this one.
     """
-    database.update_ddl([CREATE]).result(600)
-    kept = recorded(database)
+    create = render(CreateTable(RECORDS, if_not_exists=True), schema.dialect)
+    database.update_ddl([create]).result(600)
+    kept = recorded(database, RECORDED_SCHEMA)
     rows = []
     for table in dict.fromkeys(statement.table for statement in plan.statements):
         mine = [s for s in reversed(plan.statements) if s.table == table]
@@ -41,16 +48,14 @@ def record(database: Database, plan: Plan) -> None:
         batch.insert_or_update(TABLE, ("WatchedTable", "Down", "RecordedAt"), rows)
 
 
-def recorded(database: Database) -> dict[str, tuple[str, ...]]:
-    """The statements that take out what was put in, by table; empty when nothing was recorded."""
-    with database.snapshot(multi_use=True) as snapshot:
-        there = snapshot.execute_sql(
-            "SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = @name",
-            params={"name": TABLE},
-            param_types={"name": param_types.STRING},
-        )
-        if not next(iter(there))[0]:
-            return {}
+def recorded(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
+    """The statements that take out what was put in, by table; empty when nothing was recorded.
+
+    ``schema`` says whether there is a table of records.
+    """
+    if schema.table(TABLE) is None:
+        return {}
+    with database.snapshot() as snapshot:
         rows = snapshot.read(TABLE, ("WatchedTable", "Down"), KeySet(all_=True))
         return {row[0]: tuple(json.loads(row[1])) for row in rows}
 
@@ -65,7 +70,7 @@ def rollback_statements(
     found = []
     for table in tables:
         for sql in kept.get(table, ()):
-            step = parse_statement(sql)
+            step = parse_statement(sql, schema.dialect)
             try:
                 after = apply(schema, step)
             except NameNotFoundError:
@@ -76,9 +81,9 @@ def rollback_statements(
     return found
 
 
-def forget(database: Database, tables: Sequence[str]) -> None:
+def forget(database: Database, tables: Sequence[str], schema: Schema) -> None:
     """Removes the records of tables; with the last one the table of records itself."""
     with database.batch() as batch:
         batch.delete(TABLE, KeySet(keys=[[table] for table in tables]))
-    if not recorded(database):
-        database.update_ddl([f"DROP TABLE {TABLE}"]).result(600)
+    if not recorded(database, schema):
+        database.update_ddl([render(DropTable(TABLE), schema.dialect)]).result(600)

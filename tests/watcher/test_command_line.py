@@ -66,7 +66,7 @@ def test_a_crash_between_delivery_and_position_delivers_the_same_changes_again(
     singers: Database, tmp_path: Path
 ) -> None:
     config = tmp_path / "watch.toml"
-    config.write_text('lease = "1s"\n')
+    config.write_text('lease = "3s"\n')
     consumer = ("--consumer", "crasher", "--from", "earliest", "--config", str(config))
     write(singers, range(20), "name")
     crashed = watch(singers, *consumer, **{VARIABLE: "after-delivery-before-position"})

@@ -69,10 +69,16 @@ class Schedule:
     def wait(self) -> None:
         """Blocks until stopped; raises what a job raised."""
         self._stop.wait()
-        self._scheduler.pause()  # else it may hand a job to an executor that has ended
-        self._scheduler.shutdown(wait=True)
+        self.end()
         if self._error is not None:
             raise self._error
+
+    def end(self) -> None:
+        """Stops, and returns when no job is under way; what a job raised is in ``wait``."""
+        self._stop.set()
+        if self._scheduler.running:
+            self._scheduler.pause()  # else it may hand a job to an executor that has ended
+            self._scheduler.shutdown(wait=True)
 
     def _failed(self, event: JobExecutionEvent) -> None:
         LOG.error("job %s failed: %s", event.job_id, event.exception)

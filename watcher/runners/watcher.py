@@ -131,9 +131,15 @@ class Watcher:
         """Delivers what is there now, then ends; the number of rows."""
         self._start()
         try:
+            if self._connection.lease is not None:
+                self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
+            self._schedule.start()
             while self._window():
-                self._heartbeat()
+                pass
+            self._schedule.stop()
+            self._schedule.wait()
         except BaseException as error:
+            self._schedule.end()
             self._close(error)
             raise
         self._close(None)

@@ -10,7 +10,7 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.lint import Setting, lint, watching
 from ddl.render import name
-from ddl.schema import Schema
+from ddl.schema import Dialect, Schema
 from watcher.cli.common import JsonOption
 from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
 from watcher.cli.output import CONSOLE, print_json
@@ -56,8 +56,10 @@ def command(
 
 
 def sampled(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
-    """Rows by shard in a sample of each watched table."""
-    counts = {}
+    """Rows by shard in a sample of each watched table; GoogleSQL only."""
+    counts: dict[str, dict[int, int]] = {}
+    if schema.dialect is Dialect.POSTGRESQL:
+        return counts
     for table, _, shard, _ in watching(schema):
         query = (
             f"SELECT s, COUNT(*) FROM (SELECT {name(shard.name)} AS s FROM {name(table.name)}"  # noqa: S608

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 from rich.table import Table
 
+from ddl.schema import Dialect
 from ddl.selection import chosen_tables
 from ddl.status import TableStatus, index_rows, statuses
 from watcher.cli.common import JsonOption
@@ -28,11 +29,14 @@ def command(
     dialect: DialectOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show, per table: watchable or not, by which strategy, what is missing, rows in the index."""
+    """Show, per table: watchable or not, by which strategy, what is missing, rows in the index.
+
+    Rows are counted in databases of the GoogleSQL dialect.
+    """
     found, client = schema_from(database, schema, dialect)
     names = chosen_tables(found, tables or ("*",), exclude or ())
     rows = statuses(found, names)
-    if client is not None:
+    if client is not None and found.dialect is Dialect.GOOGLESQL:
         rows = [replace(row, index_rows=index_rows(client, row)) for row in rows]
     if json_output:
         print_json([asdict(row) for row in rows])
