@@ -49,6 +49,7 @@ LAYERS = {
             "watcher.failpoints",
             "watcher.java",
         ),
+        ("watcher.wire", "watcher.cells", "watcher.base64_column"),
         ("watcher.database", "watcher.stream", "watcher.columns", "watcher.change_sets"),
         ("watcher.failures",),
         ("watcher.table", "watcher.shards"),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from enum import StrEnum
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ddl.schema import Type, TypeCode
+from watcher import base64_column
+from watcher.cells import TEXT, VARINT_STEPS, booleans, cells, lists, numbers, payloads, texts
 from watcher.errors import WatcherError
-from watcher.stream import RawResult
+from watcher.wire import ResultPart, elements, whole_rows
 
-Value = Any  # google.protobuf.Value
-Decode = Callable[[Sequence[Value]], pa.Array]
+Decode = Callable[[Sequence[bytes]], pa.Array]
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 NUMERIC = pa.decimal128(38, 9)
@@ -34,14 +36,33 @@ ARROW = {
 }
 
 
+MICROSECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS.ffffffZ")
+
+
+class Nanoseconds(StrEnum):
+    """What becomes of a TIMESTAMP, which Arrow and Spark keep in microseconds."""
+
+    TRUNCATE = "truncate"
+    REFUSE = "refuse"
+    """A value that is finer than microseconds is an error."""
+    STRING = "string"
+    """Every TIMESTAMP is text, as Spanner wrote it."""
+
+
 class UnsupportedTypeError(WatcherError):
     """A column of a type that has no Arrow form here."""
 
 
-def arrow_type(type_: Type) -> pa.DataType:
-    """The Arrow type of a Spanner type. TIMESTAMP keeps microseconds: nanoseconds are cut off."""
+class LossyTimestampError(WatcherError):
+    """A TIMESTAMP is finer than microseconds, and that was to be refused."""
+
+
+def arrow_type(type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> pa.DataType:
+    """The Arrow type of a Spanner type."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return pa.list_(arrow_type(type_.element))
+        return pa.list_(arrow_type(type_.element, nanoseconds))
+    if type_.code is TypeCode.TIMESTAMP and nanoseconds is Nanoseconds.STRING:
+        return pa.string()
     if type_.code not in ARROW:
         raise UnsupportedTypeError(
             f"columns of type {type_.code.value} cannot be delivered; leave the column out"
@@ -49,149 +70,122 @@ def arrow_type(type_: Type) -> pa.DataType:
     return ARROW[type_.code]
 
 
-def arrow_schema(columns: Iterable[tuple[str, Type]]) -> pa.Schema:
+def arrow_schema(
+    columns: Iterable[tuple[str, Type]], nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+) -> pa.Schema:
     """Names and types as an Arrow schema; every column may be NULL."""
-    return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in columns])
+    return pa.schema([pa.field(name, arrow_type(type_, nanoseconds)) for name, type_ in columns])
 
 
 def record_batches(
-    results: Iterable[RawResult], schema: pa.Schema, types: Sequence[Type]
+    results: Iterable[ResultPart],
+    schema: pa.Schema,
+    types: Sequence[Type],
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE,
 ) -> Iterator[pa.RecordBatch]:
-    """A batch for each message that completes rows; none for a result without rows."""
-    decoders = [decoder(type_) for type_ in types]
+    """Batches of whole rows, of some megabytes each; none for a result without rows."""
+    decoders = [decoder(type_, nanoseconds) for type_ in types]
+    for values in whole_rows(results, len(decoders)):
+        yield record_batch(values, schema, decoders)
+
+
+def record_batch(
+    values: Sequence[bytes], schema: pa.Schema, decoders: Sequence[Decode]
+) -> pa.RecordBatch:
+    """The values of whole rows, row by row, as columns."""
     width = len(decoders)
-    for values in whole_rows(results, width):
-        arrays = [decode(values[i::width]) for i, decode in enumerate(decoders)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    arrays = [decode(values[i::width]) for i, decode in enumerate(decoders)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def whole_rows(results: Iterable[RawResult], width: int) -> Iterator[list[Value]]:
-    """The values of whole rows, message by message; chunked values are put together."""
-    pending: list[Value] = []
-    chunk: Value | None = None
-    for message in results:
-        values = list(message.values)
-        if chunk is not None and values:
-            merge(chunk, values[0])
-            values[0] = chunk
-            chunk = None
-        if message.chunked_value:
-            chunk = values.pop()
-        values = pending + values if pending else values
-        complete = len(values) - len(values) % width
-        pending = values[complete:]
-        if complete:
-            yield values if not pending else values[:complete]
-
-
-def merge(left: Value, right: Value) -> None:
-    """Appends the second part of a chunked value: strings are joined, lists at their seam."""
-    if left.WhichOneof("kind") == "string_value":
-        left.string_value += right.string_value
-        return
-    items, more = left.list_value.values, list(right.list_value.values)
-    if items and more:
-        kinds = {items[-1].WhichOneof("kind"), more[0].WhichOneof("kind")}
-        if kinds in ({"string_value"}, {"list_value"}):
-            merge(items[-1], more.pop(0))
-    items.extend(more)
-
-
-def decoder(type_: Type) -> Decode:
+def decoder(type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> Decode:
     """The function that decodes a column of a type."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return array_decoder(type_)
+        return array_decoder(type_, nanoseconds)
+    if type_.code is TypeCode.TIMESTAMP:
+        return TIMESTAMP_DECODERS[nanoseconds]
     return DECODERS[type_.code]
 
 
-def texts(values: Sequence[Value]) -> list[str | None]:
-    """Strings of a type that is never empty: an empty one is NULL."""
-    return [value.string_value or None for value in values]
-
-
-def strings(values: Sequence[Value]) -> pa.Array:
-    """STRING, JSON, UUID: an empty string must be looked at twice."""
-    found: list[str | None] = [value.string_value for value in values]
-    if "" in found:
-        for number, text in enumerate(found):
-            if not text and values[number].HasField("null_value"):
-                found[number] = None
-    return pa.array(found, pa.string())
+def strings(values: Sequence[bytes]) -> pa.Array:
+    """STRING, JSON, UUID."""
+    return texts(cells(values))
 
 
 def by_cast(target: pa.DataType) -> Decode:
     """A type whose text Arrow reads by itself, a whole column at a time."""
-    return lambda values: pa.array(texts(values), pa.string()).cast(target)
+    return lambda values: strings(values).cast(target)
 
 
-def timestamps(values: Sequence[Value]) -> pa.Array:
+def truncated_timestamps(values: Sequence[bytes]) -> pa.Array:
     """TIMESTAMP: what is finer than microseconds is cut off."""
-    found = pa.array(texts(values), pa.string())
-    longest = pc.max(pc.binary_length(found)).as_py() or 0
-    if longest > len("YYYY-MM-DDTHH:MM:SS.ffffffZ"):
-        short = pc.utf8_slice_codeunits(pc.utf8_rtrim(found, "Z"), 0, 26)
+    found = strings(values)
+    if longest(found) > MICROSECONDS_LENGTH:
+        short = pc.utf8_slice_codeunits(pc.utf8_rtrim(found, "Z"), 0, MICROSECONDS_LENGTH - 1)
         found = pc.binary_join_element_wise(short, "Z", "")
     return found.cast(TIMESTAMP)
 
 
-def octets(values: Sequence[Value]) -> pa.Array:
-    """BYTES: base64 on the wire; an empty one must be looked at twice."""
-    found: list[bytes | None] = [a2b_base64(value.string_value) for value in values]
-    if b"" in found:
-        for number, data in enumerate(found):
-            if not data and values[number].HasField("null_value"):
-                found[number] = None
-    return pa.array(found, pa.binary())
+def exact_timestamps(values: Sequence[bytes]) -> pa.Array:
+    """TIMESTAMP: zeros may be finer than microseconds, nothing else."""
+    found = strings(values)
+    if longest(found) > MICROSECONDS_LENGTH:
+        finer = pc.match_substring_regex(found, r"\.\d{6}\d*[1-9]\d*Z$")
+        if pc.any(finer).as_py():
+            raise LossyTimestampError(
+                f"the TIMESTAMP {found.filter(finer)[0].as_py()} is finer than the microseconds"
+                " that Spark keeps; choose to truncate it, or to have it as a string"
+            )
+    return truncated_timestamps(values)
 
 
-def booleans(values: Sequence[Value]) -> pa.Array:
-    """BOOL: a false one must be looked at twice."""
-    found = [True if v.bool_value else None if v.HasField("null_value") else False for v in values]
-    return pa.array(found, pa.bool_())
+def longest(found: pa.Array) -> int:
+    """The length of the longest text in bytes."""
+    return int(pc.max(pc.binary_length(found)).as_py() or 0)
+
+
+def octets(values: Sequence[bytes]) -> pa.Array:
+    """BYTES: base64 on the wire."""
+    column = cells(values)
+    column.of_kind(TEXT)
+    return base64_column.decoded(payloads(column))
 
 
 def floats(target: pa.DataType) -> Decode:
     """FLOAT64 and FLOAT32: numbers, or the words NaN, Infinity and -Infinity."""
-
-    def decode(values: Sequence[Value]) -> pa.Array:
-        found = [v.number_value or zero(v) for v in values]
-        return pa.array(found, target, from_pandas=False)
-
-    return decode
+    return lambda values: numbers(cells(values)).cast(target, safe=False)
 
 
-def zero(value: Value) -> float | None:
-    """What a value without a number is: zero, NULL, or a word."""
-    kind = value.WhichOneof("kind")
-    if kind == "null_value":
-        return None
-    return float(value.string_value) if kind == "string_value" else 0.0
-
-
-def array_decoder(type_: Type) -> Decode:
+def array_decoder(type_: Type, nanoseconds: Nanoseconds) -> Decode:
     """ARRAY: the elements of all rows are decoded as one column."""
     assert type_.element is not None
-    inner = decoder(type_.element)
-    target = arrow_type(type_)
+    inner = decoder(type_.element, nanoseconds)
+    target = arrow_type(type_, nanoseconds)
 
-    def decode(values: Sequence[Value]) -> pa.Array:
-        offsets: list[int | None] = [0]
-        items: list[Value] = []
-        for value in values:
-            if value.HasField("null_value"):
-                # Arrow: a null offset makes the list that begins there NULL.
-                offsets[-1] = None
-            else:
-                items.extend(value.list_value.values)
-            offsets.append(len(items))
-        elements = inner(items).cast(target.value_type)
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), elements).cast(target)
+    def decode(values: Sequence[bytes]) -> pa.Array:
+        found = lists(cells(values))
+        _, offsets, content = found.buffers()
+        ends = np.frombuffer(offsets, np.int32)[1 : len(found) + 1]
+        items = elements(content.to_pybytes()[: ends[-1]]) if len(ends) and content else []
+        rows = pa.array(np.concatenate(([0], places(items, ends))), pa.int32())
+        made = pa.ListArray.from_arrays(rows, inner(items).cast(target.value_type))
+        bitmap = found.buffers()[0]
+        return pa.Array.from_buffers(
+            target, len(found), [bitmap, made.buffers()[1]], children=[made.values]
+        )
 
     return decode
+
+
+def places(items: Sequence[bytes], ends: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many elements lie before each end, which counts bytes of ListValues."""
+    lengths = np.fromiter(map(len, items), np.int64, len(items))
+    headers = 2 + sum((lengths >= step).astype(np.int64) for step in VARINT_STEPS)
+    return np.searchsorted(np.cumsum(lengths + headers), ends, side="right")
 
 
 DECODERS: dict[TypeCode, Decode] = {
-    TypeCode.BOOL: booleans,
+    TypeCode.BOOL: lambda values: booleans(cells(values)),
     TypeCode.INT64: by_cast(pa.int64()),
     TypeCode.FLOAT32: floats(pa.float32()),
     TypeCode.FLOAT64: floats(pa.float64()),
@@ -199,7 +193,12 @@ DECODERS: dict[TypeCode, Decode] = {
     TypeCode.STRING: strings,
     TypeCode.BYTES: octets,
     TypeCode.DATE: by_cast(pa.date32()),
-    TypeCode.TIMESTAMP: timestamps,
     TypeCode.JSON: strings,
     TypeCode.UUID: strings,
+}
+
+TIMESTAMP_DECODERS: dict[Nanoseconds, Decode] = {
+    Nanoseconds.TRUNCATE: truncated_timestamps,
+    Nanoseconds.REFUSE: exact_timestamps,
+    Nanoseconds.STRING: strings,
 }

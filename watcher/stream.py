@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import grpc
 from google.api_core.exceptions import (
     FailedPrecondition,
     InternalServerError,
     NotFound,
     ServiceUnavailable,
+    from_grpc_error,
 )
+from google.api_core.gapic_v1.client_info import ClientInfo
+from google.api_core.gapic_v1.routing_header import to_grpc_metadata
 from google.cloud.spanner_v1 import (
     ExecuteSqlRequest,
-    PartialResultSet,
     ReadRequest,
     ResultSet,
     Type,
@@ -25,6 +28,7 @@ from google.cloud.spanner_v1.database import Database
 from google.protobuf.struct_pb2 import Struct
 
 from watcher.errors import UnavailableError, VersionExpiredError
+from watcher.wire import ResultPart, result_part
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RESTARTS_MAX = 20
@@ -32,11 +36,17 @@ RESTARTS_MAX = 20
 PAUSE_SECONDS_MIN = 0.02
 PAUSE_SECONDS_MAX = 5.0
 CALL_SECONDS_MAX = 60.0
+STREAM_SECONDS_MAX = 3600.0
+SERVICE = "/google.spanner.v1.Spanner/"
 
 WireValue = str | list[str]
 """A parameter as JSON carries it: INT64 and TIMESTAMP are strings."""
 
-RawResult = Any  # google.spanner.v1.PartialResultSet without proto-plus around it
+Request = ExecuteSqlRequest | ReadRequest
+StreamCall = Callable[..., Iterable[ResultPart]]
+
+
+CLIENT = ("x-goog-api-client", ClientInfo(client_library_version="watcher").to_user_agent())
 
 
 def micros_of(moment: datetime) -> int:
@@ -75,6 +85,10 @@ class QueryStream:
         self._api = database.spanner_api
         self._metadata = (("google-cloud-resource-prefix", database.name),)
         self._session = ""
+        # The generated client would make an object of every value: see watcher.wire.
+        channel = self._api.transport.grpc_channel
+        self._execute = stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
+        self._read = stream_call(channel, "StreamingRead", ReadRequest.serialize)
 
     def look(
         self, sql: str, params: Mapping[str, WireValue], types: Mapping[str, Type]
@@ -119,14 +133,14 @@ class QueryStream:
         params: Mapping[str, WireValue],
         types: Mapping[str, Type],
         read_timestamp_micros: int | None,
-    ) -> Iterator[RawResult]:
+    ) -> Iterator[ResultPart]:
         """The messages of a query's result; None reads strongly.
 
         A message is passed on when a resume token covers it, so that after UNAVAILABLE no row is
         repeated or missing. Raises VersionExpiredError when the timestamp is too old to read.
         """
         request = self._request(sql, params, types, read_timestamp_micros)
-        return self._resumed(self._api.execute_streaming_sql, request, read_timestamp_micros)
+        return self._resumed(self._execute, request, read_timestamp_micros)
 
     def read_range(
         self,
@@ -136,7 +150,7 @@ class QueryStream:
         end: Sequence[Any] | None,
         limit: int,
         read_timestamp_micros: int | None,
-    ) -> Iterator[RawResult]:
+    ) -> Iterator[ResultPart]:
         """As ``rows``, for the rows of a key range in the order of the key.
 
         ``first`` is a key and whether it is inside of the range; ``end`` is outside. None is the
@@ -155,22 +169,22 @@ class QueryStream:
             limit=limit,
             transaction={"single_use": {"read_only": read_only(read_timestamp_micros)}},
         )
-        return self._resumed(self._api.streaming_read, request, read_timestamp_micros)
+        return self._resumed(self._read, request, read_timestamp_micros)
 
     def _resumed(
         self,
-        call: Callable[..., Iterable[Any]],
-        request: ExecuteSqlRequest | ReadRequest,
+        call: StreamCall,
+        request: Request,
         read_timestamp_micros: int | None,
-    ) -> Iterator[RawResult]:
+    ) -> Iterator[ResultPart]:
         """The messages of a stream, taken up again where it broke."""
-        waiting: list[RawResult] = []
+        waiting: list[ResultPart] = []
         restarts = 0
         while True:
             request.session = self._session_name()
             try:
-                for message in call(request=request, metadata=self._metadata, retry=None):
-                    waiting.append(PartialResultSet.pb(message))
+                for message in self._messages(call, request):
+                    waiting.append(message)
                     if message.resume_token:
                         restarts = 0
                         request.resume_token = message.resume_token
@@ -191,6 +205,15 @@ class QueryStream:
                 waiting = []
             except FailedPrecondition as error:
                 raise expired_or(error, read_timestamp_micros) from error
+
+    def _messages(self, call: StreamCall, request: Request) -> Iterator[ResultPart]:
+        """The messages of one call; its errors as those of google.api_core."""
+        routing = to_grpc_metadata([("session", request.session)])
+        metadata = (*self._metadata, routing, CLIENT)
+        try:
+            yield from call(request, metadata=metadata, timeout=STREAM_SECONDS_MAX)
+        except grpc.RpcError as error:
+            raise from_grpc_error(error) from error
 
     def _request(
         self,
@@ -223,6 +246,16 @@ class QueryStream:
         if "session" not in error.message.lower():
             raise error
         self._session = ""
+
+
+def stream_call(
+    channel: grpc.Channel, method: str, serializer: Callable[[Any], bytes]
+) -> StreamCall:
+    """A streaming method of Spanner's whose messages are read as ``watcher.wire`` defines them."""
+    call: StreamCall = channel.unary_stream(
+        SERVICE + method, request_serializer=serializer, response_deserializer=result_part
+    )
+    return call
 
 
 def expired_or(error: FailedPrecondition, read_timestamp_micros: int | None) -> Exception:

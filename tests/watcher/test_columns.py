@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
 from watcher.columns import UnsupportedTypeError, arrow_schema, record_batches
-from watcher.stream import RawResult, micros_of, timestamp_text
+from watcher.stream import micros_of, timestamp_text
+from watcher.wire import ResultPart, result_part
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
     lambda moment: moment.replace(tzinfo=UTC)
@@ -83,7 +84,7 @@ tables = st.lists(types, min_size=1, max_size=4).flatmap(
 )
 
 
-def cut(values: list[Value], randomness: random.Random) -> list[RawResult]:
+def cut(values: list[Value], randomness: random.Random) -> list[ResultPart]:
     """Messages that split the values anywhere: between rows, inside rows, inside strings."""
     messages, current = [], PartialResultSet.pb()()
     for whole in values:
@@ -106,7 +107,7 @@ def cut(values: list[Value], randomness: random.Random) -> list[RawResult]:
         if randomness.random() < 0.3:
             messages.append(current)
             current = PartialResultSet.pb()()
-    return [*messages, current]
+    return [result_part(message.SerializeToString()) for message in [*messages, current]]
 
 
 def cut_list(items: list[Value], randomness: random.Random) -> tuple[Value, Value]:
@@ -155,7 +156,8 @@ def test_what_is_finer_than_microseconds_is_cut_off() -> None:
         ]
     )
     type_ = Type(TypeCode.TIMESTAMP)
-    (batch,) = record_batches([message], arrow_schema([("t", type_)]), [type_])
+    part = result_part(message.SerializeToString())
+    (batch,) = record_batches([part], arrow_schema([("t", type_)]), [type_])
     assert batch.column(0).to_pylist() == [
         datetime(2024, 2, 29, 12, 0, 0, 123456, UTC),
         datetime(2024, 2, 29, 12, 0, 0, 0, UTC),

@@ -14,14 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
-from google.protobuf.struct_pb2 import ListValue
+from google.protobuf.struct_pb2 import ListValue, Value
 
 from watcher import sql
 from watcher.captures import Rows
 from watcher.captures.poll import PollCapture, query_stream
-from watcher.columns import arrow_schema, decoder, whole_rows
+from watcher.columns import arrow_schema, decoder, record_batch
 from watcher.errors import VersionExpiredError
 from watcher.window import BEGINNING, Window
+from watcher.wire import ResultPart, whole_rows
 
 LOG = logging.getLogger("watcher.backfill")
 PAGE_ROWS = 10_000
@@ -84,7 +85,7 @@ class BackfillCapture:
         count = sum(rows.batch.num_rows for rows in found)
         return found, Progress(progress.at, last) if count == limit else None
 
-    def _batches(self, results: Iterator[Any]) -> Iterator[tuple[pa.RecordBatch, Key]]:
+    def _batches(self, results: Iterator[ResultPart]) -> Iterator[tuple[pa.RecordBatch, Key]]:
         """Batches in the schema of the poll capture, and the key of the last row of each."""
         columns = sql.selected(self.poll.table)
         decoders = [decoder(type_) for _, type_ in columns]
@@ -93,13 +94,11 @@ class BackfillCapture:
         places = self.poll.places(self._columns)
         keys = [self._columns.index(name) for name in self.poll.table.primary_key]
         for values in whole_rows(results, width):
-            batch = pa.RecordBatch.from_arrays(
-                [decode(values[i::width]) for i, decode in enumerate(decoders)], schema=schema
-            )
+            batch = record_batch(values, schema, decoders)
             yield self.poll.arranged(batch, places), raw_key(values[-width:], keys)
 
 
-def raw_key(row: Sequence[Any], places: Sequence[int]) -> Key:
+def raw_key(row: Sequence[bytes], places: Sequence[int]) -> Key:
     """The key of a row as the API wrote it: nothing is lost by decoding it and writing it again."""
-    listed = ListValue(values=[row[place] for place in places])
+    listed = ListValue(values=[Value.FromString(row[place]) for place in places])
     return tuple(MessageToDict(listed))

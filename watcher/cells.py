@@ -1,0 +1,156 @@
+"""The values of one column as Arrow buffers: kinds, NULLs and payloads, found by vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf.struct_pb2 import Value
+from numpy.typing import NDArray
+
+from watcher.errors import WatcherError
+
+Bytes = NDArray[np.uint8]
+Lengths = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# The first byte of a serialized google.protobuf.Value: the tag of the field that is set.
+NULL, NUMBER, TEXT, BOOLEAN, LIST = 0x08, 0x11, 0x1A, 0x20, 0x32
+
+# A payload of so many bytes or more has a length of one byte more before it (a varint).
+VARINT_STEPS = (1 << 7, 1 << 14, 1 << 21, 1 << 28)
+
+
+class UnexpectedValueError(WatcherError):
+    """Spanner sent a value that the type of its column does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Serialized values of a column. ``starts`` and ``lengths`` are of their bytes in ``data``."""
+
+    raw: pa.Array
+    data: Bytes
+    starts: Lengths
+    lengths: Lengths
+    kinds: Bytes
+
+    @property
+    def nulls(self) -> Mask:
+        """Which values are NULL."""
+        found: Mask = self.kinds == NULL
+        return found
+
+    def of_kind(self, *kinds: int) -> None:
+        """Raises UnexpectedValueError when a value is neither NULL nor of one of the kinds."""
+        known = self.nulls
+        for kind in kinds:
+            known = known | (self.kinds == kind)
+        if not known.all():
+            found = int(self.kinds[~known][0])
+            raise UnexpectedValueError(f"Spanner sent a value of the wire kind {found:#04x}")
+
+
+def cells(values: Sequence[bytes]) -> Cells:
+    """The values of a column. A value that is written unusually is written anew first."""
+    found = as_sent(values)
+    if found is None:
+        found = as_sent([Value.FromString(value).SerializeToString() for value in values])
+    if found is None:
+        raise UnexpectedValueError("Spanner sent a value without a kind")
+    return found
+
+
+def as_sent(values: Sequence[bytes]) -> Cells | None:
+    """The values, or None when one is not written in the one usual way."""
+    raw = pa.array(values, pa.binary())
+    _, offsets, content = raw.buffers()
+    bounds = np.frombuffer(offsets, np.int32)[: len(raw) + 1].astype(np.int64)
+    data = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
+    data = data[: bounds[-1]]
+    starts, lengths = bounds[:-1], np.diff(bounds)
+    if len(raw) and lengths.min() < 2:
+        return None
+    made = Cells(raw, data, starts, lengths, data[starts])
+    return made if usual(made) else None
+
+
+def usual(column: Cells) -> bool:
+    """Whether every value has the length that its kind and its own length byte say."""
+    second = column.data[column.starts + 1]
+    kinds, lengths = column.kinds, column.lengths
+    sized = (kinds == TEXT) | (kinds == LIST)
+    header = headers(lengths)
+    said = (second & 0x7F) == ((lengths - header) & 0x7F)
+    said &= (second >= 0x80) == (header > 2)
+    right = np.where(sized, said, False)
+    right |= (kinds == NULL) & (lengths == 2) & (second == 0)
+    right |= (kinds == BOOLEAN) & (lengths == 2) & (second <= 1)
+    right |= (kinds == NUMBER) & (lengths == 9)
+    return bool(right.all())
+
+
+def headers(lengths: Lengths) -> Lengths:
+    """How many bytes the tag and the length of a string or list take, from its whole length."""
+    found = np.full(len(lengths), 2, np.int64)
+    for extra, step in enumerate(VARINT_STEPS):
+        if not len(lengths) or lengths.max() < step + 3 + extra:
+            break
+        found += lengths >= step + 3 + extra
+    return found
+
+
+def payloads(column: Cells) -> pa.Array:
+    """The content of strings and lists as binary; NULL where the value is NULL."""
+    header = headers(column.lengths)
+    kept = np.ones(len(column.data), np.bool_)
+    for place in range(int(header.max(initial=0))):
+        kept[column.starts[header > place] + place] = False
+    offsets = np.zeros(len(header) + 1, np.int32)
+    np.cumsum(column.lengths - header, out=offsets[1:])
+    return pa.Array.from_buffers(
+        pa.binary(),
+        len(header),
+        [bitmap(column.nulls), pa.py_buffer(offsets), pa.py_buffer(column.data[kept])],
+    )
+
+
+def bitmap(nulls: Mask) -> pa.Buffer | None:
+    """Arrow's bits, one where there is a value; None where there is no NULL."""
+    if not nulls.any():
+        return None
+    return pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+
+
+def numbers(column: Cells) -> pa.Array:
+    """Doubles; NaN and the infinities come as words."""
+    column.of_kind(NUMBER, TEXT)
+    found = np.zeros(len(column.kinds), np.float64)
+    numeric = column.kinds == NUMBER
+    places = column.starts[numeric][:, None] + np.arange(1, 9)
+    found[numeric] = column.data[places].view("<f8").reshape(-1)
+    worded = column.kinds == TEXT
+    if worded.any():
+        texts = payloads(column).filter(pa.array(worded)).cast(pa.string())
+        found[worded] = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return pa.array(found, pa.float64(), mask=column.nulls)
+
+
+def booleans(column: Cells) -> pa.Array:
+    """True and False."""
+    column.of_kind(BOOLEAN)
+    return pa.array(column.data[column.starts + 1] == 1, mask=column.nulls)
+
+
+def texts(column: Cells) -> pa.Array:
+    """Strings. Raises pyarrow's ArrowInvalid for what is not UTF-8."""
+    column.of_kind(TEXT)
+    return payloads(column).cast(pa.string())
+
+
+def lists(column: Cells) -> pa.Array:
+    """Each list as the bytes of its ListValue."""
+    column.of_kind(LIST)
+    return payloads(column)
