@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import random
+import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from google.cloud.spanner_v1 import PartialResultSet
+from google.cloud.spanner_v1 import PartialResultSet, ResultSetMetadata, StructType
+from google.cloud.spanner_v1 import Type as TypePb
+from google.cloud.spanner_v1.streamed import StreamedResultSet
 from google.protobuf.struct_pb2 import ListValue, Value
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
-from watcher.columns import UnsupportedTypeError, arrow_schema, record_batches
+from watcher.cells import UnexpectedValueError
+from watcher.columns import (
+    LossyTimestampError,
+    Nanoseconds,
+    UnsupportedTypeError,
+    arrow_schema,
+    record_batches,
+)
 from watcher.stream import micros_of, timestamp_text
-from watcher.wire import ResultPart, result_part
+from watcher.wire import result_part
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
     lambda moment: moment.replace(tzinfo=UTC)
@@ -84,7 +95,7 @@ tables = st.lists(types, min_size=1, max_size=4).flatmap(
 )
 
 
-def cut(values: list[Value], randomness: random.Random) -> list[ResultPart]:
+def cut(values: list[Value], randomness: random.Random) -> list[bytes]:
     """Messages that split the values anywhere: between rows, inside rows, inside strings."""
     messages, current = [], PartialResultSet.pb()()
     for whole in values:
@@ -107,7 +118,7 @@ def cut(values: list[Value], randomness: random.Random) -> list[ResultPart]:
         if randomness.random() < 0.3:
             messages.append(current)
             current = PartialResultSet.pb()()
-    return [result_part(message.SerializeToString()) for message in [*messages, current]]
+    return [message.SerializeToString() for message in [*messages, current]]
 
 
 def cut_list(items: list[Value], randomness: random.Random) -> tuple[Value, Value]:
@@ -133,35 +144,126 @@ def same(left: object, right: object) -> bool:
     return left == right
 
 
+def decoded(
+    messages: list[bytes], columns: list[Type], nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+) -> list[list[object]]:
+    schema = arrow_schema(((f"c{n}", t) for n, t in enumerate(columns)), nanoseconds)
+    batches = record_batches(map(result_part, messages), schema, columns, nanoseconds)
+    table = pa.Table.from_batches(list(batches), schema)
+    return [table.column(number).to_pylist() for number in range(len(columns))]
+
+
+def single(values: list[Value], type_: Type) -> list[object]:
+    message = PartialResultSet.pb()(values=values).SerializeToString()
+    return decoded([message], [type_])[0]
+
+
+@settings(max_examples=300)
 @given(tables, st.randoms(use_true_random=False))
 def test_what_comes_out_is_what_went_in(
     table: tuple[list[Type], list[tuple[object, ...]]], randomness: random.Random
 ) -> None:
     columns, rows = table
     values = [wire(v, t) for row in rows for v, t in zip(row, columns, strict=True)]
-    schema = arrow_schema((f"c{n}", t) for n, t in enumerate(columns))
-    batches = list(record_batches(cut(values, randomness), schema, columns))
-    found = pa.Table.from_batches(batches, schema)
-    for number in range(len(columns)):
-        expected = [row[number] for row in rows]
-        assert same(found.column(number).to_pylist(), expected)
+    found = decoded(cut(values, randomness), columns)
+    for number, column in enumerate(found):
+        assert same(column, [row[number] for row in rows])
+
+
+def type_pb(type_: Type) -> TypePb:
+    if type_.element is not None:
+        return TypePb(code="ARRAY", array_element_type=type_pb(type_.element))
+    return TypePb(code=type_.code.value)
+
+
+def as_client(value: object, type_: Type) -> object:
+    """One of our values in the client's form."""
+    if value is None or type_.element is not None:
+        return None if value is None else [as_client(v, type_.element) for v in value]  # type: ignore[attr-defined,arg-type]
+    if type_.code is TypeCode.BYTES:
+        return base64.b64encode(value)  # type: ignore[arg-type]
+    if type_.code is TypeCode.JSON:
+        return json.loads(value)  # type: ignore[arg-type]
+    return uuid.UUID(value) if type_.code is TypeCode.UUID else value  # type: ignore[arg-type]
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_columns_are_what_the_client_decodes(
+    table: tuple[list[Type], list[tuple[object, ...]]], randomness: random.Random
+) -> None:
+    columns, rows = table
+    values = [wire(v, t) for row in rows for v, t in zip(row, columns, strict=True)]
+    messages = cut(values, randomness)
+    fields = [StructType.Field(name=f"c{n}", type_=type_pb(t)) for n, t in enumerate(columns)]
+    parts = [PartialResultSet.deserialize(data) for data in messages]
+    parts[0].metadata = ResultSetMetadata(row_type=StructType(fields=fields))
+    client = list(StreamedResultSet(iter(parts)))
+    ours = list(zip(*decoded(messages, columns), strict=True))
+    assert len(client) == len(ours)
+    for theirs, row in zip(client, ours, strict=True):
+        for type_, left, right in zip(columns, theirs, row, strict=True):
+            assert same(left, as_client(right, type_))
+
+
+@given(st.lists(st.integers(0, 20_000), max_size=5), st.sampled_from(["x", "\u20ac"]))
+def test_texts_of_any_length_come_whole(lengths: list[int], letter: str) -> None:
+    texts = [letter * length for length in lengths]
+    found = single([Value(string_value=text) for text in texts], Type(TypeCode.STRING))
+    assert found == texts
+
+
+@given(st.lists(st.binary(max_size=2_000), max_size=6))
+def test_bytes_of_any_length_come_whole(values: list[bytes]) -> None:
+    sent = [Value(string_value=base64.b64encode(value).decode()) for value in values]
+    assert single(sent, Type(TypeCode.BYTES)) == values
+
+
+def test_long_lists_of_long_texts_come_whole() -> None:
+    texts = [["x" * length for length in range(0, 400, 7)], [], ["y" * 20_000]]
+    type_ = Type(TypeCode.ARRAY, element=Type(TypeCode.STRING))
+    assert single([wire(value, type_) for value in texts], type_) == texts
+
+
+def test_a_length_that_is_written_unusually_is_understood() -> None:
+    # 0x1a, then the length 1 as a varint of two bytes.
+    sent = b"\x12\x04\x1a\x81\x00x" + b"\x12\x03\x1a\x01y"
+    assert decoded([sent], [Type(TypeCode.STRING)]) == [["x", "y"]]
+
+
+@pytest.mark.parametrize("sent", [Value(bool_value=True), Value()], ids=["bool", "nothing"])
+def test_a_value_of_another_kind_is_refused(sent: Value) -> None:
+    with pytest.raises(UnexpectedValueError):
+        single([sent], Type(TypeCode.INT64))
+
+
+FINER = Value(string_value="2024-02-29T12:00:00.123456789Z")
 
 
 def test_what_is_finer_than_microseconds_is_cut_off() -> None:
-    message = PartialResultSet.pb()(
-        values=[
-            Value(string_value="2024-02-29T12:00:00.123456789Z"),
-            Value(string_value="2024-02-29T12:00:00Z"),
-            Value(null_value=0),
-        ]
-    )
-    type_ = Type(TypeCode.TIMESTAMP)
-    part = result_part(message.SerializeToString())
-    (batch,) = record_batches([part], arrow_schema([("t", type_)]), [type_])
-    assert batch.column(0).to_pylist() == [
+    sent = [FINER, Value(string_value="2024-02-29T12:00:00Z"), Value(null_value=0)]
+    assert single(sent, Type(TypeCode.TIMESTAMP)) == [
         datetime(2024, 2, 29, 12, 0, 0, 123456, UTC),
         datetime(2024, 2, 29, 12, 0, 0, 0, UTC),
         None,
+    ]
+
+
+def message_of(*values: Value) -> bytes:
+    return bytes(PartialResultSet.pb()(values=values).SerializeToString())
+
+
+def test_what_is_finer_than_microseconds_is_kept_as_text() -> None:
+    found = decoded([message_of(FINER)], [Type(TypeCode.TIMESTAMP)], Nanoseconds.STRING)
+    assert found == [["2024-02-29T12:00:00.123456789Z"]]
+
+
+def test_what_is_finer_than_microseconds_is_refused() -> None:
+    type_ = Type(TypeCode.TIMESTAMP)
+    with pytest.raises(LossyTimestampError, match="123456789"):
+        decoded([message_of(FINER)], [type_], Nanoseconds.REFUSE)
+    exact = Value(string_value="2024-02-29T12:00:00.123456000Z")
+    assert decoded([message_of(exact)], [type_], Nanoseconds.REFUSE) == [
+        [datetime(2024, 2, 29, 12, 0, 0, 123456, UTC)]
     ]
 
 
