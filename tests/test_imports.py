@@ -51,6 +51,7 @@ LAYERS = {
         ),
         ("watcher.wire", "watcher.cells", "watcher.base64_column"),
         ("watcher.database", "watcher.stream", "watcher.columns", "watcher.change_sets"),
+        ("watcher.conditions", "watcher.partitions"),
         ("watcher.failures",),
         ("watcher.table", "watcher.shards"),
         ("watcher.sql",),

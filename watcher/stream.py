@@ -39,7 +39,7 @@ CALL_SECONDS_MAX = 60.0
 STREAM_SECONDS_MAX = 3600.0
 SERVICE = "/google.spanner.v1.Spanner/"
 
-WireValue = str | list[str]
+WireValue = str | bool | list[str]
 """A parameter as JSON carries it: INT64 and TIMESTAMP are strings."""
 
 Request = ExecuteSqlRequest | ReadRequest
@@ -176,12 +176,17 @@ class QueryStream:
         call: StreamCall,
         request: Request,
         read_timestamp_micros: int | None,
+        own_session: bool = True,
     ) -> Iterator[ResultPart]:
-        """The messages of a stream, taken up again where it broke."""
+        """The messages of a stream, taken up again where it broke.
+
+        Without ``own_session`` the request names the session, which cannot be replaced.
+        """
         waiting: list[ResultPart] = []
         restarts = 0
         while True:
-            request.session = self._session_name()
+            if own_session:
+                request.session = self._session_name()
             try:
                 for message in self._messages(call, request):
                     waiting.append(message)
@@ -201,6 +206,8 @@ class QueryStream:
                 time.sleep(pause_seconds(restarts))
                 waiting = []
             except NotFound as error:
+                if not own_session:
+                    raise
                 self._forget(error)
                 waiting = []
             except FailedPrecondition as error:

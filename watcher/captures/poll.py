@@ -18,7 +18,8 @@ from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from ddl.schema import Type, TypeCode
 from watcher import sql
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
-from watcher.columns import arrow_schema, record_batches
+from watcher.columns import Nanoseconds, arrow_schema, record_batches
+from watcher.conditions import Condition
 from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
 from watcher.errors import VersionExpiredError
 from watcher.stream import QueryStream
@@ -42,22 +43,27 @@ def cached_stream(address: DatabaseAddress, _host: str | None) -> QueryStream:
 
 @dataclass(frozen=True)
 class PollCapture:
-    """Reads changed rows of one table, a group of shards a slice. Picklable."""
+    """Reads changed rows of one table, a group of shards a slice. Picklable.
+
+    ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` know nothing of it.
+    """
 
     address: DatabaseAddress
     table: WatchedTable
     groups: tuple[ShardGroup, ...]
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+    condition: Condition | None = None
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Columns of every batch: the table's, then ``_commit_timestamp``, ``_shard_id``."""
-        return arrow_schema(
-            [
-                *self.table.columns,
-                (COMMIT_TIMESTAMP_COLUMN, Type(TypeCode.TIMESTAMP)),
-                (SHARD_ID_COLUMN, self.table.column_type(self.table.shard_column or "")),
-            ]
+        shard_type = self.table.column_type(self.table.shard_column or "")
+        stamps = (
+            (COMMIT_TIMESTAMP_COLUMN, Type(TypeCode.TIMESTAMP)),
+            (SHARD_ID_COLUMN, shard_type),
         )
+        columns = arrow_schema(self.table.columns, self.nanoseconds)
+        return pa.schema([*columns, *arrow_schema(stamps)])
 
     def look(self, start: int) -> tuple[Window, bool]:
         """The window from a position up to now, and whether it holds any row: one cheap call.
@@ -123,23 +129,26 @@ class PollCapture:
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
         shards = sql.shard_list(self.table, part.window, part.shards)
-        results = query_stream(self.address).rows(
-            sql.select_window(self.table, listed=shards is not None),
-            sql.window_params(part.window, shards),
-            sql.window_types(shards),
-            read_timestamp,
-        )
+        query = sql.select_window(self.table, listed=shards is not None)
+        params, types = sql.window_params(part.window, shards), sql.window_types(shards)
+        if self.condition is not None:
+            query = f"SELECT * FROM ({query}) WHERE {self.condition.sql}"  # noqa: S608 (our own)
+            params |= self.condition.params
+            types |= self.condition.types
+        results = query_stream(self.address).rows(query, params, types, read_timestamp)
         columns = sql.selected(self.table)
         places = self.places([name for name, _ in columns])
-        types = [type_ for _, type_ in columns]
-        for batch in record_batches(results, arrow_schema(columns), types):
+        schema = arrow_schema(columns, self.nanoseconds)
+        for batch in record_batches(results, schema, [t for _, t in columns], self.nanoseconds):
             yield self.arranged(batch, places)
 
     def arranged(self, batch: pa.RecordBatch, places: Sequence[int | None]) -> pa.RecordBatch:
         """A result's columns in the order of ``schema``."""
         arrays = [
-            pa.nulls(batch.num_rows, pa.int64()) if place is None else batch.column(place)
-            for place in places
+            pa.nulls(batch.num_rows, field.type)
+            if place is None
+            else batch.column(place).cast(field.type)
+            for place, field in zip(places, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

@@ -1,0 +1,85 @@
+"""Snapshots by Spanner's partitions: each row once, as of the timestamp, in any process."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pyarrow as pa
+import pytest
+from fixtures.singers import capture_of
+from google.cloud.spanner_v1 import Type, TypeCode
+from google.cloud.spanner_v1.database import Database
+
+from watcher.captures.snapshot import SnapshotCapture
+from watcher.conditions import Condition
+from watcher.errors import VersionExpiredError
+from watcher.window import Window
+
+ROWS = 500
+
+
+def fill(database: Database, name: str) -> None:
+    with database.batch() as batch:
+        rows = [(key, name) for key in range(ROWS)]
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+
+
+def now(database: Database) -> Window:
+    window, _ = capture_of(database).look(0)
+    return window
+
+
+def rows_of(batches: list[pa.RecordBatch]) -> list[tuple[int, str]]:
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return sorted((row["SingerId"], row["LastName"]) for row in rows)
+
+
+def read_part(pickled: bytes) -> list[tuple[int, str]]:
+    capture, part = pickle.loads(pickled)
+    return rows_of(list(capture.read(part)))
+
+
+def test_the_parts_together_are_the_table_as_it_was(singers: Database) -> None:
+    fill(singers, "then")
+    window = now(singers)
+    fill(singers, "later")
+    capture = SnapshotCapture(capture_of(singers))
+    parts = capture.plan(window)
+    assert len(parts) > 1
+    found = [rows_of(list(capture.read(part))) for part in parts]
+    assert sorted(row for rows in found for row in rows) == [(k, "then") for k in range(ROWS)]
+
+
+def test_parts_are_read_in_another_process(singers: Database) -> None:
+    fill(singers, "name")
+    capture = SnapshotCapture(capture_of(singers), partitions_max=2)
+    pickled = [pickle.dumps((capture, part)) for part in capture.plan(now(singers))]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        found = [row for rows in pool.map(read_part, pickled) for row in rows]
+    assert sorted(found) == [(k, "name") for k in range(ROWS)]
+
+
+def test_rows_that_were_never_stamped_are_there_too(singers: Database) -> None:
+    fill(singers, "name")
+    with singers.batch() as batch:
+        batch.update("Singers", ("SingerId", "LastModified"), [(1, None)])
+    capture = SnapshotCapture(capture_of(singers))
+    window = now(singers)
+    rows = [r for p in capture.plan(window) for b in capture.read(p) for r in b.to_pylist()]
+    assert len(rows) == ROWS
+    assert [row["SingerId"] for row in rows if row["_commit_timestamp"] is None] == [1]
+
+
+def test_a_condition_is_asked_of_spanner(singers: Database) -> None:
+    fill(singers, "name")
+    few = Condition("`SingerId` < @most", {"most": "3"}, {"most": Type(code=TypeCode.INT64)})
+    capture = SnapshotCapture(capture_of(singers), condition=few, data_boost=True)
+    found = [b for part in capture.plan(now(singers)) for b in capture.read(part)]
+    assert rows_of(found) == [(k, "name") for k in range(3)]
+
+
+def test_a_timestamp_that_is_too_old_is_refused(singers: Database) -> None:
+    with pytest.raises(VersionExpiredError):
+        SnapshotCapture(capture_of(singers)).plan(Window(0, 1_000_000))

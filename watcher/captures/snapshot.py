@@ -1,0 +1,94 @@
+"""The snapshot capture: a whole table at one timestamp, in the parts that Spanner makes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+
+from watcher import sql
+from watcher.captures.poll import PollCapture
+from watcher.columns import arrow_schema, record_batches
+from watcher.conditions import Condition
+from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
+from watcher.partitions import Params, Partition, PartitionedQuery, Types
+from watcher.table import WatchedTable
+from watcher.window import Slice, Window
+
+
+def partitioned_query(address: DatabaseAddress) -> PartitionedQuery:
+    """One client a process and database."""
+    return cached_query(address, os.environ.get(EMULATOR_HOST))
+
+
+@lru_cache(maxsize=16)
+def cached_query(address: DatabaseAddress, _host: str | None) -> PartitionedQuery:
+    """The same address may be on another emulator a moment later."""
+    return PartitionedQuery(connect(address))
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSlice(Slice):
+    """A part of a table that anyone can read, anywhere, while Spanner keeps the transaction."""
+
+    partition: Partition
+
+
+@dataclass(frozen=True)
+class SnapshotCapture:
+    """Reads a table as it was at a window's end, whenever its rows changed. Picklable.
+
+    ``condition`` leaves rows out; ``partitions_max`` is a hint to Spanner, 0 is none. With
+    ``data_boost`` Spanner reads on machines of its own, for a price of its own.
+    """
+
+    poll: PollCapture
+    condition: Condition | None = None
+    data_boost: bool = False
+    partitions_max: int = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """That of the poll capture."""
+        return self.poll.schema
+
+    def plan(self, window: Window) -> Sequence[SnapshotSlice]:
+        """The parts of the table: one call. Raises VersionExpiredError."""
+        found = partitioned_query(self.poll.address).partition(
+            self._sql, self._params, self._types, window.end, self.partitions_max
+        )
+        return [SnapshotSlice(self._table.name, window, None, part) for part in found]
+
+    def read(self, part: SnapshotSlice) -> Iterator[pa.RecordBatch]:
+        """The rows of a part. Raises VersionExpiredError, UnavailableError."""
+        columns = sql.selected(self._table)
+        places = self.poll.places([name for name, _ in columns])
+        results = partitioned_query(self.poll.address).part(
+            self._sql, self._params, self._types, part.partition, self.data_boost
+        )
+        nanoseconds = self.poll.nanoseconds
+        schema = arrow_schema(columns, nanoseconds)
+        for batch in record_batches(results, schema, [t for _, t in columns], nanoseconds):
+            yield self.poll.arranged(batch, places)
+
+    @cached_property
+    def _table(self) -> WatchedTable:
+        """Partitions are of the table, never of an index."""
+        return replace(self.poll.table, index=None)
+
+    @cached_property
+    def _sql(self) -> str:
+        columns = ", ".join(sql.quoted(name) for name, _ in sql.selected(self._table))
+        where = f" WHERE {self.condition.sql}" if self.condition is not None else ""
+        return f"SELECT {columns} FROM {sql.quoted(self._table.name)}{where}"  # noqa: S608
+
+    @property
+    def _params(self) -> Params:
+        return self.condition.params if self.condition is not None else {}
+
+    @property
+    def _types(self) -> Types:
+        return self.condition.types if self.condition is not None else {}
