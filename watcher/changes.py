@@ -6,9 +6,12 @@ import hashlib
 import json
 import math
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
@@ -65,6 +68,46 @@ def change_id(table: str, key: dict[str, Value], commit_timestamp: int) -> str:
     parts = [plain(value) for value in key.values()]
     text = json.dumps([table, parts, timestamp_text(commit_timestamp)], ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def change_ids(rows: Rows) -> list[str]:
+    """As ``change_id``, of every row of a batch, by column as far as it goes."""
+    commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
+    unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
+    texts = stamp_texts(pc.fill_null(commits, unstamped))
+    keys = [json_texts(rows.batch.column(name)) for name in rows.table.primary_key]
+    key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
+    table = json.dumps(rows.table.name, ensure_ascii=False)
+    joined = pc.binary_join_element_wise(f"[{table}, [", key, '], "', texts, '"]', "")
+    return [
+        hashlib.blake2b(text, digest_size=16).hexdigest()
+        for text in joined.cast(pa.binary()).to_pylist()
+    ]
+
+
+def stamp_texts(column: pa.Array) -> pa.Array:
+    """Timestamps as ``timestamp_text`` writes them."""
+    return pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
+
+
+def json_texts(column: pa.Array) -> pa.Array:
+    """The cells of a column as JSON texts."""
+    if pa.types.is_integer(column.type):
+        found = column.cast(pa.string())
+    elif pa.types.is_date(column.type):
+        found = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+    elif pa.types.is_timestamp(column.type):
+        found = pc.binary_join_element_wise('"', stamp_texts(column), '"', "")
+    else:
+        cells = (plain(cell(value)) for value in column.to_pylist())
+        return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())
+    return pc.fill_null(found, "null")
+
+
+def json_text(cells: Mapping[str, Value]) -> str:
+    """Cells as a JSON object."""
+    values = {name: plain(value) for name, value in cells.items()}
+    return json.dumps(values, ensure_ascii=False)
 
 
 def plain(value: Value) -> object:

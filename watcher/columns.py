@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from google.cloud.spanner_v1 import ResultSetMetadata
+from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from numpy.typing import NDArray
 
 from ddl.schema import Type, TypeCode
 from watcher import base64_column
 from watcher.cells import TEXT, VARINT_STEPS, booleans, cells, lists, numbers, payloads, texts
-from watcher.errors import WatcherError
+from watcher.errors import SchemaChangedError, WatcherError
 from watcher.wire import ResultPart, elements, whole_rows
 
 Decode = Callable[[Sequence[bytes]], pa.Array]
@@ -83,10 +86,53 @@ def record_batches(
     types: Sequence[Type],
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of whole rows, of some megabytes each; none for a result without rows."""
+    """Batches of whole rows, of some megabytes each; none for a result without rows.
+
+    Raises SchemaChangedError when a column is of another type than it was.
+    """
     decoders = [decoder(type_, nanoseconds) for type_ in types]
-    for values in whole_rows(results, len(decoders)):
+    for values in whole_rows(as_expected(results, schema, types), len(decoders)):
         yield record_batch(values, schema, decoders)
+
+
+def as_expected(
+    results: Iterable[ResultPart], schema: pa.Schema, types: Sequence[Type]
+) -> Iterator[ResultPart]:
+    """The messages, once the server says that it sends these types."""
+    for part in results:
+        if part.metadata:
+            fields = ResultSetMetadata.pb().FromString(part.metadata).row_type.fields
+            sent = [type_name(field.type_) for field in fields]
+            expected = [type_name_of(type_) for type_ in types]
+            if sent != expected:
+                raise SchemaChangedError(changed_types(schema.names, expected, sent))
+        yield part
+
+
+def type_name(type_: Any) -> str:
+    """The name of a type of the API, as ARRAY<INT64>."""
+    if type_.code == TypeCodePb.ARRAY:
+        return f"ARRAY<{type_name(type_.array_element_type)}>"
+    return str(TypeCodePb(type_.code).name)
+
+
+def type_name_of(type_: Type) -> str:
+    """The name of a type of a schema."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return f"ARRAY<{type_name_of(type_.element)}>"
+    return type_.code.value
+
+
+def changed_types(names: Sequence[str], expected: Sequence[str], sent: Sequence[str]) -> str:
+    """Which columns are not what they were."""
+    differing = [
+        f"{name} was {before} and is {now}"
+        for name, before, now in zip(names, expected, sent, strict=False)
+        if before != now
+    ]
+    if not differing:
+        return f"{len(expected)} columns were asked for, {len(sent)} came"
+    return f"the schema has changed: column {'; column '.join(differing)}"
 
 
 def record_batch(

@@ -6,11 +6,14 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from watcher.columns import Nanoseconds
+from watcher.consumers import LEASE_SECONDS
 from watcher.database import DatabaseAddress
 from watcher.errors import ConfigurationError
 from watcher.positions import TABLE
@@ -21,13 +24,40 @@ LATEST, EARLIEST = "latest", "earliest"
 Text = Annotated[str, Field(min_length=1)]
 
 
+class SchemaChange(StrEnum):
+    """What a query does when a column that it reads is dropped."""
+
+    STOP = "stop"
+    NULLS = "nulls"
+    """It goes on, with NULLs in that column."""
+
+
+DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
+UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def duration_seconds(text: str) -> float:
+    """'500ms', '1s', '5m', '2h', '1d' or plain seconds. Raises ConfigurationError."""
+    match = DURATION.match(text.strip())
+    if match is None:
+        raise ConfigurationError(f"'{text}' is no duration: write 500ms, 1s, 5m, 2h or 1d")
+    return float(match.group(1)) * UNITS[match.group(2)]
+
+
+def seconds_of(given: object) -> object:
+    """A duration as Spark's options give it, in seconds."""
+    return duration_seconds(given) if isinstance(given, str) else given
+
+
 class SourceOptions(BaseModel):
     """The options of the Spark source ``spanner-changes``, in camelCase there.
 
-    ``consumer`` names this reader for clearing; without it nothing waits for the reader.
-    ``starting_timestamp`` is ``latest``, ``earliest`` (everything still in the index) or an RFC
-    3339 timestamp. ``max_rows_per_batch`` 0 is no limit. ``idle_seconds`` is how often the position
-    of an idle table advances.
+    Exactly one of ``table`` (its own columns) and ``tables`` (names and globs with commas between;
+    an envelope a change). ``consumer`` names this reader for clearing; without it nothing waits for
+    the reader. ``starting_timestamp`` is ``latest``, ``earliest`` (the whole table as it is now,
+    then its changes) or an RFC 3339 timestamp. ``max_rows_per_batch`` 0 is no limit, nor is
+    ``max_span_per_batch`` (of commit timestamps) 0. ``idle_seconds`` is how often the position of
+    an idle table advances.
     """
 
     model_config = ConfigDict(
@@ -37,18 +67,55 @@ class SourceOptions(BaseModel):
     project: Text
     instance: Text
     database: Text
-    table: Text
+    table: Text | None = None
+    tables: Text | None = None
+    exclude: str = ""
     consumer: Text | None = None
+    lease_seconds: Annotated[float, Field(ge=1)] = LEASE_SECONDS
     shard_groups: Annotated[int, Field(ge=1)] = 4
+    rows_per_slice: Annotated[int, Field(ge=1)] = 20_000
     starting_timestamp: Text = LATEST
+    ending_timestamp: Text = LATEST
+    snapshot_timestamp: Text = LATEST
     max_rows_per_batch: Annotated[int, Field(ge=0)] = 0
+    max_span_per_batch: Annotated[float, BeforeValidator(seconds_of), Field(ge=0)] = 0.0
+    backfill_rows_per_batch: Annotated[int, Field(ge=1)] = 500_000
     idle_seconds: Annotated[float, Field(ge=0)] = 10.0
     positions_table: Text = TABLE
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+    on_schema_change: SchemaChange = SchemaChange.STOP
+    data_boost: bool = False
 
     @property
     def address(self) -> DatabaseAddress:
         """The database."""
         return DatabaseAddress(self.project, self.instance, self.database)
+
+    @property
+    def envelope(self) -> bool:
+        """True when rows of several tables come in one form."""
+        return self.tables is not None
+
+    @property
+    def source(self) -> str:
+        """What is read, as a checkpoint names it."""
+        return self.table or names_of(self.tables or "", self.exclude)
+
+    @property
+    def changes_wanted(self) -> bool:
+        """For a batch read: changes between two timestamps, rather than a snapshot."""
+        return not self.model_fields_set.isdisjoint({"starting_timestamp", "ending_timestamp"})
+
+
+def names_of(tables: str, exclude: str) -> str:
+    """A list of names in one spelling."""
+    left_out = f" except {','.join(listed(exclude))}" if exclude else ""
+    return ",".join(listed(tables)) + left_out
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def source_options(given: Mapping[str, str]) -> SourceOptions:
@@ -63,7 +130,20 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         options = SourceOptions.model_validate(values)
     except ValidationError as error:
         raise ConfigurationError(explained(error)) from error
+    if (options.table is None) == (options.tables is None):
+        raise ConfigurationError(
+            "one of the options 'table' (one table, its own columns) and 'tables' (several, an"
+            " envelope a change) is needed"
+        )
     resolve_start(options.starting_timestamp)
+    for each in (options.ending_timestamp, options.snapshot_timestamp):
+        if resolve_start(each) == BEGINNING:
+            raise ConfigurationError(f"'{each}' is no end: write {LATEST} or a timestamp")
+    if options.changes_wanted and "snapshot_timestamp" in options.model_fields_set:
+        raise ConfigurationError(
+            "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"
+            " changes; choose one"
+        )
     return options
 
 
@@ -101,15 +181,3 @@ def resolve_start(text: str) -> int | None:
             " 2026-01-31T12:00:00Z"
         ) from error
     return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-
-
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
-UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-
-
-def duration_seconds(text: str) -> float:
-    """'500ms', '1s', '5m', '2h', '1d' or plain seconds. Raises ConfigurationError."""
-    match = DURATION.match(text.strip())
-    if match is None:
-        raise ConfigurationError(f"'{text}' is no duration: write 500ms, 1s, 5m, 2h or 1d")
-    return float(match.group(1)) * UNITS[match.group(2)]

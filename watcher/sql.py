@@ -123,10 +123,11 @@ def of_shards(table: WatchedTable, listed: bool, parameter: str = "shards") -> s
     return f"{shard} IS NOT NULL AND {named}"
 
 
-def in_window(table: WatchedTable, listed: bool = True) -> str:
+def in_window(table: WatchedTable, listed: bool = True, number: str = "") -> str:
     """The condition of a window, as Spanner's commit-timestamp optimisation wants it: no OR."""
     timestamp = timestamp_of(table)
-    return f"{of_shards(table, listed)}{timestamp} > @start AND {timestamp} <= @end"
+    shards = of_shards(table, listed, f"shards{number}")
+    return f"{shards}{timestamp} > @start{number} AND {timestamp} <= @end{number}"
 
 
 def select_window(table: WatchedTable, listed: bool = True) -> str:
@@ -162,6 +163,22 @@ def selected(table: WatchedTable) -> tuple[tuple[str, SchemaType], ...]:
 def count_window(table: WatchedTable, listed: bool = True) -> str:
     """How many rows a window has: read from the index alone."""
     return f"SELECT COUNT(*) FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
+
+
+def load_of_window(table: WatchedTable, listed: bool, number: str) -> str:
+    """The rows of each shard in a window, and their first and last timestamp: of the index alone.
+
+    ``number`` stands in the first column, and tells the parameters of several tables apart.
+    """
+    timestamp = timestamp_of(table)
+    of_sets = "c." if table.change_sets else ""
+    shard = f"{of_sets}{quoted(table.shard_column)}" if table.shard_column else None
+    shown = f"CAST({shard} AS STRING)" if shard else "CAST(NULL AS STRING)"
+    grouped = f" GROUP BY {shard}" if shard else ""
+    return (
+        f"SELECT {number}, {shown}, COUNT(*), MIN({timestamp}), MAX({timestamp})"  # noqa: S608
+        f" FROM {source(table)} WHERE {in_window(table, listed, number)}{grouped}"
+    )
 
 
 def any_after(table: WatchedTable, listed: bool = True, number: str = "") -> str:

@@ -147,20 +147,23 @@ class QueryStream:
         table: str,
         columns: Sequence[str],
         first: tuple[Sequence[Any] | None, bool],
-        end: Sequence[Any] | None,
+        end: tuple[Sequence[Any] | None, bool],
         limit: int,
         read_timestamp_micros: int | None,
     ) -> Iterator[ResultPart]:
         """As ``rows``, for the rows of a key range in the order of the key.
 
-        ``first`` is a key and whether it is inside of the range; ``end`` is outside. None is the
-        table's own first or last key.
+        ``first`` and ``end`` are keys and whether they are inside of the range. None is the
+        table's own first or last key. ``limit`` 0 is none.
         """
-        key, inside = first
+        (low, low_inside), (high, high_inside) = first, end
         keys: dict[str, object] = {"all_": True}
-        if key is not None or end is not None:
-            bounds = {"start_closed" if inside else "start_open": list(key or ())}
-            bounds["end_open" if end is not None else "end_closed"] = list(end or ())
+        if low is not None or high is not None:
+            # An empty key stands before, or after, every key; it must be inside.
+            bounds = {
+                "start_closed" if low_inside or low is None else "start_open": list(low or ()),
+                "end_closed" if high_inside or high is None else "end_open": list(high or ()),
+            }
             keys = {"ranges": [bounds]}
         request = ReadRequest(
             table=table,

@@ -41,9 +41,11 @@ class ShardGroup:
 class Slice:
     """A part of a window that anyone can read, anywhere: one group of shards of one table.
 
-    ``shards`` is None for a table that is read whole (without a shard column).
+    ``shards`` is None for a table that is read whole (without a shard column). ``read_at`` is set
+    where the slice has a part of a window, which is still read at the end of the whole.
     """
 
     table: str
     window: Window
     shards: ShardGroup | None
+    read_at: int | None = None

@@ -18,8 +18,12 @@ BATCH_BYTES = 4 * 1024 * 1024
 
 
 class ResultPart(Protocol):
-    """google.spanner.v1.PartialResultSet, with values as they were sent."""
+    """google.spanner.v1.PartialResultSet, with values as they were sent.
 
+    ``metadata`` is a google.spanner.v1.ResultSetMetadata; empty in all messages but the first.
+    """
+
+    metadata: bytes
     values: Sequence[bytes]
     chunked_value: bool
     resume_token: bytes
@@ -41,6 +45,7 @@ def definitions() -> descriptor_pool.DescriptorPool:
         name="watcher/wire.proto", package="watcher.wire", syntax="proto3"
     )
     part = file.message_type.add(name="ResultPart")
+    part.field.add(name="metadata", number=1, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
     part.field.add(name="values", number=2, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
     part.field.add(name="chunked_value", number=3, type=FIELD.TYPE_BOOL, label=FIELD.LABEL_OPTIONAL)
     part.field.add(name="resume_token", number=4, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)

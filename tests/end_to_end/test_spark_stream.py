@@ -136,7 +136,7 @@ def test_a_row_limit_cuts_the_backlog_into_batches(
     assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) >= 5
 
 
-def test_the_schema_is_the_tables_and_two_columns_more(
+def test_the_schema_is_the_tables_and_three_columns_more(
     spark: SparkSession, singers: Database
 ) -> None:
     fields = {f.name: f.dataType.simpleString() for f in source(spark, singers).schema.fields}
@@ -150,6 +150,7 @@ def test_the_schema_is_the_tables_and_two_columns_more(
         "ShardId": "bigint",
         "_commit_timestamp": "timestamp",
         "_shard_id": "bigint",
+        "_change_id": "string",
     }
 
 

@@ -73,7 +73,7 @@ class BackfillCapture:
             table.name,
             self._columns,
             (progress.after, False) if progress.after is not None else (self.first_key, True),
-            self.end_key,
+            (self.end_key, False),
             limit,
             read_timestamp,
         )

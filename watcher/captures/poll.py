@@ -98,7 +98,7 @@ class PollCapture:
         """
         begun = False
         try:
-            for batch in self._read_at(part, part.window.end):
+            for batch in self.read_exactly(part):
                 begun = True
                 yield batch
         except VersionExpiredError as error:
@@ -106,6 +106,10 @@ class PollCapture:
                 raise
             LOG.warning("%s; reading strongly: rows that changed since come later", error)
             yield from self._read_at(part, None)
+
+    def read_exactly(self, part: Slice) -> Iterator[pa.RecordBatch]:
+        """As ``read``; raises VersionExpiredError past version garbage collection."""
+        return self._read_at(part, part.read_at or part.window.end)
 
     def count(self, window: Window, group: ShardGroup | None = None) -> int:
         """How many rows a window has, in all or in a group of shards, by an index-only count."""

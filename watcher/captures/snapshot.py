@@ -30,7 +30,7 @@ def cached_query(address: DatabaseAddress, _host: str | None) -> PartitionedQuer
     return PartitionedQuery(connect(address))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotSlice(Slice):
     """A part of a table that anyone can read, anywhere, while Spanner keeps the transaction."""
 
@@ -60,7 +60,10 @@ class SnapshotCapture:
         found = partitioned_query(self.poll.address).partition(
             self._sql, self._params, self._types, window.end, self.partitions_max
         )
-        return [SnapshotSlice(self._table.name, window, None, part) for part in found]
+        return [
+            SnapshotSlice(table=self._table.name, window=window, shards=None, partition=part)
+            for part in found
+        ]
 
     def read(self, part: SnapshotSlice) -> Iterator[pa.RecordBatch]:
         """The rows of a part. Raises VersionExpiredError, UnavailableError."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from watcher.positions.file import FilePositions
 from watcher.positions.memory import MemoryPositions
-from watcher.positions.spanner import SpannerPositions, consumers_table, create_table
+from watcher.positions.spanner import (
+    SpannerPositions,
+    consumers_table,
+    create_table,
+    own_tables,
+)
 from watcher.positions.values import TABLE, Move, Position, Positions
 
 __all__ = [
@@ -17,4 +22,5 @@ __all__ = [
     "SpannerPositions",
     "consumers_table",
     "create_table",
+    "own_tables",
 ]

@@ -21,6 +21,13 @@ def consumers_table(positions_table: str) -> str:
     return positions_table.removesuffix("Positions") + "Consumers"
 
 
+def own_tables(positions_table: str) -> tuple[str, ...]:
+    """Every table of the product's own that goes with a table of positions."""
+    consumers = consumers_table(positions_table)
+    backfills = positions_table.removesuffix("Positions") + "Backfills"
+    return positions_table, consumers, consumers.removesuffix("s") + "Errors", backfills
+
+
 def create_table(database: Database, name: str, columns: str, primary_key: str) -> None:
     """Creates a table of ours unless it is there. Raises WatcherError when it may not, and what
     may go away by itself as it came."""

@@ -1,0 +1,148 @@
+"""Batch reads: whole tables at a timestamp, or the changes between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from ddl.schema import TypeCode
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
+from watcher.captures.balance import balanced
+from watcher.captures.poll import PollCapture
+from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
+from watcher.columns import Nanoseconds
+from watcher.conditions import all_of
+from watcher.config import SourceOptions, resolve_start
+from watcher.errors import ConfigurationError
+from watcher.runners.spark.filters import Pusher
+from watcher.runners.spark.reading import Reading
+from watcher.window import BEGINNING, Slice, Window
+
+
+@dataclass
+class SlicePartition(InputPartition):
+    """An input partition: a slice of a window."""
+
+    part: Slice
+
+
+class SnapshotReader(DataSourceReader):
+    """Whole tables at a timestamp, in the parts that Spanner makes of them."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Keeps what Spanner can check; what is left to Spark."""
+        self._reading, left = pushed(self._reading, filters)
+        return left
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Spanner's partitions, all of one read timestamp."""
+        reading = self._reading
+        at = resolve_start(reading.options.snapshot_timestamp)
+        window = Window(BEGINNING, at if at is not None else now(reading))
+        return [
+            SlicePartition(part)
+            for capture in reading.captures
+            for part in self._capture(capture).plan(window)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one of Spanner's partitions."""
+        if not isinstance(partition, SlicePartition):
+            return
+        part = partition.part
+        assert isinstance(part, SnapshotSlice)
+        poll = self._reading.capture(part.table)
+        for batch in self._capture(poll).read(part):
+            yield self._reading.shaped(Rows(poll.table, part.window, batch, backfill=True))
+
+    def _capture(self, poll: PollCapture) -> SnapshotCapture:
+        bare = replace(poll, condition=None)
+        return SnapshotCapture(bare, poll.condition, self._reading.options.data_boost)
+
+
+class BetweenReader(DataSourceReader):
+    """The rows that changed between two timestamps, as they were at the second."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Keeps what Spanner can check; what is left to Spark."""
+        self._reading, left = pushed(self._reading, filters)
+        return left
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Slices of about the same size, at most ``shardGroups`` a table."""
+        window = between(self._reading)
+        windows = dict.fromkeys(self._reading.tables, window)
+        options = self._reading.options
+        slices = balanced(
+            self._reading.captures, windows, options.shard_groups, options.rows_per_slice
+        )
+        return [SlicePartition(part) for part in slices]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a slice."""
+        if isinstance(partition, SlicePartition):
+            capture = self._reading.capture(partition.part.table)
+            for batch in capture.read_exactly(partition.part):
+                yield self._reading.shaped(Rows(capture.table, partition.part.window, batch))
+
+
+def now(reading: Reading) -> int:
+    """A timestamp at which a strong read is served now."""
+    return reading.captures[0].look(BEGINNING)[0].end
+
+
+def between(reading: Reading) -> Window:
+    """The window that the options name. Raises ConfigurationError when it is none."""
+    options: SourceOptions = reading.options
+    latest = now(reading)
+    begin = resolve_start(options.starting_timestamp)
+    wanted = resolve_start(options.ending_timestamp)
+    if begin is None:
+        raise ConfigurationError(
+            "a batch read of changes needs 'startingTimestamp': a timestamp, or earliest for"
+            " everything that is still in the index"
+        )
+    end = latest if wanted is None else wanted
+    if end > latest:
+        raise ConfigurationError(
+            f"'endingTimestamp' {options.ending_timestamp} is not over yet; leave it out"
+        )
+    if end < begin:
+        raise ConfigurationError(
+            f"'endingTimestamp' {options.ending_timestamp} is before 'startingTimestamp'"
+            f" {options.starting_timestamp}"
+        )
+    return Window(begin, end)
+
+
+def pushed(reading: Reading, filters: list[Filter]) -> tuple[Reading, list[Filter]]:
+    """A reading of fewer rows, and the filters that are left to Spark."""
+    if reading.options.envelope:
+        return reading, filters
+    capture = reading.captures[0]
+    pusher = Pusher(filterable(capture))
+    left = pusher.push(filters)
+    condition = all_of(pusher.conditions)
+    return replace(reading, captures=(replace(capture, condition=condition),)), left
+
+
+def filterable(capture: PollCapture) -> dict[str, tuple[str, TypeCode]]:
+    """The columns that are shown, as Spanner knows them."""
+    table = capture.table
+    found = {name: (name, type_.code) for name, type_ in table.columns}
+    if capture.nanoseconds is Nanoseconds.STRING:
+        found = {n: pair for n, pair in found.items() if pair[1] is not TypeCode.TIMESTAMP}
+    found[COMMIT_TIMESTAMP_COLUMN] = (table.timestamp_column, TypeCode.TIMESTAMP)
+    if table.shard_column is not None:
+        code = table.column_type(table.shard_column).code
+        found[SHARD_ID_COLUMN] = (table.shard_column, code)
+    return found

@@ -1,0 +1,41 @@
+"""What Spanner refuses while a query runs, in words that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+
+from watcher.database import explained
+from watcher.errors import IndexMissingError, SchemaChangedError, WatcherError
+from watcher.failures import Kind, kind_of
+from watcher.runners.spark.reading import Reading
+
+
+@contextmanager
+def explaining(reading: Reading) -> Iterator[None]:
+    """Raises errors of Spanner's API as ours."""
+    try:
+        yield
+    except (GoogleAPICallError, RetryError) as error:
+        raise translated(error, reading) from error
+
+
+def translated(error: GoogleAPICallError | RetryError, reading: Reading) -> WatcherError:
+    """An error of Spanner's API as ours."""
+    options = reading.options
+    kind = kind_of(error)
+    if kind is Kind.INDEX:
+        return IndexMissingError(
+            f"the index that {options.source} is read through is gone ({error.message}); make it"
+            f" again: spanner-watcher ddl apply --database {options.address}"
+            f" --table {reading.tables[0]}"
+        )
+    if kind is Kind.SCHEMA:
+        return SchemaChangedError(
+            f"the schema of {options.source} has changed while the query ran ({error.message});"
+            " start the query again to read the columns that there are now, or set the option"
+            " 'onSchemaChange' to 'nulls' to go on with NULLs for a column that is dropped"
+        )
+    return explained(error, options.address)

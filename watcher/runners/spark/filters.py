@@ -1,0 +1,191 @@
+"""Spark's filters as conditions that Spanner checks. What means anything else there stays Spark's.
+
+Floats are left to Spark, whose NaN equals NaN; so are JSON, UUID, arrays and nested columns.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from google.cloud.spanner_v1 import Type as TypePb
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+
+from ddl.schema import TypeCode
+from watcher.conditions import Condition
+from watcher.sql import quoted
+from watcher.stream import WireValue, micros_of, timestamp_text
+
+COMPARED = {
+    TypeCode.BOOL,
+    TypeCode.INT64,
+    TypeCode.STRING,
+    TypeCode.BYTES,
+    TypeCode.DATE,
+    TypeCode.TIMESTAMP,
+    TypeCode.NUMERIC,
+}
+COMPARISONS: dict[type[Filter], str] = {
+    GreaterThan: ">",
+    GreaterThanOrEqual: ">=",
+    LessThan: "<",
+    LessThanOrEqual: "<=",
+}
+SEARCHES: dict[type[Filter], str] = {
+    StringStartsWith: "STARTS_WITH",
+    StringEndsWith: "ENDS_WITH",
+    StringContains: "STRPOS",
+}
+MICROSECOND = timedelta(microseconds=1)
+VALUES_MAX = 500
+"""More values of an IN are left to Spark: a statement has a bounded number of parameters."""
+
+
+@dataclass(slots=True)
+class Pusher:
+    """Turns filters into conditions; ``names`` maps the columns that are shown to Spanner's names
+    and types."""
+
+    names: Mapping[str, tuple[str, TypeCode]]
+    conditions: list[Condition] = field(default_factory=list)
+    _params: int = 0
+
+    def push(self, filters: Iterable[Filter]) -> list[Filter]:
+        """Keeps what Spanner can check; what is left to Spark."""
+        left = []
+        for each in filters:
+            condition = self.condition(each)
+            if condition is None:
+                left.append(each)
+            else:
+                self.conditions.append(condition)
+        return left
+
+    def condition(self, each: Filter) -> Condition | None:
+        """A filter as a condition; None where Spark has to check it."""
+        if isinstance(each, Not):
+            inner = self.condition(each.child)
+            return negated(inner) if inner is not None else None
+        path: tuple[str, ...] = getattr(each, "attribute", ())
+        if len(path) != 1 or path[0] not in self.names:
+            return None
+        name, code = self.names[path[0]]
+        if isinstance(each, IsNull):
+            return Condition(f"{quoted(name)} IS NULL")
+        if isinstance(each, IsNotNull):
+            return Condition(f"{quoted(name)} IS NOT NULL")
+        if code not in COMPARED:
+            return None
+        return self._compared(each, quoted(name), code)
+
+    def _compared(self, each: Filter, name: str, code: TypeCode) -> Condition | None:
+        if isinstance(each, In):
+            return self._in(each, name, code)
+        value = getattr(each, "value", None)
+        if isinstance(each, EqualNullSafe):
+            if value is None:
+                return Condition(f"{name} IS NULL")
+            equal = self._equal(name, code, value)
+            return both(Condition(f"{name} IS NOT NULL"), equal) if equal else None
+        if value is None:
+            return None
+        if isinstance(each, EqualTo):
+            return self._equal(name, code, value)
+        if type(each) in SEARCHES and code is TypeCode.STRING:
+            function = SEARCHES[type(each)]
+            more = " > 0" if function == "STRPOS" else ""
+            return self._param(lambda p: f"{function}({name}, {p}){more}", code, value)
+        if type(each) not in COMPARISONS:
+            return None
+        return self._ordered(name, code, COMPARISONS[type(each)], value)
+
+    def _ordered(self, name: str, code: TypeCode, sign: str, value: object) -> Condition | None:
+        """Spark sees microseconds where Spanner keeps nanoseconds: 'at most t' is 'before t+1'."""
+        if code is TypeCode.TIMESTAMP and isinstance(value, datetime) and sign in (">", "<="):
+            sign = {">": ">=", "<=": "<"}[sign]
+            value += MICROSECOND
+        return self._param(lambda p: f"{name} {sign} {p}", code, value)
+
+    def _equal(self, name: str, code: TypeCode, value: object) -> Condition | None:
+        if code is not TypeCode.TIMESTAMP:
+            return self._param(lambda p: f"{name} = {p}", code, value)
+        low = self._ordered(name, code, ">=", value)
+        high = self._ordered(name, code, "<=", value)
+        return both(low, high) if low is not None and high is not None else None
+
+    def _in(self, each: In, name: str, code: TypeCode) -> Condition | None:
+        if code is TypeCode.TIMESTAMP or not 0 < len(each.value) <= VALUES_MAX:
+            return None
+        wired = [wire(value, code) for value in each.value]
+        if any(value is None for value in wired):
+            return None
+        parts = [self._param(lambda p: p, code, value) for value in each.value]
+        found = [part for part in parts if part is not None]
+        merged = found[0]
+        for part in found[1:]:
+            merged = Condition(
+                f"{merged.sql}, {part.sql}",
+                {**merged.params, **part.params},
+                {**merged.types, **part.types},
+            )
+        return Condition(f"{name} IN ({merged.sql})", merged.params, merged.types)
+
+    def _param(self, text: Callable[[str], str], code: TypeCode, value: object) -> Condition | None:
+        wired = wire(value, code)
+        if wired is None:
+            return None
+        name = f"filter{self._params}"
+        self._params += 1
+        type_ = TypePb(code=code.value)
+        return Condition(text(f"@{name}"), {name: wired}, {name: type_})
+
+
+def both(left: Condition, right: Condition) -> Condition:
+    """Two conditions at once."""
+    return Condition(
+        f"({left.sql}) AND ({right.sql})",
+        {**left.params, **right.params},
+        {**left.types, **right.types},
+    )
+
+
+def negated(condition: Condition) -> Condition:
+    """Spark and Spanner alike: not unknown is unknown."""
+    return Condition(f"NOT ({condition.sql})", condition.params, condition.types)
+
+
+def wire(value: object, code: TypeCode) -> WireValue | None:
+    """A value as a parameter of a type; None where Spark means something else by it."""
+    if isinstance(value, bool):
+        return value if code is TypeCode.BOOL else None
+    if isinstance(value, int):
+        return str(value) if code in (TypeCode.INT64, TypeCode.NUMERIC) else None
+    if isinstance(value, Decimal):
+        return f"{value:f}" if code is TypeCode.NUMERIC else None
+    if isinstance(value, str):
+        return value if code is TypeCode.STRING else None
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode() if code is TypeCode.BYTES else None
+    if isinstance(value, datetime):
+        return timestamp_text(micros_of(value.astimezone())) if code is TypeCode.TIMESTAMP else None
+    if isinstance(value, date):
+        return value.isoformat() if code is TypeCode.DATE else None
+    return None

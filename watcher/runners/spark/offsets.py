@@ -1,0 +1,102 @@
+"""Offsets: small JSON objects in Spark's checkpoint, readable by people and by later releases.
+
+Every one has ``version``, ``database`` and ``source`` (what is read, by the options). And then:
+
+- ``start``: where the options want to start; the very first offset only.
+- ``position``: everything up to this commit timestamp belongs to this batch or one before it.
+- ``backfill``: tables are still being delivered whole, as of ``position``: ``table`` is the one
+  under way, ``after`` its last key that was delivered (null: none yet).
+- ``from``, in the first end only: the resolved start, or ``earliest`` for a backfill. Spark asks
+  for the first offset again when a query is restarted before its first batch is done, and the same
+  answer would be a later time then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from watcher.captures.backfill import Key
+from watcher.config import EARLIEST
+from watcher.errors import CheckpointError
+from watcher.stream import micros_of, timestamp_text
+
+VERSION = 2
+VERSIONS = (1, VERSION)
+
+Offset = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an offset says. ``position`` is None for the very first one; ``began`` is None but in
+    the first end, where None of ``began_at`` is a backfill."""
+
+    position: int | None
+    backfill: tuple[str, Key | None] | None = None
+    first_end: bool = False
+    began_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Reads and writes the offsets of one query."""
+
+    database: str
+    source: str
+
+    def initial(self, start: str) -> Offset:
+        """The first offset: what the options say, never what the time is."""
+        return self._head() | {"start": start}
+
+    def at(
+        self,
+        position: int,
+        backfill: tuple[str, Key | None] | None = None,
+        began: str | None = None,
+    ) -> Offset:
+        """An offset at a position; ``began`` is set in the first end."""
+        offset = self._head() | {"position": timestamp_text(position)}
+        if backfill is not None:
+            table, after = backfill
+            key = list(after) if after is not None else None
+            offset["backfill"] = {"table": table, "after": key}
+        return offset | {"from": began} if began is not None else offset
+
+    def place(self, offset: Mapping[str, Any]) -> Place:
+        """What an offset says. Raises CheckpointError for another query's, or a later release's."""
+        self._check(offset)
+        if "position" not in offset:
+            return Place(None)
+        kept = offset.get("backfill")
+        backfill = None
+        if kept is not None:
+            after = kept["after"]
+            backfill = (kept["table"], tuple(after) if after is not None else None)
+        began = offset.get("from")
+        at = micros(began) if began not in (None, EARLIEST) else None
+        return Place(micros(offset["position"]), backfill, began is not None, at)
+
+    def _head(self) -> Offset:
+        return {"version": VERSION, "database": self.database, "source": self.source}
+
+    def _check(self, offset: Mapping[str, Any]) -> None:
+        if offset.get("version") not in VERSIONS:
+            raise CheckpointError(
+                f"the checkpoint holds offsets of version {offset.get('version')};"
+                f" this release reads versions {', '.join(map(str, VERSIONS))}"
+            )
+        expected = (self.database, self.source)
+        found = (offset.get("database"), offset.get("source", offset.get("table")))
+        if found != expected:
+            raise CheckpointError(
+                f"the checkpoint belongs to {found[1]} of {found[0]}, not to"
+                f" {expected[1]} of {expected[0]}; use a checkpoint of its own for each stream"
+            )
+
+
+def micros(text: str) -> int:
+    """An RFC 3339 timestamp as microseconds since 1970."""
+    return micros_of(datetime.fromisoformat(text))

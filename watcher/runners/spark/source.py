@@ -1,0 +1,55 @@
+"""The Python data source that Spark finds under the name ``spanner-changes``."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from watcher.config import SourceOptions, source_options
+from watcher.errors import NotWatchableError
+from watcher.runners.spark.batch import BetweenReader, SnapshotReader
+from watcher.runners.spark.reading import Reading, reading, snapshot_reading
+from watcher.runners.spark.streaming import ChangesReader
+
+FORMAT = "spanner-changes"
+
+
+class SpannerChanges(DataSource):
+    """Changes of tables as a stream; changes or whole tables as a batch.
+
+    Options: see ``watcher.config.SourceOptions``.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """The table's columns in Spark's types, ``_commit_timestamp``, ``_shard_id`` and
+        ``_change_id``; for several tables the envelope."""
+        options = source_options(dict(self.options))
+        return self._batched(options).spark_schema
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """The reader of one streaming query."""
+        return ChangesReader(reading(source_options(dict(self.options))).showing(schema))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of one batch: changes when a start or an end is given, else a snapshot."""
+        options = source_options(dict(self.options))
+        found = self._batched(options).showing(schema)
+        return BetweenReader(found) if options.changes_wanted else SnapshotReader(found)
+
+    def _batched(self, options: SourceOptions) -> Reading:
+        """Spark does not say here whether it is about a stream, which needs an index, or a batch,
+        for which a commit timestamp is enough."""
+        try:
+            return reading(options)
+        except NotWatchableError as error:
+            if options.changes_wanted:
+                raise
+            try:
+                return snapshot_reading(options)
+            except NotWatchableError:
+                raise error from None
