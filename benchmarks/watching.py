@@ -37,7 +37,7 @@ from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from emulator.process import spawn
 from watcher import Watcher, sql
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
 from watcher.captures.poll import PollCapture
 from watcher.database import DatabaseAddress
 from watcher.stream import micros_of, moment_of
@@ -122,7 +122,7 @@ class Arrivals:
         self.batches: list[pa.RecordBatch] = []
         self.rows = 0
 
-    def __call__(self, rows: Rows) -> None:
+    def __call__(self, rows: Changed) -> None:
         """The callback."""
         stamps = rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64())
         late = pc.subtract(pa.scalar(time.time_ns() // 1000, pa.int64()), stamps)
@@ -209,7 +209,7 @@ def drain(server: str, answer: str) -> None:
     os.environ["SPANNER_EMULATOR_HOST"] = server
     rows = [0]
 
-    def count(each: Rows) -> None:
+    def count(each: Changed) -> None:
         rows[0] += each.batch.num_rows
 
     watcher = Watcher(database=ADDRESS, tables=[TABLE], consumer="backlog", start="earliest")

@@ -60,6 +60,7 @@ LAYERS = {
         ("watcher.consumers", "watcher.clearing", "watcher.changes"),
         ("watcher.envelopes",),
         ("watcher.config", "watcher.watch_config", "watcher.selection", "watcher.metrics"),
+        ("watcher.sources",),
         ("watcher.preflight",),
         ("watcher.runners",),
         ("watcher.cli",),

@@ -43,14 +43,34 @@ class ValueCapture(StrEnum):
     NEW_ROW = "NEW_ROW"
     NEW_ROW_AND_OLD_VALUES = "NEW_ROW_AND_OLD_VALUES"
 
+    @property
+    def keeps_old(self) -> bool:
+        """True when an update or a delete tells the values from before."""
+        return self in (self.OLD_AND_NEW_VALUES, self.NEW_ROW_AND_OLD_VALUES)
+
+    @property
+    def whole_row(self) -> bool:
+        """True when an insert or an update tells every column."""
+        return self in (self.NEW_ROW, self.NEW_ROW_AND_OLD_VALUES)
+
+    @property
+    def with_whole_row(self) -> ValueCapture:
+        """The same, once the whole row has been read."""
+        return self.NEW_ROW_AND_OLD_VALUES if self.keeps_old else self.NEW_ROW
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The columns of a table, and which of them are its primary key, in the order of the key."""
+    """The columns of a table, and which of them are its primary key, in the order of the key.
+
+    ``positions`` are the columns' places in the table, from 1 (Spanner: ``ordinal_position``), for
+    captures that know only some of the columns; empty means that they are all there, in order.
+    """
 
     table: str
     columns: tuple[tuple[str, Type], ...]
     primary_key: tuple[str, ...]
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,20 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, Rows, StreamRows
+from watcher.captures.change_stream import changes_of_stream
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.stream import micros_of, timestamp_text
 
 
-def changes_of(rows: Rows, database: str) -> Iterator[Change]:
+def changes_of(rows: Changed, database: str) -> Iterator[Change]:
+    """What a batch says changed, as values."""
+    if isinstance(rows, StreamRows):
+        return changes_of_stream(rows, database)
+    return changes_of_rows(rows, database)
+
+
+def changes_of_rows(rows: Rows, database: str) -> Iterator[Change]:
     """The rows of a batch as changes: UPSERT, READ from a backfill, or DELETE where the soft-delete
     column is set. A row that was never stamped counts as of its snapshot's timestamp."""
     table = rows.table
@@ -141,8 +149,24 @@ def plain_change(change: Change) -> dict[str, object]:
         "shard": change.shard_id,
         "key": key,
         "values": {name: together[name] for name in order if name in together},
+        **of_stream(change),
         "window": {
             "start": timestamp_text(change.window.start),
             "end": timestamp_text(change.window.end),
+        },
+    }
+
+
+def of_stream(change: Change) -> dict[str, object]:
+    """What only a change stream knows."""
+    if change.origin is None:
+        return {}
+    old = change.old_values
+    return {
+        "old_values": {n: plain(v) for n, v in old.items()} if old is not None else None,
+        "transaction": {
+            "id": change.origin.transaction_id,
+            "sequence": change.origin.record_sequence,
+            "tag": change.origin.transaction_tag,
         },
     }

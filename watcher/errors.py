@@ -15,6 +15,7 @@
     ├── LeaseLostError         another instance has taken the consumer name over
     ├── SchemaChangedError     the table is not what it was when the query was made
     ├── IndexMissingError      the index that polling needs is gone
+    ├── StreamExpiredError     a change stream does not keep records as old as a position
     └── DeliveryError          the callback refused a change, and it was not to be skipped
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
@@ -105,6 +106,12 @@ class IndexMissingError(WatcherError):
     """The index that polling needs is gone."""
 
     exit_code = 5
+
+
+class StreamExpiredError(WatcherError):
+    """A change stream does not keep records as old as a position; they are lost to the reader."""
+
+    exit_code = 7
 
 
 class DeliveryError(WatcherError):

@@ -14,9 +14,10 @@ from watcher.database import connect
 from watcher.errors import WatcherError
 from watcher.failures import advice
 from watcher.positions import consumers_table
-from watcher.selection import Selection, select
+from watcher.sources import polled, streamed
 from watcher.table import WatchedTable, read_schema
 from watcher.watch_config import WatchConfig
+from watcher.window import BEGINNING, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,44 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         yield Finding("access", False, str(error), "see above")
         return
     yield Finding("access", True, f"{config.address} answers")
+    if config.capture == "change-stream":
+        yield from check_stream(config, database)
+    else:
+        yield from check_polled(config, database)
+    if config.positions.keep == "spanner" and config.consumer is not None:
+        yield check_consumer(config, config.consumer)
+    if config.consumer is None:
+        yield Finding(
+            "consumer",
+            True,
+            "no consumer is named: nothing is remembered, and clearing does not wait",
+        )
+
+
+def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
+    """Is there a change stream that watches the tables, and can it be read?"""
     try:
-        schema = read_schema(database)
-        ours = (config.positions.table, consumers_table(config.positions.table))
-        selection = Selection(config.tables, config.exclude, ours)
-        tables = select(schema, selection, config.table, database.name)
+        tables = streamed(config, read_schema(database), database.name)
+        stream = tables.stream
+        now = tables.look(dict.fromkeys(tables.tables, BEGINNING)).end
+        parts = len(tables.partitions(Window(now - 1, now)))
+    except WatcherError as error:
+        yield Finding("change stream", False, str(error), "see above")
+        return
+    except GoogleAPICallError as error:
+        yield Finding("change stream", False, str(error.message), advice(error))
+        return
+    yield Finding("tables", True, ", ".join(tables.tables))
+    yield Finding(
+        f"change stream {stream.name}", True, f"readable, {parts} partitions, {stream.captured}"
+    )
+
+
+def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
+    """Are there tables that can be polled, and their indexes readable?"""
+    try:
+        found = polled(config, read_schema(database), database.name, None)
+        tables = [found.capture(name).table for name in found.tables]
     except WatcherError as error:
         yield Finding("tables", False, str(error), "run 'spanner-watcher ddl plan' to see how")
         return
@@ -54,14 +88,6 @@ def check(config: WatchConfig) -> Iterator[Finding]:
     yield Finding("tables", True, ", ".join(table.name for table in tables))
     for table in tables:
         yield from check_table(database, table)
-    if config.positions.keep == "spanner" and config.consumer is not None:
-        yield check_consumer(config, config.consumer)
-    if config.consumer is None:
-        yield Finding(
-            "consumer",
-            True,
-            "no consumer is named: nothing is remembered, and clearing does not wait",
-        )
 
 
 def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from ddl.schema import Schema
 from watcher.errors import NotWatchableError, TableNotFoundError
-from watcher.table import TableSpec, WatchedTable, watched_table
+from watcher.table import TableSpec, WatchedTable, watched_table, whole_table
 
 LOG = logging.getLogger("watcher.selection")
 GLOB = frozenset("*?[")
@@ -78,6 +78,27 @@ def select(
     unknown = [name for name in specs if name.casefold() not in {n.casefold() for n in found}]
     if unknown and schema.table(unknown[0]) is None:
         raise TableNotFoundError(f"{database_name} has no table {unknown[0]}, which is configured")
+    return tuple(found.values())
+
+
+def select_streamed(
+    schema: Schema, selection: Selection, watched: Sequence[str], database_name: str
+) -> tuple[WatchedTable, ...]:
+    """The tables of a change stream to read: those that are named, and of the ``watched`` ones what
+    the globs mean. Raises TableNotFoundError for a name that is not there, and when none is."""
+    names = [pattern for pattern in selection.include if not is_glob(pattern)]
+    globs = [pattern for pattern in selection.include if is_glob(pattern)]
+    meant = [name for name in watched if matches(name, globs) and name not in selection.ours]
+    found: dict[str, WatchedTable] = {}
+    for name in (*names, *meant):
+        if not matches(name, selection.exclude):
+            table = whole_table(schema, name, database_name)
+            found[table.name] = table
+    if not found:
+        raise TableNotFoundError(
+            f"no table of {database_name} that the change stream watches matches"
+            f" {', '.join(selection.include)}"
+        )
     return tuple(found.values())
 
 

@@ -154,7 +154,7 @@ def selected(table: WatchedTable) -> tuple[tuple[str, SchemaType], ...]:
     """The table's columns, and the commit timestamp and the shard where they are not among them."""
     names = {name for name, _ in table.columns}
     timestamp, shard = stamp_names(table)
-    more = [(timestamp, SchemaType(SchemaTypeCode.TIMESTAMP))]
+    more = [(timestamp, SchemaType(SchemaTypeCode.TIMESTAMP))] if timestamp else []
     if shard is not None:
         more.append((shard, SchemaType(SchemaTypeCode.INT64)))
     return table.columns + tuple(pair for pair in more if pair[0] not in names)
@@ -258,3 +258,16 @@ def latest_clearable(table: WatchedTable) -> str:
 def delete_change_sets(sets: ChangeSetSource, timestamp_column: str) -> str:
     """Takes delivered change sets out of their table."""
     return f"DELETE FROM {quoted(sets.table)} WHERE {quoted(timestamp_column)} <= @safe"  # noqa: S608
+
+
+def read_change_stream(name: str) -> str:
+    """The records of a partition, or, with a NULL token, the partitions.
+
+    Spanner: the function of a stream is called by its name alone, with nothing around it.
+    """
+    quoted(name)
+    return (
+        f"SELECT ChangeRecord FROM READ_{name}(start_timestamp => @start,"  # noqa: S608
+        " end_timestamp => @end, partition_token => @token, read_options => NULL,"
+        " heartbeat_milliseconds => @heartbeat)"
+    )

@@ -39,7 +39,7 @@ CALL_SECONDS_MAX = 60.0
 STREAM_SECONDS_MAX = 3600.0
 SERVICE = "/google.spanner.v1.Spanner/"
 
-WireValue = str | bool | list[str]
+WireValue = str | bool | list[str] | None
 """A parameter as JSON carries it: INT64 and TIMESTAMP are strings."""
 
 Request = ExecuteSqlRequest | ReadRequest
@@ -170,6 +170,22 @@ class QueryStream:
             columns=list(columns),
             key_set=keys,
             limit=limit,
+            transaction={"single_use": {"read_only": read_only(read_timestamp_micros)}},
+        )
+        return self._resumed(self._read, request, read_timestamp_micros)
+
+    def read_keys(
+        self,
+        table: str,
+        columns: Sequence[str],
+        keys: Sequence[Sequence[Any]],
+        read_timestamp_micros: int | None,
+    ) -> Iterator[ResultPart]:
+        """As ``rows``, for the rows of some keys, which are in the JSON of Spanner's API."""
+        request = ReadRequest(
+            table=table,
+            columns=list(columns),
+            key_set={"keys": [list(key) for key in keys]},
             transaction={"single_use": {"read_only": read_only(read_timestamp_micros)}},
         )
         return self._resumed(self._read, request, read_timestamp_micros)

@@ -36,7 +36,7 @@ class WatchedTable:
     intervals that the window touches. ``index`` None polls through whatever Spanner chooses.
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
-    that table.
+    that table. ``timestamp_column`` is empty for a table that is only ever read whole.
     """
 
     name: str
@@ -118,6 +118,23 @@ def watched_table(
     else:
         found = specified(schema, table, spec)
     return replace(found, deleted=deleted_column(table, spec))
+
+
+def whole_table(schema: Schema, name: str, database_name: str) -> WatchedTable:
+    """A table that is only ever read whole, because a change stream tells its changes."""
+    table = schema.table(name)
+    if table is None:
+        known = ", ".join(t.name for t in schema.tables) or "none"
+        raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
+    return WatchedTable(
+        name=table.name,
+        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        primary_key=tuple(part.column for part in table.primary_key),
+        timestamp_column="",
+        shard_column=None,
+        shard_values=None,
+        index=None,
+    )
 
 
 def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) -> WatchedTable:

@@ -10,7 +10,15 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from watcher.config import LATEST, duration_seconds, explained, resolve_start, unknown_option
+from watcher.change import Operation
+from watcher.config import (
+    EARLIEST,
+    LATEST,
+    duration_seconds,
+    explained,
+    resolve_start,
+    unknown_option,
+)
 from watcher.consumers import LEASE_SECONDS
 from watcher.database import DatabaseAddress, Endpoint
 from watcher.errors import ConfigurationError
@@ -74,6 +82,23 @@ class MetricsConfig(Section):
     host: Text = "127.0.0.1"
 
 
+class StreamConfig(Section):
+    """Which change stream is read, with ``capture = "change-stream"``: ``name``, or the only one
+    that watches the tables. ``operations`` and ``tag`` (of transactions) leave other changes out.
+    ``whole_rows`` reads the values that the stream's capture type leaves out, at the commit
+    timestamp: a call a record."""
+
+    name: Text | None = None
+    operations: tuple[Literal["INSERT", "UPDATE", "DELETE"], ...] = ()
+    tag: Text | None = None
+    whole_rows: bool = False
+
+    @property
+    def wanted_operations(self) -> frozenset[Operation]:
+        """The operations that are read; none are all."""
+        return frozenset(Operation(name) for name in self.operations)
+
+
 class WatchConfig(Section):
     """What a watcher watches and how.
 
@@ -90,7 +115,8 @@ class WatchConfig(Section):
     consumer: Text | None = None
     tables: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
     exclude: tuple[Text, ...] = ()
-    capture: Literal["auto", "poll", "change-set"] = "auto"
+    capture: Literal["auto", "poll", "change-set", "change-stream"] = "auto"
+    stream: StreamConfig = StreamConfig()
     start: Text = LATEST
     backfill: tuple[Text, ...] = ()
     backfill_rows: Annotated[int, Field(ge=1)] = 10_000
@@ -144,6 +170,7 @@ def names_at(place: tuple[int | str, ...]) -> list[str]:
     if place and place[0] == "endpoint":
         return [field.name for field in fields(Endpoint)]
     sections: dict[str, type[BaseModel]] = {
+        "stream": StreamConfig,
         "positions": PositionsConfig,
         "clearing": ClearingConfig,
         "delivery": DeliveryConfig,
@@ -161,6 +188,7 @@ def check_together(config: WatchConfig) -> None:
         raise ConfigurationError(
             "a backfill begins now: leave out start, or write start = 'latest'"
         )
+    check_stream(config)
     if config.positions.keep == "file" and config.positions.path is None:
         raise ConfigurationError("positions.keep = 'file' needs positions.path")
     if config.clearing is not None and config.positions.keep != "spanner":
@@ -177,6 +205,29 @@ def check_together(config: WatchConfig) -> None:
             raise ConfigurationError(f"table.{name}.shard = 'fixed' needs shard_values")
         if table.shard in ("fixed", "time", "not-null") and table.shard_column is None:
             raise ConfigurationError(f"table.{name}.shard = '{table.shard}' needs shard_column")
+
+
+def check_stream(config: WatchConfig) -> None:
+    """What goes with a change stream and what does not. Raises ConfigurationError."""
+    if config.capture != "change-stream":
+        if config.stream != StreamConfig():
+            raise ConfigurationError("[stream] needs capture = 'change-stream'")
+        return
+    if config.clearing is not None:
+        raise ConfigurationError(
+            "clearing is for polled tables: Spanner itself lets go of the records of a change"
+            " stream after its retention period; leave [clearing] out"
+        )
+    if config.table:
+        raise ConfigurationError(
+            f"[table.{next(iter(config.table))}] says how a table is polled; leave it out with"
+            " capture = 'change-stream'"
+        )
+    if config.start == EARLIEST:
+        raise ConfigurationError(
+            "a change stream has no beginning: write a start within its retention period, or"
+            " backfill = ['*'] for whole tables before their changes"
+        )
 
 
 def read_toml(path: Path) -> dict[str, object]:

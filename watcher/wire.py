@@ -40,7 +40,7 @@ class Elements(Protocol):
 
 
 def definitions() -> descriptor_pool.DescriptorPool:
-    """Both messages, with the field numbers that Spanner gives them."""
+    """The messages, with the field numbers that Spanner gives them."""
     file = descriptor_pb2.FileDescriptorProto(
         name="watcher/wire.proto", package="watcher.wire", syntax="proto3"
     )
@@ -51,6 +51,10 @@ def definitions() -> descriptor_pool.DescriptorPool:
     part.field.add(name="resume_token", number=4, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
     elements = file.message_type.add(name="Elements")
     elements.field.add(name="values", number=1, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
+    cell = file.message_type.add(name="Cell")
+    cell.field.add(name="text", number=3, type=FIELD.TYPE_STRING, label=FIELD.LABEL_OPTIONAL)
+    cell.field.add(name="boolean", number=4, type=FIELD.TYPE_BOOL, label=FIELD.LABEL_OPTIONAL)
+    cell.field.add(name="list", number=6, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool
@@ -59,11 +63,25 @@ def definitions() -> descriptor_pool.DescriptorPool:
 POOL = definitions()
 RESULT_PART = message_factory.GetMessageClass(POOL.FindMessageTypeByName("watcher.wire.ResultPart"))
 ELEMENTS = message_factory.GetMessageClass(POOL.FindMessageTypeByName("watcher.wire.Elements"))
+CELL = message_factory.GetMessageClass(POOL.FindMessageTypeByName("watcher.wire.Cell"))
 
 
 def result_part(data: bytes) -> ResultPart:
     """A PartialResultSet from its bytes."""
     return cast(ResultPart, RESULT_PART.FromString(data))
+
+
+class Cell(Protocol):
+    """google.protobuf.Value: the field that was sent is set, the others are empty."""
+
+    text: str
+    boolean: bool
+    list: bytes
+
+
+def cell(value: bytes) -> Cell:
+    """One value from its bytes."""
+    return cast(Cell, CELL.FromString(value))
 
 
 def elements(lists: bytes) -> list[bytes]:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from watcher.change import Shape
 from watcher.sql import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.table import WatchedTable
 from watcher.window import Slice, Window
@@ -16,9 +17,11 @@ __all__ = [
     "COMMIT_TIMESTAMP_COLUMN",
     "SHARD_ID_COLUMN",
     "Capture",
+    "Changed",
     "Look",
     "Rows",
     "Source",
+    "StreamRows",
 ]
 
 
@@ -51,6 +54,30 @@ class Rows:
     batch: pa.RecordBatch
     backfill: bool = False
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many rows each table has."""
+        return {self.table.name: self.batch.num_rows}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRows:
+    """Changes of a change stream in one window, as Arrow columns: a row a change, of any table (the
+    columns are those of ``watcher.captures.change_stream.rows.CHANGES``)."""
+
+    window: Window
+    batch: pa.RecordBatch
+    shapes: tuple[Shape, ...]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many changes each table has."""
+        found = self.batch.column("table").value_counts().to_pylist()
+        return {each["values"]: each["counts"] for each in found}
+
+
+Changed = Rows | StreamRows
+
 
 class Source(Protocol):
     """Everything that one watcher watches, read at one timestamp: a window is a consistent cut."""
@@ -72,8 +99,8 @@ class Source(Protocol):
         """An end at which the windows hold about ``max_rows`` rows, or their own end."""
         ...
 
-    def read(self, windows: Mapping[str, Window]) -> Iterator[Rows]:
-        """The rows of every window, table by table."""
+    def read(self, windows: Mapping[str, Window]) -> Iterator[Changed]:
+        """What changed in every window."""
         ...
 
 

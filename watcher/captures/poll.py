@@ -159,11 +159,11 @@ class PollCapture:
     def places(self, names: list[str]) -> list[int | None]:
         """Where each column of ``schema`` stands in the result; two are sent once, shown twice.
 
-        None for the shard of a table without one.
+        None for the commit timestamp and the shard of a table without one.
         """
-        timestamp, shard = sql.stamp_names(self.table)
-        wanted = [name for name, _ in self.table.columns] + [timestamp]
-        return [names.index(n) for n in wanted] + [names.index(shard) if shard else None]
+        columns = [names.index(name) for name, _ in self.table.columns]
+        stamps = sql.stamp_names(self.table)
+        return columns + [names.index(name) if name else None for name in stamps]
 
     def _scalar(
         self,

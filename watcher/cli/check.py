@@ -23,6 +23,9 @@ def command(
     table: Annotated[
         list[str] | None, typer.Option("--table", "-t", help="A table or a glob; repeatable.")
     ] = None,
+    stream: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The change stream that is to be read.")
+    ] = None,
     consumer: Annotated[str | None, typer.Option(help="The name that is to be used.")] = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -37,6 +40,8 @@ def command(
         "consumer": consumer,
     }
     given |= {name: value for name, value in flags.items() if value is not None}
+    if stream is not None:
+        given |= {"capture": "change-stream", "stream": {"name": stream}}
     findings = list(check(watch_config(given)))
     if json_output:
         print_json(

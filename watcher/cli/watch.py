@@ -55,6 +55,14 @@ def command(
             " (everything still in the index), or a timestamp such as 2026-01-31T12:00:00Z.",
         ),
     ] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Read this change stream instead of polling: deletes, old values and every"
+            " version, too.",
+        ),
+    ] = None,
     interval: Annotated[
         str | None, typer.Option(help="Pause between polls, such as 500ms or 1s (the default).")
     ] = None,
@@ -79,7 +87,7 @@ def command(
     Each line has an id that is the same on every delivery, the table, the operation, the commit
     timestamp, the shard, the key, all values, and the window. Polling sees inserts and updates, and
     soft deletes where they are configured; it cannot see rows that are really deleted: for those
-    use a change stream.
+    read a change stream, with --stream.
 
     A second instance under the same consumer name is refused while the first one lives; with
     --standby it waits, and takes over when the first one dies.
@@ -100,6 +108,11 @@ def command(
     given |= {name: value for name, value in flags.items() if value is not None}
     if positions_table != TABLE:
         given["positions"] = {**section(given, "positions"), "table": positions_table}
+    if stream is not None:
+        given |= {
+            "capture": "change-stream",
+            "stream": {**section(given, "stream"), "name": stream},
+        }
     if callback is not None:
         given["delivery"] = {**section(given, "delivery"), "callback": callback}
     wanted = watch_config(given)

@@ -9,8 +9,6 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
 from watcher.captures.backfill import BackfillCapture
-from watcher.captures.poll import PollCapture
-from watcher.captures.poll_tables import PolledTables
 from watcher.consumers import Consumers, Lease
 from watcher.database import connect
 from watcher.errors import LeaseHeldError, NotWatchableError
@@ -27,8 +25,8 @@ from watcher.positions.backfills import (
     MemoryBackfills,
     SpannerBackfills,
 )
-from watcher.selection import Selection, matches, select
-from watcher.shards import groups
+from watcher.selection import matches
+from watcher.sources import WatchedTables, polled, streamed
 from watcher.table import TableSpec, read_schema
 from watcher.watch_config import WatchConfig
 
@@ -96,7 +94,7 @@ class Connection:
         self.database.reload()
         return tuple(self.database.ddl_statements) != self._statements
 
-    def source(self, before: frozenset[str] = frozenset()) -> PolledTables:
+    def source(self, before: frozenset[str] = frozenset()) -> WatchedTables:
         """The tables to watch, as the schema is now. ``before`` are those watched until now: with
         ``on_missing_index = "scan"`` they may go on without their index.
 
@@ -105,20 +103,12 @@ class Connection:
         config = self._config
         self._schema = read_schema(self.database)
         self._statements = tuple(self.database.ddl_statements)
-        consumers = consumers_table(config.positions.table)
-        prefix = config.positions.table.removesuffix("Positions")
-        errors, backfills = consumers.removesuffix("s") + "Errors", prefix + "Backfills"
-        ours = (config.positions.table, consumers, errors, backfills)
-        selection = Selection(config.tables, config.exclude, ours)
+        if config.capture == "change-stream":
+            return streamed(config, self._schema, self.database.name)
         scan = before if config.on_missing_index == "scan" else None
-        tables = select(self._schema, selection, config.table, self.database.name, scan)
-        self._check_kept(before - {table.name for table in tables})
-        return PolledTables(
-            [
-                PollCapture(config.address, each, groups(each.shard_values, config.shard_groups))
-                for each in tables
-            ]
-        )
+        found = polled(config, self._schema, self.database.name, scan)
+        self._check_kept(before - set(found.tables))
+        return found
 
     def _check_kept(self, gone: frozenset[str]) -> None:
         """A table that is still there, but cannot be polled any more, is not left out silently."""
@@ -156,7 +146,7 @@ class Connection:
         found.create()
         return found
 
-    def backfill_captures(self, source: PolledTables) -> dict[str, BackfillCapture]:
+    def backfill_captures(self, source: WatchedTables) -> dict[str, BackfillCapture]:
         """The tables that are to be delivered whole first."""
         specs = {name.casefold(): spec for name, spec in self._config.table.items()}
         captures = {}

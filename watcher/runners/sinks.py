@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from watcher.captures import Rows
+from watcher.captures import Changed
 from watcher.change import Change
 from watcher.changes import changes_of, plain_change
 
@@ -24,7 +24,7 @@ Encode = Callable[[Change], Iterable[str]]
 class Sink(Protocol):
     """Takes what changed. What was written must be safe when ``flush`` returns."""
 
-    def write(self, rows: Rows) -> None:
+    def write(self, rows: Changed) -> None:
         """Takes the rows of a batch."""
         ...
 
@@ -48,10 +48,10 @@ class ChangeSink(Protocol):
 class CallbackSink:
     """Calls a function with each batch; it is delivered when the function returns."""
 
-    def __init__(self, callback: Callable[[Rows], object]) -> None:
+    def __init__(self, callback: Callable[[Changed], object]) -> None:
         self._callback = callback
 
-    def write(self, rows: Rows) -> None:
+    def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
         self._callback(rows)
 
@@ -66,7 +66,7 @@ class EachChange:
         self._sink = sink
         self._database = database
 
-    def write(self, rows: Rows) -> None:
+    def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
         for change in changes_of(rows, self._database):
             self._sink.write_change(change)
@@ -157,9 +157,10 @@ def drop_torn_line(path: Path) -> None:
 
 
 class EachTransaction:
-    """A ``Sink`` that calls a function with all changes of one commit timestamp, over all tables.
+    """A ``Sink`` that calls a function with all changes of one commit timestamp, over all tables;
+    of a change stream with those of one transaction.
 
-    Its rows must come in the order of their commit timestamps.
+    They must come in that order.
     """
 
     def __init__(self, callback: OnTransaction, database: str) -> None:
@@ -167,10 +168,10 @@ class EachTransaction:
         self._database = database
         self._held: list[Change] = []
 
-    def write(self, rows: Rows) -> None:
+    def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
         for change in changes_of(rows, self._database):
-            if self._held and self._held[0].commit_timestamp != change.commit_timestamp:
+            if self._held and transaction_of(self._held[0]) != transaction_of(change):
                 self.flush()
             self._held.append(change)
 
@@ -179,3 +180,8 @@ class EachTransaction:
         if self._held:
             held, self._held = tuple(self._held), []
             self._callback(held)
+
+
+def transaction_of(change: Change) -> tuple[int, str]:
+    """What changes of one transaction share. Polling knows the commit timestamp alone."""
+    return change.commit_timestamp, change.origin.transaction_id if change.origin else ""

@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from watcher.captures import Rows
+from google.api_core.exceptions import GoogleAPICallError
+
+from watcher.captures import Changed
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.clearing import Clearing
@@ -33,6 +35,7 @@ from watcher.runners.sinks import (
     Sink,
 )
 from watcher.runners.watching import Delivered, Watching
+from watcher.sources import WatchedTables
 from watcher.watch_config import WatchConfig, watch_config
 from watcher.window import BEGINNING
 
@@ -98,7 +101,7 @@ class Watcher:
         self._sink = EachTransaction(callback, self.config.address.path)
         return callback
 
-    def on_batch(self, callback: Callable[[Rows], object]) -> Callable[[Rows], object]:
+    def on_batch(self, callback: Callable[[Changed], object]) -> Callable[[Changed], object]:
         """Calls a function with Arrow batches: the fastest way."""
         self._sink = CallbackSink(callback)
         return callback
@@ -304,8 +307,8 @@ class Watcher:
         """Backs off from what may go away, reads the schema again, or ends."""
         self.metrics.failure(type(error).__name__)
         kind = kind_of(error)
-        if kind is Kind.INDEX and self.config.on_missing_index == "scan":
-            kind = Kind.SCHEMA
+        if kind is Kind.INDEX:
+            kind = self._kind_of_missing_index()
         if kind is Kind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
             self._schema_failures += 1
             LOG.warning("the schema has changed (%s); reading it again", error)
@@ -326,6 +329,19 @@ class Watcher:
         LOG.warning("again in %.1f s (failure %d): %s", pause, self._failures, error)
         self._store(error)
 
+    def _kind_of_missing_index(self) -> Kind:
+        """What to do when an index is gone: another may have taken its place."""
+        if self.config.on_missing_index == "scan":
+            return Kind.SCHEMA
+        try:
+            self._connection.source(frozenset(self._watching.source.tables))
+        except WatcherError as error:
+            LOG.info("no other index takes its place: %s", error)
+            return Kind.INDEX
+        except GoogleAPICallError as error:
+            return kind_of(error)
+        return Kind.SCHEMA
+
     def _refresh(self) -> None:
         """Picks up new tables and columns, now and then."""
         if time.monotonic() - self._refreshed < self.config.refresh:
@@ -343,7 +359,7 @@ class Watcher:
         # All that lies in the index of a table which is new here came after it was made watchable.
         self._watching.replace_source(source, BEGINNING, filled)
 
-    def _backfill_new(self, source: PolledTables, before: frozenset[str]) -> dict[str, int]:
+    def _backfill_new(self, source: WatchedTables, before: frozenset[str]) -> dict[str, int]:
         """Begins the backfills of tables that are new here; where each ends."""
         if self._backfilling is None:
             return {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import pyarrow as pa
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Look, Rows, Source
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Look, Source, StreamRows
 from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
 from watcher.runners.sinks import Sink
@@ -127,7 +127,8 @@ class Watching:
             if self._guard is not None:
                 self._guard()
             self._sink.write(each)
-            rows[each.table.name] += each.batch.num_rows
+            for table, count in each.counts.items():
+                rows[table] += count
         return dict(rows)
 
     def _save(self, starts: Mapping[str, int], end: int) -> None:
@@ -141,21 +142,29 @@ class Watching:
         )
 
 
-def by_transaction(batches: Iterator[Rows]) -> Iterator[Rows]:
-    """The rows of a window in the order of their commit timestamps, over all tables.
+def by_transaction(batches: Iterator[Changed]) -> Iterator[Changed]:
+    """What changed in a window, transaction by transaction, over all tables and partitions.
 
     Holds the window, which ``max_rows`` bounds. Spanner: disjoint transactions may share a commit
-    timestamp; polling cannot tell them apart.
+    timestamp; polling cannot tell them apart, a change stream can.
     """
-    parts: list[tuple[int, int, Rows]] = []
+    parts: list[tuple[int, str, int, Changed]] = []
     for number, rows in enumerate(batches):
-        ordered = rows.batch.sort_by(COMMIT_TIMESTAMP_COLUMN)
-        stamps = ordered.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64()).to_pylist()
-        first = 0
-        for stamp, run in groupby(stamps):
-            count = len(list(run))
-            same = ordered.slice(first, count)
-            parts.append((stamp, number, Rows(rows.table, rows.window, same)))
-            first += count
-    for _, _, rows in sorted(parts, key=lambda part: part[:2]):
+        parts += ((*of, number, part) for of, part in transactions_of(rows))
+    for *_, rows in sorted(parts, key=lambda part: part[:3]):
         yield rows
+
+
+def transactions_of(rows: Changed) -> Iterator[tuple[tuple[int, str], Changed]]:
+    """The transactions of a batch: commit timestamp and, from a change stream, id."""
+    streamed = isinstance(rows, StreamRows)
+    stamp = "commit_timestamp" if streamed else COMMIT_TIMESTAMP_COLUMN
+    names = [stamp, "transaction_id", "record_sequence"] if streamed else [stamp]
+    ordered = rows.batch.sort_by([(name, "ascending") for name in names])
+    stamps = ordered.column(stamp).cast(pa.int64()).to_pylist()
+    ids = ordered.column("transaction_id").to_pylist() if streamed else [""] * len(stamps)
+    first = 0
+    for of, run in groupby(zip(stamps, ids, strict=True)):
+        count = len(list(run))
+        yield of, replace(rows, batch=ordered.slice(first, count))
+        first += count

@@ -1,0 +1,276 @@
+"""The change-stream capture: every version of every row once and in order, however partitions split
+and merge, in windows of any size, by one reader or by many."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from fixtures.server import connect
+from fixtures.singers import address_of
+from fixtures.versions import TABLES, Writes, by_row
+from google.cloud.spanner_v1.database import Database
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.process import spawn
+from watcher.captures.change_stream import (
+    ChangeStreamCapture,
+    Wanted,
+    WholeRows,
+    changes_of_stream,
+    find_stream,
+)
+from watcher.captures.change_stream.lineage import Lineage, reads_child
+from watcher.captures.change_stream.records import Child
+from watcher.captures.poll import query_stream
+from watcher.change import Change, Operation, Shape, ValueCapture
+from watcher.errors import NotWatchableError, StreamExpiredError
+from watcher.stream import micros_of
+from watcher.table import read_schema
+from watcher.window import Window
+
+STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
+OLD_AND_NEW = STREAM.format("OLD_AND_NEW_VALUES")
+ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
+
+
+def capture_of(database: Database, name: str | None = None) -> ChangeStreamCapture:
+    stream = find_stream(read_schema(database), name, (), database.name)
+    return ChangeStreamCapture(address_of(database), stream)
+
+
+def now(database: Database) -> int:
+    found, _ = query_stream(address_of(database)).look("SELECT 1", {}, {})
+    return found
+
+
+def changes(capture: ChangeStreamCapture, window: Window) -> list[Change]:
+    """The changes of a window, as one reader gets them."""
+    found = capture.read_window(window)
+    return [change for rows in found for change in changes_of_stream(rows, "d")]
+
+
+def sliced(capture: ChangeStreamCapture, window: Window, order: random.Random) -> list[Change]:
+    """The changes of a window, as many readers get them, who run in any order."""
+    parts = list(capture.plan(window))
+    order.shuffle(parts)
+    return [
+        change
+        for part in parts
+        for rows in capture.read(part)
+        for change in changes_of_stream(rows, "d")
+    ]
+
+
+@pytest.fixture
+def churning() -> Iterator[Callable[[str], Database]]:
+    """Makes a database on a server that moves partitions about all the time."""
+    with spawn(change_stream_churn_seconds=0.05) as server:
+        instance = connect(server.address)
+
+        def create(stream: str) -> Database:
+            database = instance.database("churn", ddl_statements=[*TABLES, stream])
+            database.create().result(60)
+            return database
+
+        yield create
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_version_comes_once_and_in_order_while_partitions_move(
+    churning: Callable[[str], Database], seed: int
+) -> None:
+    database = churning(OLD_AND_NEW)
+    capture, choice = capture_of(database), random.Random(seed)
+    writes = Writes(database, seed)
+    ends = [now(database)]
+    found: list[Change] = []
+    for _ in range(ROUNDS // 10):
+        writes.write(choice.randint(1, 20))
+        last = [versions[-1].at for versions in writes.truth.values()]
+        # A window may end exactly at a commit timestamp, and the next begin there.
+        ends.append(max(last) if choice.random() < 0.5 else now(database))
+        found += changes(capture, Window(ends[-2], ends[-1]))
+    found += changes(capture, Window(ends[-1], now(database)))
+    assert by_row(found) == writes.truth
+    assert len({change.id for change in found}) == len(found)
+    whole = Window(ends[0], now(database))
+    assert by_row(changes(capture, whole)) == writes.truth
+    apart = sorted(sliced(capture, whole, choice), key=lambda each: each.commit_timestamp)
+    assert by_row(apart) == writes.truth
+    assert {change.id for change in apart} == {change.id for change in found}
+
+
+@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Database) -> None:
+    begin = now(database)
+    writes = Writes(database, 5)
+    writes.write(30)
+    capture = capture_of(database)
+    stamps = sorted({version.at for each in writes.truth.values() for version in each})
+    for end in (stamps[0] - 1, stamps[0], stamps[0] + 1, stamps[7], stamps[-1] - 1, stamps[-1]):
+        found = changes(capture, Window(begin, end))
+        assert {change.commit_timestamp for change in found} == {s for s in stamps if s <= end}
+        rest = changes(capture, Window(end, now(database)))
+        assert by_row(found + rest) == writes.truth
+
+
+@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+def test_a_transaction_says_who_it_is(database: Database) -> None:
+    begin = now(database)
+
+    def write(transaction: object) -> None:
+        transaction.insert("T", ["Id", "Version"], [(1, 1), (2, 2)])  # type: ignore[attr-defined]
+        transaction.insert("U", ["Id", "Version"], [("a", 3)])  # type: ignore[attr-defined]
+
+    database.run_in_transaction(write, transaction_tag="app=bank")
+    found = changes(capture_of(database), Window(begin, now(database)))
+    assert [each.key["Id"] for each in sorted(found, key=lambda c: str(c.key))] == ["a", 1, 2]
+    origins = [change.origin for change in found if change.origin is not None]
+    assert len(origins) == 3
+    assert len({origin.transaction_id for origin in origins}) == 1
+    assert {origin.transaction_tag for origin in origins} == {"app=bank"}
+    records = {(o.partition_token, o.record_sequence) for o in origins}
+    assert {origin.records_in_transaction for origin in origins} == {len(records)}
+    assert {o.partitions_in_transaction for o in origins} == {
+        len({o.partition_token for o in origins})
+    }
+
+
+@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
+    begin = now(database)
+    writes = Writes(database, 11)
+    writes.write(40)
+    capture = capture_of(database)
+    window = Window(begin, now(database))
+    only = replace(
+        capture, wanted=Wanted(frozenset({"T"}), frozenset({Operation.DELETE, Operation.INSERT}))
+    )
+    expected = {
+        row: [v for v in versions if v.operation is not Operation.UPDATE]
+        for row, versions in writes.truth.items()
+        if row[0] == "T"
+    }
+    assert by_row(changes(only, window)) == {row: each for row, each in expected.items() if each}
+    assert changes(replace(capture, wanted=Wanted(tag="nobody")), window) == []
+
+
+@pytest.mark.parametrize("captured", list(ValueCapture))
+def test_whole_rows_are_there_whatever_the_stream_captures(
+    create_database: Callable[..., Database], captured: ValueCapture
+) -> None:
+    database = create_database(*TABLES, STREAM.format(captured))
+    begin = now(database)
+    with database.batch() as batch:
+        batch.insert("T", ["Id", "Version", "Text"], [(1, 1, "first")])
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version"], [(1, 2)])
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Text"], [(1, None)])
+    schema = read_schema(database)
+    table = schema.table("T")
+    assert table is not None
+    shape = Shape("T", tuple((c.name, c.type) for c in table.columns), ("Id",))
+    capture = replace(capture_of(database), whole=WholeRows(address_of(database), (shape,)))
+    found = changes(capture, Window(begin, now(database)))
+    assert [change.new_values for change in found] == [
+        {"Version": 1, "Text": "first"},
+        {"Version": 2, "Text": "first"},
+        {"Version": 2, "Text": None},
+    ]
+    assert {change.captured.whole_row for change in found} == {True}
+    olds = [change.old_values for change in found]
+    assert olds == ([{}, {"Version": 1}, {"Text": "first"}] if captured.keeps_old else [None] * 3)
+
+
+@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database) -> None:
+    capture = capture_of(database)
+    with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
+        capture.plan(Window(micros_of(database.create_time) - 10**12, now(database)))
+
+
+@pytest.mark.ddl(*TABLES, "CREATE CHANGE STREAM S FOR T", "CREATE CHANGE STREAM R FOR T")
+def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
+    schema = read_schema(database)
+    with pytest.raises(NotWatchableError, match="does not watch table U; add it: ALTER CHANGE"):
+        find_stream(schema, "S", ("U",), "d")
+    with pytest.raises(NotWatchableError, match="d has no change stream X; it has: S, R"):
+        find_stream(schema, "X", (), "d")
+    with pytest.raises(NotWatchableError, match="watch the tables: S, R; name the one"):
+        find_stream(schema, None, ("T",), "d")
+    with pytest.raises(NotWatchableError, match="no change stream that watches U; make one"):
+        find_stream(schema, None, ("U",), "d")
+    assert find_stream(schema, "s", ("T",), "d").name == "S"
+
+
+@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+def test_streams_that_break_go_on_without_loss_or_repetition(
+    database: Database, faults: Callable[..., None]
+) -> None:
+    begin = now(database)
+    writes = Writes(database, 3)
+    writes.write(60)
+    window = Window(begin, now(database))
+    faults(unavailable_after_rows=2, latency_seconds=0.001)
+    assert by_row(changes(capture_of(database), window)) == writes.truth
+
+
+# The order of partitions, without a server.
+
+
+@st.composite
+def lineages(draw: st.DrawFn) -> list[Child]:
+    """Partitions that split, merge and move, oldest first; those without parents began first."""
+    roots = [Child(f"p{number}", (), 1) for number in range(draw(st.integers(1, 4)))]
+    known, active = list(roots), [root.token for root in roots]
+    for step in range(draw(st.integers(0, 12))):
+        start = 2 + step
+        parents = draw(
+            st.lists(st.sampled_from(active), min_size=1, max_size=min(3, len(active)), unique=True)
+        )
+        active = [token for token in active if token not in parents]
+        for _ in range(draw(st.integers(1, 3)) if len(parents) == 1 else 1):
+            child = Child(f"p{len(known)}", tuple(parents), start)
+            known.append(child)
+            active.append(child.token)
+    return known
+
+
+@given(lineages(), st.integers(1, 16), st.randoms())
+def test_children_are_read_once_and_after_their_parents(
+    known: list[Child], end: int, order: random.Random
+) -> None:
+    lineage = Lineage(end)
+    for child in known:
+        if not child.parents:
+            lineage.announce(child)
+    read: list[str] = []
+    while (found := lineage.next()) is not None:
+        assert set(found.parents) <= set(read)
+        read.append(found.token)
+        announced = [child for child in known if found.token in child.parents]
+        order.shuffle(announced)
+        for child in announced:
+            lineage.announce(child)
+    assert sorted(read) == sorted(child.token for child in known if child.start <= end)
+
+
+@given(lineages(), st.integers(1, 16))
+def test_a_merged_child_has_one_reader(known: list[Child], end: int) -> None:
+    read: list[str] = []
+    for root in (child for child in known if not child.parents):
+        lineage = Lineage(end)
+        place: Child | None = root
+        while place is not None:
+            read.append(place.token)
+            for child in known:
+                if place.token in child.parents and reads_child(place.token, child):
+                    lineage.announce(child)
+            place = lineage.next()
+    assert sorted(read) == sorted(child.token for child in known if child.start <= end)

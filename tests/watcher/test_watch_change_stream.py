@@ -1,0 +1,197 @@
+"""``capture = "change-stream"`` in ``Watcher``: as with polling, by a word in the configuration."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from fixtures.singers import address_of
+from fixtures.versions import TABLES, Writes, by_row, row_of
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+from typer.testing import CliRunner
+
+from watcher import Change, Operation, Watcher
+from watcher.captures import StreamRows
+from watcher.changes import plain_change
+from watcher.cli import app
+from watcher.errors import ConfigurationError, NotWatchableError
+from watcher.preflight import check
+from watcher.watch_config import watch_config
+
+STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
+
+
+def options(database: Database, **more: object) -> dict[str, object]:
+    return {
+        "database": str(address_of(database)),
+        "tables": ["T", "U"],
+        "capture": "change-stream",
+        "consumer": "c",
+        "interval": "20ms",
+    } | more
+
+
+def delivered(database: Database, **more: object) -> list[Change]:
+    """What one run delivers of what is there."""
+    found: list[Change] = []
+    watcher = Watcher(**options(database, **more))
+    watcher.on_change(found.append)
+    watcher.run_once()
+    return found
+
+
+@pytest.fixture
+def database(create_database: Callable[..., Database]) -> Database:
+    return create_database(*TABLES, STREAM)
+
+
+def test_every_version_comes_with_deletes_and_old_values(database: Database) -> None:
+    assert delivered(database) == []
+    writes = Writes(database, 1)
+    writes.write(50)
+    assert by_row(delivered(database)) == writes.truth
+    assert delivered(database) == []
+
+
+def test_it_goes_on_while_writes_come(database: Database) -> None:
+    delivered(database)
+    writes = Writes(database, 2)
+    found: list[Change] = []
+    arrived = threading.Event()
+    watcher = Watcher(**options(database))
+
+    @watcher.on_change
+    def _(change: Change) -> None:
+        found.append(change)
+        if change.key["Id"] == "last":
+            arrived.set()
+
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    writes.write(60)
+    with database.batch() as batch:
+        batch.insert("U", ["Id", "Version"], [("last", 0)])
+    assert arrived.wait(60)
+    watcher.stop()
+    thread.join(60)
+    found.pop(next(n for n, change in enumerate(found) if change.key["Id"] == "last"))
+    assert by_row(found) == writes.truth
+
+
+def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database: Database) -> None:
+    writes = Writes(database, 3)
+    writes.write(30)
+    there = {row: versions[-1] for row, versions in writes.truth.items()}
+    living = {row: version.value for row, version in there.items() if version.value is not None}
+    first = delivered(database, backfill=["*"], backfill_rows=3)
+    assert {change.operation for change in first} == {Operation.READ}
+    assert {row_of(c): (c.new_values or {})["Version"] for c in first} == living
+    before = {row: len(versions) for row, versions in writes.truth.items()}
+    writes.write(30)
+    expected = {row: each[before.get(row, 0) :] for row, each in writes.truth.items()}
+    assert by_row(delivered(database)) == {row: each for row, each in expected.items() if each}
+
+
+def test_transactions_come_whole_and_in_order(database: Database) -> None:
+    delivered(database)
+    writes = Writes(database, 4)
+    writes.write(40)
+    found: list[tuple[Change, ...]] = []
+    watcher = Watcher(**options(database, transactions=True, max_rows=10))
+    watcher.on_transaction(found.append)
+    watcher.run_once()
+    assert [frozenset(map(row_of, changes)) for changes in found] == writes.transactions
+    for changes in found:
+        assert len({c.origin.transaction_id for c in changes if c.origin is not None}) == 1
+
+
+def test_a_long_backlog_comes_in_windows(database: Database) -> None:
+    delivered(database)
+    writes = Writes(database, 5)
+    writes.write(80)
+    windows: set[object] = set()
+    rows: list[int] = []
+    watcher = Watcher(**options(database, max_rows=20))
+
+    @watcher.on_batch
+    def _(batch: object) -> None:
+        assert isinstance(batch, StreamRows)
+        windows.add(batch.window)
+        rows.append(batch.batch.num_rows)
+
+    watcher.run_once()
+    assert sum(rows) == sum(len(versions) for versions in writes.truth.values())
+
+
+@pytest.mark.parametrize("whole_rows", [False, True])
+def test_what_is_printed(create_database: Callable[..., Database], whole_rows: bool) -> None:
+    database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR T")
+    more = {"tables": ["T"], "stream": {"name": "S", "whole_rows": whole_rows}}
+    delivered(database, **more)
+    with database.batch() as batch:
+        batch.insert("T", ["Id", "Version", "Text"], [(1, 1, "a")])
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version"], [(1, 2)])
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[[1]]))
+    found = [json.loads(json.dumps(plain_change(c))) for c in delivered(database, **more)]
+    updated = {"Id": 1, "Version": 2} | ({"Text": "a"} if whole_rows else {})
+    assert [(each["operation"], each["values"], each["old_values"]) for each in found] == [
+        ("INSERT", {"Id": 1, "Version": 1, "Text": "a"}, {}),
+        ("UPDATE", updated, {"Version": 1}),
+        ("DELETE", {"Id": 1}, {"Version": 2, "Text": "a"}),
+    ]
+    assert all(each["transaction"]["id"] for each in found)
+
+
+def test_only_some_operations(database: Database) -> None:
+    delivered(database)
+    writes = Writes(database, 6)
+    writes.write(40)
+    found = delivered(database, stream={"operations": ["DELETE"]})
+    deletes = {
+        row: [v for v in versions if v.operation is Operation.DELETE]
+        for row, versions in writes.truth.items()
+    }
+    assert by_row(found) == {row: each for row, each in deletes.items() if each}
+
+
+def test_check_says_whether_the_stream_can_be_read(database: Database) -> None:
+    found = list(check(watch_config(options(database))))
+    assert all(finding.ok for finding in found)
+    assert "change stream S" in [finding.name for finding in found]
+    wrong = list(check(watch_config(options(database, stream={"name": "X"}))))
+    assert next(f.detail for f in wrong if f.name == "change stream").endswith("X; it has: S")
+
+
+def test_the_command_line_reads_a_stream(database: Database) -> None:
+    command = ["watch", "-d", str(address_of(database)), "-t", "T", "--stream", "S"]
+    again = [*command, "--consumer", "cli", "--once"]
+    assert CliRunner().invoke(app, again).exit_code == 0
+    writes = Writes(database, 9)
+    writes.write(20)
+    result = CliRunner().invoke(app, again)
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    counts = Counter((each["key"]["Id"], each["operation"]) for each in lines)
+    assert counts == Counter(
+        (row[1], str(version.operation))
+        for row, versions in writes.truth.items()
+        for version in versions
+        if row[0] == "T"
+    )
+
+
+def test_what_does_not_go_together_is_refused(database: Database) -> None:
+    with pytest.raises(ConfigurationError, match="Spanner itself lets go of the records"):
+        watch_config(options(database, clearing={"every": "1s"}))
+    with pytest.raises(ConfigurationError, match=r"\[stream\] needs capture = 'change-stream'"):
+        watch_config(options(database, capture="auto", stream={"name": "S"}))
+    with pytest.raises(ConfigurationError, match="a change stream has no beginning"):
+        watch_config(options(database, start="earliest"))
+    with pytest.raises(NotWatchableError, match="no change stream X; it has: S"):
+        delivered(database, stream={"name": "X"})

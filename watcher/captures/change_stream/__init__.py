@@ -1,0 +1,23 @@
+"""The change-stream capture: every version of a row, deletes, old values, transactions.
+
+``records`` are what Spanner sends, ``lineage`` says which partitions of a window are to be read
+and when, ``capture`` reads them, ``rows`` are their changes as columns.
+"""
+
+from __future__ import annotations
+
+from watcher.captures.change_stream.capture import ChangeStreamCapture, PartitionSlice
+from watcher.captures.change_stream.rows import CHANGES, changes_of_stream
+from watcher.captures.change_stream.watched import Wanted, WatchedStream, find_stream
+from watcher.captures.change_stream.whole_rows import WholeRows
+
+__all__ = [
+    "CHANGES",
+    "ChangeStreamCapture",
+    "PartitionSlice",
+    "Wanted",
+    "WatchedStream",
+    "WholeRows",
+    "changes_of_stream",
+    "find_stream",
+]

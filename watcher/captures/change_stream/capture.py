@@ -1,0 +1,126 @@
+"""Reads a window of a change stream: a slice a partition, its children with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from google.api_core.exceptions import OutOfRange
+from google.cloud.spanner_v1 import Type, TypeCode
+
+from watcher import sql
+from watcher.captures import StreamRows
+from watcher.captures.change_stream.lineage import Lineage, reads_child
+from watcher.captures.change_stream.records import Child, DataRecord, Record, records_of
+from watcher.captures.change_stream.rows import BATCH_ROWS, Gathering
+from watcher.captures.change_stream.watched import Wanted, WatchedStream
+from watcher.captures.change_stream.whole_rows import WholeRows
+from watcher.captures.poll import query_stream
+from watcher.database import DatabaseAddress
+from watcher.errors import StreamExpiredError
+from watcher.stream import WireValue, timestamp_text
+from watcher.window import Slice, Window
+
+HEARTBEAT_MILLISECONDS = 10_000
+ALL = Wanted()
+TYPES = {
+    "start": Type(code=TypeCode.TIMESTAMP),
+    "end": Type(code=TypeCode.TIMESTAMP),
+    "token": Type(code=TypeCode.STRING),
+    "heartbeat": Type(code=TypeCode.INT64),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSlice(Slice):
+    """A partition that is active when the window begins, and those of its children that are its to
+    read. Without a token: the records that the query for the partitions itself returned."""
+
+    token: str | None
+
+
+@dataclass(frozen=True)
+class ChangeStreamCapture:
+    """Reads the changes of a stream. Picklable; keeps nothing between windows.
+
+    ``whole`` fetches the values that the stream's capture type leaves out.
+    """
+
+    address: DatabaseAddress
+    stream: WatchedStream
+    wanted: Wanted = ALL
+    whole: WholeRows | None = None
+
+    def plan(self, window: Window) -> Sequence[PartitionSlice]:
+        """The partitions that are active when the window begins: one call, none for an empty
+        window.
+
+        Raises StreamExpiredError when the stream does not keep records as old as that any more.
+        """
+        if window.empty:
+            return ()
+        tokens: list[str | None] = []
+        for record in self._records(None, window.start + 1, window.end):
+            if isinstance(record, Child):
+                tokens.append(record.token)
+            elif isinstance(record, DataRecord) and None not in tokens:
+                tokens.append(None)
+        return [
+            PartitionSlice(table=self.stream.name, window=window, shards=None, token=token)
+            for token in tokens
+        ]
+
+    def read(self, part: PartitionSlice) -> Iterator[StreamRows]:
+        """The changes of a slice. Slices can be read side by side: of a merged child's parents only
+        one goes on with it."""
+        root = Child(part.token or "", (), part.window.start + 1)
+        yield from self._walk(root, part.window, alone=False)
+
+    def read_window(self, window: Window) -> Iterator[StreamRows]:
+        """The changes of a whole window: of each key in commit order."""
+        if not window.empty:
+            yield from self._walk(Child("", (), window.start + 1), window, alone=True)
+
+    def _walk(self, root: Child, window: Window, alone: bool) -> Iterator[StreamRows]:
+        """A partition and its children; without a token, the partitions and theirs if ``alone``."""
+        lineage = Lineage(window.end)
+        gathering = Gathering(window)
+        place: Child | None = root
+        while place is not None:
+            for record in self._records(place.token or None, place.start, window.end):
+                if isinstance(record, DataRecord):
+                    yield from self._gathered(gathering, record, place.token)
+                elif isinstance(record, Child) and (alone or reads_child(place.token, record)):
+                    lineage.announce(record)
+            place = lineage.next()
+        if gathering.rows:
+            yield gathering.taken()
+
+    def _gathered(
+        self, gathering: Gathering, record: DataRecord, token: str
+    ) -> Iterator[StreamRows]:
+        if not self.wanted.takes(record):
+            return
+        gathering.add(self.whole.completed(record) if self.whole else record, token)
+        if gathering.rows >= BATCH_ROWS:
+            yield gathering.taken()
+
+    def _records(self, token: str | None, start: int, end: int) -> Iterator[Record]:
+        """The records of a partition, or the partitions themselves; both ends are inside."""
+        params: dict[str, WireValue] = {
+            "start": timestamp_text(start),
+            "end": timestamp_text(end),
+            "token": token,
+            "heartbeat": str(HEARTBEAT_MILLISECONDS),
+        }
+        stream = query_stream(self.address)
+        try:
+            yield from records_of(
+                stream.rows(sql.read_change_stream(self.stream.name), params, TYPES, None)
+            )
+        except OutOfRange as error:
+            raise StreamExpiredError(
+                f"change stream {self.stream.name} cannot be read from {timestamp_text(start)}"
+                f" ({error.message}); what it no longer keeps is lost to this reader: give the"
+                " reader a new position or checkpoint, with a backfill"
+            ) from error

@@ -1,0 +1,53 @@
+"""Which partitions of a window are to be read, and when: children after all their parents.
+
+Spanner: a partition ends when it splits, merges or moves; its last record names its children, and
+every parent of a merged child names it. A key is in one partition at a time, so this order is
+commit order for every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from watcher.captures.change_stream.records import Child
+
+
+class Lineage:
+    """The partitions that were announced for one window, and those that are read."""
+
+    def __init__(self, end: int) -> None:
+        self._end = end
+        self._waiting: dict[str, Child] = {}
+        self._read: set[str] = set()
+
+    def announce(self, child: Child) -> None:
+        """A partition is to be read. One that begins after the window belongs to a later one; one
+        that both its parents announce is read once."""
+        if child.start <= self._end and child.token not in self._read:
+            self._waiting.setdefault(child.token, child)
+
+    def next(self) -> Child | None:
+        """The partition to be read now; None when all are read.
+
+        A parent that is not waiting has been read, or ended before the window: unless a partition
+        that is still waiting may announce it. So those without unknown parents go first.
+        """
+        found = self._first(self._unhindered()) or self._first(self._waiting.values())
+        if found is None:
+            return None
+        del self._waiting[found.token]
+        self._read.add(found.token)
+        return found
+
+    def _unhindered(self) -> Iterable[Child]:
+        return (c for c in self._waiting.values() if all(p in self._read for p in c.parents))
+
+    def _first(self, children: Iterable[Child]) -> Child | None:
+        """The one that began first; its parents are certainly not among those that began later."""
+        return min(children, key=lambda child: child.start, default=None)
+
+
+def reads_child(token: str, child: Child) -> bool:
+    """True when the reader of a partition is the one who goes on with its child: of the parents of
+    a merged child, which may be read side by side, the one whose token is the least."""
+    return bool(child.parents) and token == min(child.parents)

@@ -1,0 +1,172 @@
+"""Changes of a change stream as Arrow columns, and from there as values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+
+from ddl.schema import Type, TypeCode
+from watcher.captures import StreamRows
+from watcher.captures.change_stream.records import DataRecord
+from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
+from watcher.columns import TIMESTAMP
+from watcher.stream import timestamp_text
+from watcher.window import Window
+
+BATCH_ROWS = 10_000
+
+CHANGES = pa.schema(
+    [
+        ("table", pa.string()),
+        ("operation", pa.string()),
+        ("commit_timestamp", TIMESTAMP),
+        ("key", pa.string()),
+        ("new_values", pa.string()),
+        ("old_values", pa.string()),
+        ("id", pa.string()),
+        ("transaction_id", pa.string()),
+        ("record_sequence", pa.string()),
+        ("mod_number", pa.int32()),
+        ("last_in_transaction_in_partition", pa.bool_()),
+        ("records_in_transaction", pa.int64()),
+        ("partitions_in_transaction", pa.int64()),
+        ("transaction_tag", pa.string()),
+        ("system_transaction", pa.bool_()),
+        ("captured", pa.string()),
+        ("partition_token", pa.string()),
+        ("shape", pa.int32()),
+    ]
+)
+"""A row a change. ``key``, ``new_values`` and ``old_values`` are JSON as Spanner sends it;
+``shape`` is the place in ``StreamRows.shapes``."""
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Changes on their way to a batch, by column."""
+
+    window: Window
+    rows: int = 0
+    _columns: dict[str, list[object]] = field(
+        default_factory=lambda: {name: [] for name in CHANGES.names}
+    )
+    _shapes: dict[Shape, int] = field(default_factory=dict)
+
+    def add(self, record: DataRecord, token: str) -> None:
+        """Takes the changes of a record."""
+        count = len(record.mods)
+        mods, columns = record.mods, self._columns
+        same = {
+            "table": record.shape.table,
+            "operation": str(record.operation),
+            "commit_timestamp": record.commit_timestamp,
+            "transaction_id": record.transaction_id,
+            "record_sequence": record.sequence,
+            "last_in_transaction_in_partition": record.last_in_partition,
+            "records_in_transaction": record.records_in_transaction,
+            "partitions_in_transaction": record.partitions_in_transaction,
+            "transaction_tag": record.tag,
+            "system_transaction": record.system,
+            "captured": str(record.captured),
+            "partition_token": token,
+            "shape": self._shapes.setdefault(record.shape, len(self._shapes)),
+        }
+        for name, value in same.items():
+            columns[name] += [value] * count
+        columns["key"] += [mod.key for mod in mods]
+        columns["new_values"] += [mod.new for mod in mods]
+        columns["old_values"] += [mod.old for mod in mods]
+        columns["mod_number"] += range(count)
+        columns["id"] += change_ids(record)
+        self.rows += count
+
+    def taken(self) -> StreamRows:
+        """What was gathered, as a batch; begins anew."""
+        arrays = [pa.array(self._columns[each.name], each.type) for each in CHANGES]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=CHANGES)
+        found = StreamRows(self.window, batch, tuple(self._shapes))
+        self._columns = {name: [] for name in CHANGES.names}
+        self._shapes = {}
+        self.rows = 0
+        return found
+
+
+def change_ids(record: DataRecord) -> Iterator[str]:
+    """Digests of table, key, commit timestamp and place in the transaction: the same on every
+    delivery."""
+    stamp = timestamp_text(record.commit_timestamp)
+    head = f"{record.shape.table}\n{stamp}\n{record.transaction_id}\n{record.sequence}\n"
+    for number, mod in enumerate(record.mods):
+        text = f"{head}{number}\n{mod.key}"
+        yield hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def changes_of_stream(rows: StreamRows, database: str) -> Iterator[Change]:
+    """The changes of a batch as values."""
+    batch = rows.batch.set_column(
+        CHANGES.get_field_index("commit_timestamp"),
+        "commit_timestamp",
+        rows.batch.column("commit_timestamp").cast(pa.int64()),
+    )
+    for row in batch.to_pylist():
+        shape = rows.shapes[row["shape"]]
+        types = dict(shape.columns)
+        yield Change(
+            id=row["id"],
+            database=database,
+            shape=shape,
+            operation=Operation(row["operation"]),
+            commit_timestamp=row["commit_timestamp"],
+            key=cells(row["key"], types) or {},
+            new_values=cells(row["new_values"], types),
+            old_values=cells(row["old_values"], types),
+            captured=ValueCapture(row["captured"]),
+            window=rows.window,
+            origin=Origin(
+                transaction_id=row["transaction_id"],
+                record_sequence=row["record_sequence"],
+                mod_number=row["mod_number"],
+                last_in_transaction_in_partition=row["last_in_transaction_in_partition"],
+                records_in_transaction=row["records_in_transaction"],
+                partitions_in_transaction=row["partitions_in_transaction"],
+                transaction_tag=row["transaction_tag"],
+                system_transaction=row["system_transaction"],
+                partition_token=row["partition_token"],
+            ),
+        )
+
+
+def cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:
+    """A JSON object of a mod as cells."""
+    if text is None:
+        return None
+    return {name: cell_of(value, types[name]) for name, value in json.loads(text).items()}
+
+
+def cell_of(value: object, type_: Type) -> Value:
+    """A JSON value of a mod as a cell. Spanner: INT64 and NUMERIC are strings, BYTES base64."""
+    if value is None:
+        return None
+    if isinstance(value, list) and type_.element is not None:
+        return [cell_of(item, type_.element) for item in value]
+    code = type_.code
+    if code is TypeCode.BOOL:
+        return bool(value)
+    if code in (TypeCode.INT64, TypeCode.ENUM):
+        return int(str(value))
+    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
+        return float(str(value))
+    if code is TypeCode.NUMERIC:
+        return Decimal(str(value))
+    if code in (TypeCode.BYTES, TypeCode.PROTO):
+        return b64decode(str(value))
+    if code is TypeCode.DATE:
+        return date.fromisoformat(str(value))
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,114 @@
+"""What is known of a change stream that is read: found in the schema, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ddl.schema import ChangeStream, Dialect, Schema
+from watcher.captures.change_stream.records import DataRecord
+from watcher.change import Operation, ValueCapture
+from watcher.errors import NotWatchableError
+
+MUTABLE = "MUTABLE_KEY_RANGE"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedStream:
+    """A change stream, and the tables of the database that it watches."""
+
+    name: str
+    tables: tuple[str, ...]
+    captured: ValueCapture
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which changes are read: of some tables, operations, transactions. Empty is all."""
+
+    tables: frozenset[str] = frozenset()
+    operations: frozenset[Operation] = frozenset()
+    tag: str | None = None
+
+    def takes(self, record: DataRecord) -> bool:
+        """True for a record that is read."""
+        return (
+            (not self.tables or record.shape.table in self.tables)
+            and (not self.operations or record.operation in self.operations)
+            and (self.tag is None or record.tag == self.tag)
+        )
+
+
+def find_stream(
+    schema: Schema, name: str | None, tables: Sequence[str], database: str
+) -> WatchedStream:
+    """The stream of a name, or the only one that watches all the tables.
+
+    Raises NotWatchableError for a stream that is not there, does not watch a table, or has a
+    partition mode that is not supported; and when several would do.
+    """
+    if schema.dialect is not Dialect.GOOGLESQL:
+        raise NotWatchableError(
+            f"{database} has the PostgreSQL dialect; change streams are read in GoogleSQL only"
+        )
+    if name is not None:
+        stream = schema.change_stream(name)
+        if stream is None:
+            known = ", ".join(s.name for s in schema.change_streams) or "none"
+            raise NotWatchableError(f"{database} has no change stream {name}; it has: {known}")
+    else:
+        stream = only_one(schema, tables, database)
+    missing = [table for table in tables if table not in watched(stream, schema)]
+    if missing:
+        raise NotWatchableError(
+            f"change stream {stream.name} does not watch table {missing[0]}; add it: ALTER CHANGE"
+            f" STREAM {stream.name} SET FOR {', '.join([*watched(stream, schema), missing[0]])}"
+        )
+    if option(stream, "partition_mode", "") == MUTABLE:
+        raise NotWatchableError(
+            f"change stream {stream.name} has partition_mode = '{MUTABLE}', which is not supported;"
+            " make one without that option"
+        )
+    return WatchedStream(
+        stream.name,
+        watched(stream, schema),
+        ValueCapture(option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
+    )
+
+
+def only_one(schema: Schema, tables: Sequence[str], database: str) -> ChangeStream:
+    """The stream that watches the tables, where there is no choice."""
+    fitting = [s for s in schema.change_streams if set(tables) <= set(watched(s, schema))]
+    if not fitting:
+        wanted = ", ".join(tables)
+        raise NotWatchableError(
+            f"{database} has no change stream that watches {wanted}; make one: CREATE CHANGE STREAM"
+            f" Changes FOR {wanted} OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
+        )
+    if len(fitting) > 1:
+        raise NotWatchableError(
+            f"these change streams watch the tables: {', '.join(s.name for s in fitting)}; name the"
+            " one to read"
+        )
+    return fitting[0]
+
+
+def watched(stream: ChangeStream, schema: Schema) -> tuple[str, ...]:
+    """The names of the tables that a stream watches, as the schema spells them."""
+    if stream.for_all:
+        return tuple(table.name for table in schema.tables)
+    return tuple(spelled(schema, (each.table for each in stream.watches)))
+
+
+def spelled(schema: Schema, names: Iterable[str]) -> Iterable[str]:
+    """Names as the schema spells them; those that it does not have are left out."""
+    for name in names:
+        table = schema.table(name)
+        if table is not None:
+            yield table.name
+
+
+def option(stream: ChangeStream, name: str, default: str) -> str:
+    """An option of a stream, without quotes; NULL is the default."""
+    text = dict(stream.options).get(name, default).strip("'\"")
+    return default if text.upper() == "NULL" else text

@@ -1,0 +1,96 @@
+"""Tables that a change stream watches, read window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watcher.captures import Look, StreamRows
+from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice, WatchedStream
+from watcher.captures.poll import PollCapture, query_stream
+from watcher.columns import TIMESTAMP
+from watcher.window import Window
+
+SPAN_MIN = 1_000_000
+SPAN_FIRST = 60_000_000
+SPAN_GROWTH = 8
+
+
+class StreamedTables:
+    """The ``Source`` of tables whose changes come from a change stream.
+
+    A stream cannot be counted without being read. So a long window is cut by time: by the density
+    of the windows before it.
+    """
+
+    def __init__(self, capture: ChangeStreamCapture, tables: Sequence[PollCapture]) -> None:
+        """``tables`` read each table whole, for a backfill."""
+        self._capture = capture
+        self._tables = {each.table.name: each for each in tables}
+        self._span = SPAN_FIRST
+        self._last: tuple[int, int] | None = None
+        """Microseconds and changes of the window before."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """As ``Source.tables``."""
+        return tuple(self._tables)
+
+    @property
+    def stream(self) -> WatchedStream:
+        """The change stream."""
+        return self._capture.stream
+
+    def partitions(self, window: Window) -> Sequence[PartitionSlice]:
+        """The partitions that are active when a window begins: one call."""
+        return self._capture.plan(window)
+
+    def capture(self, table: str) -> PollCapture:
+        """The capture that reads a table whole."""
+        return self._tables[table]
+
+    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
+        """As ``Source.look``. Every table may have changed."""
+        if at is None:
+            at, _ = query_stream(self._capture.address).look("SELECT 1", {}, {})
+        return Look(max(at, *starts.values()), frozenset(self._tables))
+
+    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
+        """As ``Source.cut``: a time in which about ``max_rows`` changes are expected."""
+        start = min(window.start for window in windows.values())
+        end = max(window.end for window in windows.values())
+        if self._last is not None:
+            span, rows = self._last
+            fitting = span * max_rows // max(rows, 1)
+            self._span = max(SPAN_MIN, min(fitting, self._span * SPAN_GROWTH))
+        return min(end, start + self._span)
+
+    def read(self, windows: Mapping[str, Window]) -> Iterator[StreamRows]:
+        """As ``Source.read``: the changes of each key in commit order."""
+        if not windows:
+            return
+        whole = Window(
+            min(window.start for window in windows.values()),
+            max(window.end for window in windows.values()),
+        )
+        starts = {n: windows[n].start if n in windows else whole.end for n in self._tables}
+        late = {name: start for name, start in starts.items() if start > whole.start}
+        rows = 0
+        for found in self._capture.read_window(whole):
+            rows += found.batch.num_rows
+            yield StreamRows(whole, without_early(found.batch, late), found.shapes)
+        self._last = whole.end - whole.start, rows
+
+
+def without_early(batch: pa.RecordBatch, starts: Mapping[str, int]) -> pa.RecordBatch:
+    """The changes, but for those of a table from before its own window begins."""
+    for table, start in starts.items():
+        bound = pa.scalar(start, pa.int64()).cast(TIMESTAMP)
+        early = pc.and_(
+            pc.equal(batch.column("table"), table),
+            pc.less_equal(batch.column("commit_timestamp"), bound),
+        )
+        batch = batch.filter(pc.invert(early))
+    return batch

@@ -1,0 +1,58 @@
+"""The tables of a configuration as a ``Source``: polled, or told by a change stream."""
+
+from __future__ import annotations
+
+from ddl.schema import Schema
+from watcher.captures.change_stream import ChangeStreamCapture, Wanted, WholeRows, find_stream
+from watcher.captures.poll import PollCapture
+from watcher.captures.poll_tables import PolledTables
+from watcher.captures.streamed_tables import StreamedTables
+from watcher.change import Shape
+from watcher.positions import own_tables
+from watcher.selection import Selection, is_glob, select, select_streamed
+from watcher.shards import groups
+from watcher.table import whole_table
+from watcher.watch_config import WatchConfig
+
+WatchedTables = PolledTables | StreamedTables
+
+
+def selection_of(config: WatchConfig) -> Selection:
+    """The tables that a configuration means; never those in which the product keeps its state."""
+    return Selection(config.tables, config.exclude, own_tables(config.positions.table))
+
+
+def polled(
+    config: WatchConfig, schema: Schema, database: str, scan: frozenset[str] | None
+) -> PolledTables:
+    """Tables that are polled. ``scan`` names those that may be read without their index.
+
+    Raises NotWatchableError, TableNotFoundError.
+    """
+    tables = select(schema, selection_of(config), config.table, database, scan)
+    return PolledTables(
+        [
+            PollCapture(config.address, each, groups(each.shard_values, config.shard_groups))
+            for each in tables
+        ]
+    )
+
+
+def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTables:
+    """The tables of a change stream. Raises NotWatchableError, TableNotFoundError."""
+    named = tuple(name for name in config.tables if not is_glob(name))
+    spelled = tuple(whole_table(schema, name, database).name for name in named)
+    stream = find_stream(schema, config.stream.name, spelled, database)
+    tables = select_streamed(schema, selection_of(config), stream.tables, database)
+    shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
+    capture = ChangeStreamCapture(
+        config.address,
+        stream,
+        Wanted(
+            frozenset(table.name for table in tables),
+            config.stream.wanted_operations,
+            config.stream.tag,
+        ),
+        WholeRows(config.address, shapes) if config.stream.whole_rows else None,
+    )
+    return StreamedTables(capture, [PollCapture(config.address, each, ()) for each in tables])
