@@ -27,7 +27,7 @@ from ddl.plan import make_plan
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
 from nemesis.truth import Row, Truth
-from nemesis.validators import Line, differences, verdict
+from nemesis.validators import Line, deliveries, verdict
 from nemesis.writers import ACCOUNTS, COLUMNS, ENTRIES, EVENTS, LOG, WATCHED, Writer, fresh_database
 from watcher.clearing import Clearing
 from watcher.consumers import Command, Consumers
@@ -70,6 +70,7 @@ class World:
         made.create().result(60)
         options = WatchOptions.model_validate({"shards": self.randomness.choice([1, 3, 8])})
         apply_plan(made, make_plan(read_schema(made), list(WATCHED), options))
+        self.transactions = self.randomness.choice([True, False])
         self.config = self._configure(made)
         self.watcher = self._watch()
 
@@ -88,7 +89,7 @@ class World:
             interval = "{chosen.choice([5, 50])}ms"
             max_rows = {chosen.choice([5, 40, 100_000])}
             shard_groups = {chosen.choice([1, 3])}
-            transactions = {chosen.choice(["true", "false"])}
+            transactions = {str(self.transactions).lower()}
             refresh = "200ms"
             lease = "1s"
             standby = true
@@ -298,7 +299,7 @@ def micros(text: object) -> int:
     return micros_of(datetime.fromisoformat(str(text)))
 
 
-def run(folder: Path, seed: int, seconds: float) -> Report:
+def run(folder: Path, seed: int, seconds: float, *, strikes: bool = True) -> Report:
     """A whole run; raises AssertionError when watcher or server do not do what they are told."""
     before = os.environ.get(VARIABLE)
     world = World(folder, seed)
@@ -311,14 +312,15 @@ def run(folder: Path, seed: int, seconds: float) -> Report:
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             time.sleep(world.randomness.uniform(0, 0.6))
-            world.strike()
+            if strikes:
+                world.strike()
         world.quiet()
         stop.set()
         for thread in threads:
             thread.join(STOP_SECONDS_MAX)
         failures = [repr(writer.failure) for writer in writers if writer.failure]
         world.finish()
-        return judged(world, truth, failures)
+        return judged(world, truth, failures, crashes=None if strikes else 0)
     finally:
         stop.set()
         world.close()
@@ -327,14 +329,19 @@ def run(folder: Path, seed: int, seconds: float) -> Report:
             os.environ[VARIABLE] = before
 
 
-def judged(world: World, truth: Truth, failures: list[str]) -> Report:
+def judged(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
     """What the judges say."""
     lines = world.lines()
-    problems = failures + verdict(lines, truth, WATCHED)
-    ends = sorted({line.end for line in lines})
+    ends = sorted({window.end for window in deliveries(lines) if window.complete})
     chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
-    for end in chosen:
-        problems += differences(lines, truth, end, world.stored(end))
+    problems = failures + verdict(
+        lines,
+        truth,
+        WATCHED,
+        transactions=world.transactions,
+        stored={end: world.stored(end) for end in chosen},
+        crashes=crashes,
+    )
     left = world.left_in_index()
     if left:
         problems.append(f"{left} rows are left in the indexes")

@@ -78,7 +78,7 @@ def summed(reports: list[dict[str, object]]) -> int:
     """Prints what was exercised; 1 when anything was wrong."""
     struck: Counter[str] = Counter()
     for report in reports:
-        struck.update(report.get("struck", {}))  # type: ignore[arg-type]
+        struck.update(report.get("struck", {}))  # type: ignore[call-overload]
     wrong = [report["seed"] for report in reports if report["problems"]]
     for name in ("commits", "lines", "fingerprints"):
         print(f"{name}: {sum(int(str(report.get(name, 0))) for report in reports):,}")

@@ -16,3 +16,10 @@ def test_everything_is_delivered_whatever_strikes(tmp_path: Path, seed: int) -> 
     assert report.problems == []
     assert report.commits > 20
     assert report.lines > 20
+
+
+@pytest.mark.slow
+def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:
+    report = run(tmp_path, 4, seconds=3, strikes=False)
+    assert report.problems == []
+    assert report.lines > 20

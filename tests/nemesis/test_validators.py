@@ -1,24 +1,37 @@
-"""The judges are judged: a dropped, a doubled, a reordered, an invented row is found, each by the
-judge that is there for it."""
+"""The judges are judged: a right output passes, and a dropped, a doubled, a reordered, an invented,
+a torn or a late row is found wherever it is, each by the judge that is there for it."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
-from nemesis.truth import Commit, Truth, Write
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nemesis.perfect import TABLES, Recorded, polled, recordings
+from nemesis.truth import CHILD, PARENT, Commit, History, Row, State, Truth, Write
 from nemesis.validators import (
+    Delivery,
     Line,
+    deliveries,
     differences,
     disordered,
+    incomplete,
     invented,
-    missing,
+    misnamed,
+    needless,
     repeated,
+    rewound,
+    scattered,
+    settled,
+    skipped,
     torn,
     verdict,
 )
 
-A, B = ("T", (1,)), ("U", (2,))
-TABLES = ("T", "U")
+A, B = (PARENT, (1,)), ("Events", ("b",))
+EXAMPLES = int(os.environ.get("NEMESIS_EXAMPLES", "40"))
 
 
 def truth() -> Truth:
@@ -32,63 +45,298 @@ def truth() -> Truth:
     )
 
 
-def line(row: tuple[str, tuple[object, ...]], at: int, version: str, start: int, end: int) -> Line:
+def history() -> History:
+    return truth().history()
+
+
+def line(row: Row, at: int, version: str, start: int, end: int) -> Line:
     return Line(f"{row}{at}", row[0], row[1], at, version, start, end)
 
 
 def output() -> list[Line]:
     return [
-        line(A, 7, "a2", 0, 10),
         line(B, 5, "b1", 0, 10),
+        line(A, 7, "a2", 0, 10),
         line(A, 12, "a3", 10, 13),
         line(B, 12, "b2", 10, 13),
     ]
 
 
-def test_a_right_output_is_accepted() -> None:
-    assert verdict(output(), truth(), TABLES) == []
+def problems(recorded: Recorded, lines: list[Line]) -> list[str]:
+    return verdict(
+        lines,
+        recorded.truth,
+        TABLES,
+        transactions=True,
+        stored=recorded.stored(),
+        crashes=recorded.crashes,
+    )
 
 
-def test_a_window_that_comes_again_after_a_crash_is_accepted() -> None:
-    crashed = [line(A, 7, "a2", 0, 9), *output()]
-    assert verdict(crashed, truth(), TABLES) == []
+# A right output.
 
 
-def test_a_dropped_row_is_found() -> None:
-    for number in range(3):
+@settings(max_examples=EXAMPLES)
+@given(recordings())
+def test_a_right_output_is_accepted(recorded: Recorded) -> None:
+    assert problems(recorded, list(recorded.lines)) == []
+
+
+def test_a_window_that_was_cut_off_comes_again_with_the_same_end_or_a_later_one() -> None:
+    for cut in (1, 2):
+        lines, crashes = polled(history(), [10, 13, 20], [cut, 0, 0])
+        assert crashes == 1
+        assert [w.complete for w in deliveries(lines)][:2] == [False, True]
+        assert verdict(lines, truth(), TABLES) == []
+
+
+def test_a_row_that_was_deleted_before_the_windows_end_need_not_come() -> None:
+    assert verdict([line(A, 12, "a3", 0, 20)], truth(), TABLES) == []
+
+
+def test_deletes_of_a_parent_take_its_children() -> None:
+    child = (CHILD, (1, 7))
+    found = Truth([Commit(5, (Write(A, "a"), Write(child, "c"))), Commit(9, (Write(A, None),))])
+    assert found.history()[child] == [State(5, "c"), State(9, None)]
+
+
+def test_a_window_that_was_cut_off_may_come_again_without_a_row() -> None:
+    found = Truth([*truth().commits, Commit(16, (Write(A, None),))])
+    cut_off = [line(B, 5, "b1", 0, 10)]
+    assert verdict(cut_off, found, TABLES) == []
+    assert verdict([*cut_off, line(A, 18, "a4", 17, 20)], found, TABLES)
+    found.add(Commit(18, (Write(A, "a4"),)))
+    assert verdict([*cut_off, line(A, 18, "a4", 17, 20)], found, TABLES) == []
+    assert verdict([*cut_off, line(A, 18, "a4", 15, 20)], found, TABLES)
+
+
+# One wrong row, anywhere in any right output.
+
+
+def delivered_once(lines: list[Line]) -> list[Delivery]:
+    """The windows of more than one row that were not cut off before, and that the next one shows
+    to be complete."""
+    windows = deliveries(lines)
+    again = {w.start for w in windows if not w.complete}
+    starts = {w.start for w in windows}
+    return [w for w in windows if w.start not in again and len(w.lines) > 1 and w.end in starts]
+
+
+def crashes_show(recorded: Recorded) -> bool:
+    """Whether every window that was cut off came again with rows."""
+    return sum(not w.complete for w in deliveries(recorded.lines)) == recorded.crashes
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_a_dropped_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
+    lines = list(recorded.lines)
+    whole = delivered_once(lines)
+    assume(whole)
+    lines.remove(data.draw(st.sampled_from(data.draw(st.sampled_from(whole)).lines)))
+    assert problems(recorded, lines)
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_a_doubled_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
+    lines = list(recorded.lines)
+    whole = delivered_once(lines)
+    assume(whole and crashes_show(recorded))
+    line = data.draw(st.sampled_from(data.draw(st.sampled_from(whole)).lines))
+    lines.insert(data.draw(st.integers(lines.index(line) + 1, len(lines))), line)
+    assert problems(recorded, lines)
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_a_window_that_comes_twice_without_a_crash_is_found(
+    recorded: Recorded, data: st.DataObject
+) -> None:
+    windows = deliveries(recorded.lines)
+    assume(windows and crashes_show(recorded))
+    place = data.draw(st.integers(0, len(windows) - 1))
+    doubled = [*windows[: place + 1], *windows[place:]]
+    assert problems(recorded, [line for window in doubled for line in window.lines])
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_a_late_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
+    """As a row of its own window, or of a later one: then its transaction may be torn."""
+    lines = list(recorded.lines)
+    windows = [w for w in deliveries(lines) if w.complete]
+    whole = [w for w in delivered_once(lines) if w != windows[-1]]
+    assume(whole)
+    window = data.draw(st.sampled_from(whole))
+    late = data.draw(st.sampled_from(window.lines))
+    later = data.draw(st.sampled_from([w for w in windows if w.start >= window.end]))
+    lines.remove(late)
+    place = lines.index(later.lines[-1]) + 1
+    moved = replace(late, start=later.start, end=later.end)
+    assert problems(recorded, [*lines[:place], late, *lines[place:]])
+    assert problems(recorded, [*lines[:place], moved, *lines[place:]])
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_a_reordered_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
+    lines = list(recorded.lines)
+    whole = [w for w in deliveries(lines) if w.complete]
+    assume(len(whole) > 1)
+    early = data.draw(st.integers(0, len(whole) - 2))
+    late = data.draw(st.integers(early + 1, len(whole) - 1))
+    one, other = whole[early].lines[0], whole[late].lines[0]
+    swapped = [{one: other, other: one}.get(each, each) for each in lines]
+    assert problems(recorded, swapped)
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_an_invented_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
+    lines = list(recorded.lines)
+    assume(lines)
+    place = data.draw(st.integers(0, len(lines) - 1))
+    before = lines[place]
+    wrong = data.draw(
+        st.sampled_from(
+            [
+                replace(before, version="never written"),
+                replace(before, key=("nobody",)),
+                replace(before, at=before.at + 1),
+                replace(before, at=before.at - 1),
+                replace(before, start=before.at),
+                replace(before, end=before.at - 1),
+            ]
+        )
+    )
+    assert problems(recorded, [*lines[:place], wrong, *lines[place + 1 :]])
+    assert problems(recorded, [*lines[:place], before, wrong, *lines[place + 1 :]])
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_an_older_version_in_place_of_the_newest_is_found(
+    recorded: Recorded, data: st.DataObject
+) -> None:
+    lines, found = list(recorded.lines), recorded.truth.history()
+    older = {
+        place: [s for s in found[each.row] if each.start < s.at < each.at and s.version is not None]
+        for place, each in enumerate(lines)
+    }
+    places = [place for place, states in older.items() if states]
+    assume(places)
+    place = data.draw(st.sampled_from(places))
+    state = data.draw(st.sampled_from(older[place]))
+    lines[place] = replace(lines[place], at=state.at, version=str(state.version), id="another")
+    assert problems(recorded, lines)
+
+
+@settings(max_examples=EXAMPLES)
+@given(recordings(), st.data())
+def test_a_wrong_table_is_found(recorded: Recorded, data: st.DataObject) -> None:
+    stored = recorded.stored()
+    ends = sorted(w.end for w in deliveries(recorded.lines) if w.complete and stored[w.end])
+    assume(ends)
+    end = data.draw(st.sampled_from(ends))
+    row = data.draw(st.sampled_from(sorted(stored[end], key=repr)))
+    wrong = stored | {end: stored[end] | {row: "something else"}}
+    assert verdict(recorded.lines, recorded.truth, TABLES, stored=wrong)
+
+
+# Faults that watchers had.
+
+
+def test_a_window_that_lacks_what_was_deleted_between_its_end_and_now_is_found() -> None:
+    """Only tables that have changes now were read at the end of a window that was cut."""
+    lines = [row for row in output() if row != line(B, 12, "b2", 10, 13)]
+    assert list(incomplete(settled(deliveries(lines), history(), TABLES), history(), TABLES))
+
+
+def test_two_watchers_that_deliver_at_once_are_found() -> None:
+    """One went on delivering after its lease had run out."""
+    rest = output()
+    early = [replace(row, end=8) for row in rest[:2]]
+    assert not verdict([*early, *rest], truth(), TABLES), "as after a crash"
+    mixed = [rest.pop(0), early[0], rest.pop(0), early[1], *rest]
+    assert verdict(mixed, truth(), TABLES)
+
+
+# Each judge by itself.
+
+
+def test_the_judge_of_completeness_finds_every_row() -> None:
+    for number in range(4):
         rows = output()
         del rows[number]
-        assert list(missing(rows, truth(), TABLES)), number
+        assert list(incomplete(deliveries(rows), history(), TABLES)), number
 
 
-def test_a_doubled_row_is_found() -> None:
+def test_the_judge_of_gaps_finds_a_window_that_never_came() -> None:
+    for rows in (output()[2:], output()[:2], []):
+        assert list(skipped(deliveries(rows), history(), TABLES))
+    late = [line(A, 12, "a3", 11, 13), line(B, 12, "b2", 11, 13)]
+    assert not list(skipped(deliveries(late), {A: [State(12, "a3")]}, TABLES))
+    assert list(skipped(deliveries(late), {A: [State(9, "a2"), State(12, "a3")]}, TABLES))
+
+
+def test_the_judge_of_repetition_knows_a_crash_from_a_doubled_row() -> None:
     rows = output()
-    assert list(repeated([*rows, rows[2]]))
-    other = replace(rows[2], id="another id")
-    assert list(disordered([*rows, other]))
+    assert list(repeated(deliveries([*rows, rows[3]])))
+    assert not list(repeated(deliveries([rows[0], *rows])))
 
 
-def test_a_reordered_row_is_found() -> None:
+def test_the_judge_of_crashes_counts_windows_that_come_again() -> None:
     rows = output()
-    assert list(disordered([rows[2], rows[0]]))
+    assert list(needless(deliveries([*rows[:2], *rows]), crashes=0))
+    assert not list(needless(deliveries([*rows[:2], *rows]), crashes=1))
+    assert not list(needless(deliveries(rows), crashes=0))
 
 
-def test_an_invented_row_is_found() -> None:
-    assert list(invented([*output(), line(A, 13, "a4", 13, 14)], truth()))
-    assert list(invented([*output(), line(A, 12, "another", 10, 13)], truth()))
-    assert list(invented([line(A, 12, "a3", 12, 13)], truth()))
+def test_the_judge_of_names_finds_two_ids_of_a_version_and_two_versions_of_an_id() -> None:
+    rows = output()
+    assert list(misnamed([*rows, replace(rows[3], id="another id")]))
+    assert list(misnamed([*rows[:3], replace(rows[3], id=rows[2].id)]))
+    assert not list(misnamed([*rows, rows[3]]))
 
 
-def test_a_torn_transaction_is_found() -> None:
+def test_the_judge_of_order_finds_a_row_that_goes_back() -> None:
+    rows = output()
+    assert list(disordered([rows[2], rows[1]]))
+
+
+def test_the_judge_of_positions_finds_one_that_goes_back() -> None:
+    rows = output()
+    assert list(rewound(deliveries([*rows[2:], *rows[:2]])))
+    assert not list(rewound(deliveries(rows)))
+
+
+def test_the_judge_of_invention_finds_it() -> None:
+    assert list(invented([line(A, 13, "a4", 13, 14)], history()))
+    assert list(invented([line(A, 12, "another", 10, 13)], history()))
+    assert list(invented([line(A, 12, "a3", 12, 13)], history()))
+
+
+def test_the_judge_of_transactions_finds_a_torn_one() -> None:
     rows = output()
     rows[3] = replace(rows[3], start=13, end=14)
-    assert list(torn(rows, truth()))
+    assert list(torn(deliveries(rows), truth()))
 
 
-def test_a_wrong_fingerprint_is_found() -> None:
-    stored = {A: "a3", B: "b2"}
-    assert not list(differences(output(), truth(), 13, stored))
-    assert list(differences(output(), truth(), 13, {A: "other", B: "b2"}))
-    assert list(differences(output()[:2], truth(), 13, stored))
-    assert list(differences(output(), truth(), 13, {A: "a3"}))
-    assert not list(differences(output(), truth(), 16, {A: "a3"}))
+def test_the_judge_of_the_order_of_transactions_finds_a_late_one() -> None:
+    rows = output()
+    assert list(scattered(deliveries([rows[1], rows[0], *rows[2:]])))
+    assert not list(scattered(deliveries(rows)))
+
+
+def test_the_judge_of_tables_accounts_for_deleted_rows_only() -> None:
+    windows = deliveries([*output(), line(A, 20, "a4", 13, 21)])
+    known = Truth([*truth().commits, Commit(20, (Write(A, "a4"),))]).history()
+    tables: dict[int, dict[Row, str]] = {
+        10: {A: "a2", B: "b1"},
+        13: {A: "a3", B: "b2"},
+        21: {A: "a4"},
+    }
+    assert not list(differences(windows, known, TABLES, tables))
+    without = tables | {13: {A: "a3"}}
+    assert list(differences(windows, known, TABLES, without))

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TypeAlias
 
-Key = tuple[object, ...]
-Row = tuple[str, Key]
+Key: TypeAlias = tuple[object, ...]
+Row: TypeAlias = tuple[str, Key]
 """A table and a key."""
+
+PARENT, CHILD = "Accounts", "Entries"
+"""A row of CHILD is deleted with the row of PARENT whose key its own begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +26,25 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A transaction. ``at`` is its commit timestamp in microseconds since 1970."""
+    """A transaction. ``at`` is its commit timestamp in microseconds since 1970.
+
+    A row may be written more than once: the last write counts.
+    """
 
     at: int
     writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A version of a row that held from ``at`` on; ``version`` is None for a row that is gone."""
+
+    at: int
+    version: str | None
+
+
+History: TypeAlias = dict[Row, list[State]]
+"""The versions of every row, oldest first; one at most for each commit timestamp."""
 
 
 @dataclass(slots=True)
@@ -37,23 +58,49 @@ class Truth:
         with self._lock:
             self.commits.append(commit)
 
-    def in_order(self) -> list[Commit]:
-        return sorted(self.commits, key=lambda commit: commit.at)
-
-    def history(self) -> dict[Row, list[tuple[int, str | None]]]:
-        """The versions of every row, oldest first."""
-        found: dict[Row, list[tuple[int, str | None]]] = {}
-        for commit in self.in_order():
-            for write in commit.writes:
-                found.setdefault(write.row, []).append((commit.at, write.version))
+    def history(self) -> History:
+        """Every version that outlived its transaction, with the deletes that follow from others."""
+        found: History = {}
+        for commit in sorted(self.commits, key=lambda commit: commit.at):
+            for row, version in net(commit, found).items():
+                versions = found.get(row)
+                if version is not None or (versions and versions[-1].version is not None):
+                    found.setdefault(row, []).append(State(commit.at, version))
         return found
 
 
-def state_at(versions: list[tuple[int, str | None]], at: int) -> tuple[int, str | None] | None:
-    """The version of a row that holds at a timestamp: its own timestamp and its name."""
-    found = None
-    for stamp, version in versions:
-        if stamp > at:
-            break
-        found = (stamp, version)
+def net(commit: Commit, before: History) -> dict[Row, str | None]:
+    """What is left of a transaction's writes in its end."""
+    found: dict[Row, str | None] = {}
+    for write in commit.writes:
+        if write.version is None:
+            for child in children(write.row, [*before, *found]):
+                found[child] = None
+        found[write.row] = write.version
     return found
+
+
+def children(row: Row, known: list[Row]) -> list[Row]:
+    """The rows that go with a row."""
+    table, key = row
+    if table != PARENT:
+        return []
+    return [other for other in known if other[0] == CHILD and other[1][: len(key)] == key]
+
+
+def state_at(versions: list[State], at: int) -> State | None:
+    """The version that holds at a timestamp; None before the first one."""
+    place = bisect_right([state.at for state in versions], at)
+    return versions[place - 1] if place else None
+
+
+def living(history: History, at: int) -> dict[Row, State]:
+    """Every row that is there at a timestamp."""
+    states = ((row, state_at(versions, at)) for row, versions in history.items())
+    return {row: state for row, state in states if state is not None and state.version is not None}
+
+
+def by_timestamp(history: History) -> list[tuple[int, Row, str | None]]:
+    """Every version of every row in the order of their commits."""
+    found = [(s.at, row, s.version) for row, versions in history.items() for s in versions]
+    return sorted(found, key=itemgetter(0))

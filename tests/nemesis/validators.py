@@ -1,16 +1,17 @@
-"""Judges of the output alone: each reads the lines that a watcher wrote, and the truth.
+"""Judges of a poller's output: each reads the lines that a watcher wrote, and the truth.
 
-All tables of a watcher are read at one timestamp. A window is *complete* when the next one begins
-at or after its end (its position was saved then), or when the watcher was drained after it. Only
-complete windows promise anything; a window that a crash cut off comes again.
+All tables of a watcher are read at one timestamp. A delivery of a window is *complete* when the
+next one begins at or after its end (its position was saved then), or when the watcher was drained
+after it. One that was cut off comes again, and is held to everything but being whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from nemesis.truth import Key, Row, Truth, state_at
+from nemesis.truth import History, Key, Row, Truth, living, state_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +31,64 @@ class Line:
         return self.table, self.key
 
 
-def complete(lines: Sequence[Line]) -> list[bool]:
-    """Which lines belong to a window that was finished. The last window was: drained."""
-    found = [True] * len(lines)
-    for number in range(len(lines) - 2, -1, -1):
-        line, following = lines[number], lines[number + 1]
-        same = (line.start, line.end) == (following.start, following.end)
-        found[number] = found[number + 1] if same else following.start >= line.end
-    return found
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The lines of one window, as far as they came."""
+
+    start: int
+    end: int
+    lines: tuple[Line, ...]
+    complete: bool
+
+    @property
+    def versions(self) -> set[tuple[Row, int]]:
+        return {(line.row, line.at) for line in self.lines}
 
 
-def invented(lines: Sequence[Line], truth: Truth) -> Iterator[str]:
+def deliveries(lines: Sequence[Line]) -> list[Delivery]:
+    """The output by windows. A window's rows come in the same order each time, so one that comes
+    again begins with its first row."""
+    parts: list[list[Line]] = []
+    for line in lines:
+        first = parts[-1][0] if parts else None
+        if first is None or (first.start, first.end) != (line.start, line.end) or first == line:
+            parts.append([])
+        parts[-1].append(line)
+    ends = [part[0].end for part in parts]
+    following = [part[0].start for part in parts[1:]]
+    whole = [start >= end for start, end in zip(following, ends, strict=False)]
+    return [
+        Delivery(part[0].start, part[0].end, tuple(part), ok)
+        for part, ok in zip(parts, [*whole, True], strict=False)
+    ]
+
+
+def settled(windows: Sequence[Delivery], history: History, tables: Sequence[str]) -> list[Delivery]:
+    """The same, but a window that lacks rows and may have come again without any is not complete:
+    when it was cut off, and all that it held was deleted before it could come again."""
+    starts = [window.start for window in windows[1:]]
+    last = max((found[-1].at for found in history.values()), default=0)
+    return [
+        replace(window, complete=False)
+        if window.complete and may_have_vanished(window, following, history, tables)
+        else window
+        for window, following in zip(windows, [*starts, last], strict=False)
+    ]
+
+
+def may_have_vanished(
+    window: Delivery, following: int, history: History, tables: Sequence[str]
+) -> bool:
+    """Whether a window without rows, from the start of this one, fits before the next one."""
+    if newest_between(history, tables, window.start, window.end) <= window.versions:
+        return False
+    stamps = {s.at for found in history.values() for s in found if window.end < s.at <= following}
+    return any(not newest_between(history, tables, window.start, at) for at in stamps)
+
+
+def invented(lines: Sequence[Line], history: History) -> Iterator[str]:
     """Every delivered version existed, at that commit timestamp, inside of its window."""
-    known = {
-        (write.row, commit.at): write.version for commit in truth.commits for write in commit.writes
-    }
+    known = {(row, state.at): state.version for row, found in history.items() for state in found}
     for line in lines:
         if known.get((line.row, line.at)) != line.version:
             yield f"{line.row} at {line.at}: {line.version!r} was never written"
@@ -53,95 +97,166 @@ def invented(lines: Sequence[Line], truth: Truth) -> Iterator[str]:
 
 
 def disordered(lines: Sequence[Line]) -> Iterator[str]:
-    """The versions of a row never go back; the same one comes again only under the same id."""
+    """The versions of a row never go back."""
     newest: dict[Row, Line] = {}
     for line in lines:
         before = newest.get(line.row)
         if before is not None and line.at < before.at:
             yield f"{line.row}: {line.at} after {before.at}"
-        if before is not None and line.at == before.at and line.id != before.id:
-            yield f"{line.row} at {line.at} came twice, under different ids"
         newest[line.row] = line
 
 
-def repeated(lines: Sequence[Line]) -> Iterator[str]:
-    """Within complete windows a version comes once: it is delivered again only after a crash."""
+def misnamed(lines: Sequence[Line]) -> Iterator[str]:
+    """A version has the same id every time, and no other version has it."""
+    names: dict[tuple[Row, int], str] = {}
+    owners: dict[str, tuple[Row, int]] = {}
+    for line in lines:
+        version = (line.row, line.at)
+        if names.setdefault(version, line.id) != line.id:
+            yield f"{line.row} at {line.at} has two ids: {names[version]} and {line.id}"
+        if owners.setdefault(line.id, version) != version:
+            yield f"{line.row} at {line.at} and {owners[line.id]} have the same id"
+
+
+def repeated(windows: Sequence[Delivery]) -> Iterator[str]:
+    """A version comes once in a window, and again only when its window was cut off."""
     seen: set[tuple[Row, int]] = set()
-    for line, whole in zip(lines, complete(lines), strict=True):
-        if not whole:
-            continue
-        if (line.row, line.at) in seen:
-            yield f"{line.row} at {line.at} came twice in complete windows"
-        seen.add((line.row, line.at))
+    for window in windows:
+        here: set[tuple[Row, int]] = set()
+        for line in window.lines:
+            if (line.row, line.at) in seen | here:
+                yield f"{line.row} at {line.at} came twice"
+            here.add((line.row, line.at))
+        if window.complete:
+            seen |= here
 
 
-def missing(lines: Sequence[Line], truth: Truth, tables: Sequence[str]) -> Iterator[str]:
-    """Each complete window holds the newest version of every row that was written in it and lives
-    at its end; and at the end every living row's newest version was delivered."""
-    whole = complete(lines)
-    delivered = {(line.row, line.at, line.end) for line, ok in zip(lines, whole, strict=True) if ok}
-    windows = {(line.start, line.end) for line, ok in zip(lines, whole, strict=True) if ok}
-    history = truth.history()
-    for row, versions in history.items():
-        for start, end in windows if row[0] in tables else ():
-            state = state_at(versions, end)
-            if state is None or state[1] is None or state[0] <= start:
-                continue
-            if (row, state[0], end) not in delivered:
-                yield f"{row} at {state[0]} is missing from the window ({start}, {end}]"
-    ever = {(line.row, line.at) for line in lines}
-    for row, versions in history.items():
-        at, version = versions[-1]
-        if row[0] in tables and version is not None and (row, at) not in ever:
-            yield f"{row} at {at}, the newest version, was never delivered"
+def needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
+    """Not more windows come again than were cut off."""
+    again = [window.start for window in windows if not window.complete]
+    if len(again) > crashes:
+        yield f"{len(again)} windows came again after {crashes} crashes, from {again}"
 
 
-def torn(lines: Sequence[Line], truth: Truth) -> Iterator[str]:
+def rewound(windows: Sequence[Delivery]) -> Iterator[str]:
+    """A window begins where the last one began, or later: how much later, ``skipped`` judges."""
+    for window, following in pairwise(windows):
+        if following.start < window.start:
+            yield (
+                f"the window ({following.start}, {following.end}] follows"
+                f" ({window.start}, {window.end}]"
+            )
+
+
+def incomplete(
+    windows: Sequence[Delivery], history: History, tables: Sequence[str]
+) -> Iterator[str]:
+    """A window holds the newest version of every row that was written in it and lives at its end,
+    and nothing else."""
+    for window in windows:
+        expected = newest_between(history, tables, window.start, window.end)
+        for row, at in sorted(window.versions - expected, key=repr):
+            yield f"{row} at {at} is not its state at the end of ({window.start}, {window.end}]"
+        for row, at in sorted(expected - window.versions, key=repr) if window.complete else ():
+            yield f"{row} at {at} is missing from the window ({window.start}, {window.end}]"
+
+
+def skipped(windows: Sequence[Delivery], history: History, tables: Sequence[str]) -> Iterator[str]:
+    """Between two windows with rows, before the first and after the last, there are only windows
+    without rows: nothing that was written there is still the newest at the next one's start."""
+    position = 0
+    for window in windows:
+        if window.start > position:
+            for row, at in newest_between(history, tables, position, window.start):
+                yield f"{row} at {at} lies between the windows ({position}, {window.start}]"
+        position = window.end if window.complete else max(position, window.start)
+    last = max((found[-1].at for found in history.values()), default=position)
+    for row, at in newest_between(history, tables, position, max(last, position)):
+        yield f"{row} at {at}, the newest version, was never delivered"
+
+
+def torn(windows: Sequence[Delivery], truth: Truth) -> Iterator[str]:
     """What is delivered of a transaction in complete windows is delivered in one window."""
-    ends: dict[tuple[Row, int], int] = {
-        (line.row, line.at): line.end for line, ok in zip(lines, complete(lines), strict=True) if ok
-    }
+    ends = {version: w.end for w in windows if w.complete for version in w.versions}
     for commit in truth.commits:
-        places = {
-            ends[write.row, commit.at] for write in commit.writes if (write.row, commit.at) in ends
-        }
+        versions = [(write.row, commit.at) for write in commit.writes]
+        places = {ends[version] for version in versions if version in ends}
         if len(places) > 1:
             yield f"the transaction at {commit.at} is in windows that end at {sorted(places)}"
 
 
-def rebuilt(lines: Sequence[Line], end: int) -> dict[Row, tuple[int, str]]:
-    """The tables as the output makes them, up to the complete windows that end at ``end``."""
-    found: dict[Row, tuple[int, str]] = {}
-    for line, ok in zip(lines, complete(lines), strict=True):
-        if ok and line.end <= end:
-            found[line.row] = (line.at, line.version)
-    return found
+def scattered(windows: Sequence[Delivery]) -> Iterator[str]:
+    """With the option ``transactions`` a window comes in the order of its commit timestamps."""
+    for window in windows:
+        for line, following in pairwise(window.lines):
+            if following.at < line.at:
+                yield f"{following.row} at {following.at} comes after {line.row} at {line.at}"
 
 
 def differences(
-    lines: Sequence[Line], truth: Truth, end: int, stored: dict[Row, str]
+    windows: Sequence[Delivery],
+    history: History,
+    tables: Sequence[str],
+    stored: Mapping[int, Mapping[Row, str]],
 ) -> Iterator[str]:
-    """The rebuilt tables against the tables as Spanner has them at ``end``.
+    """At the end of a complete window the tables, rebuilt from the output, equal Spanner's, which
+    ``stored`` has for some of the ends.
 
-    Polling sees no deletes: a row that is rebuilt and not stored must have been deleted.
+    Polling sees no deletes: what is rebuilt and not stored must be known to be gone. The truth is
+    held to Spanner's tables, too, so that nothing is judged by a log with holes.
     """
-    mine = rebuilt(lines, end)
+    rebuilt: dict[Row, str] = {}
+    for window in windows:
+        if not window.complete:
+            continue
+        rebuilt |= {line.row: line.version for line in window.lines}
+        there = stored.get(window.end)
+        if there is None:
+            continue
+        known = living(history, window.end)
+        if {row: known[row].version for row in known if row[0] in tables} != there:
+            yield f"the writers' log is not what Spanner has at {window.end}"
+        for row, version in there.items():
+            if rebuilt.get(row) != version:
+                yield f"{row} is {version!r} at {window.end}, rebuilt it is {rebuilt.get(row)!r}"
+        for row in rebuilt.keys() - there.keys():
+            state = state_at(history.get(row, []), window.end)
+            if state is None or state.version is not None:
+                yield f"{row} is rebuilt but is not there at {window.end}, and was not deleted"
+
+
+def newest_between(
+    history: History, tables: Sequence[str], start: int, end: int
+) -> set[tuple[Row, int]]:
+    """What a window ``(start, end]`` has to hold."""
+    found = living(history, end)
+    return {(row, s.at) for row, s in found.items() if s.at > start and row[0] in tables}
+
+
+def verdict(
+    lines: Sequence[Line],
+    truth: Truth,
+    tables: Sequence[str],
+    *,
+    transactions: bool = False,
+    stored: Mapping[int, Mapping[Row, str]] | None = None,
+    crashes: int | None = None,
+) -> list[str]:
+    """Everything that is wrong with an output. ``transactions``: the option was set; ``stored``:
+    the tables at the ends of some windows; ``crashes``: how many, where that is known."""
     history = truth.history()
-    for row, version in stored.items():
-        if row not in mine or mine[row][1] != version:
-            yield f"{row} is {version!r} at {end}, rebuilt it is {mine.get(row)}"
-    for row in mine.keys() - stored.keys():
-        state = state_at(history.get(row, []), end)
-        if state is None or state[1] is not None:
-            yield f"{row} is rebuilt but is not there at {end}, and was not deleted"
-
-
-def verdict(lines: Sequence[Line], truth: Truth, tables: Sequence[str]) -> list[str]:
-    """Everything that is wrong with an output."""
+    delivered = deliveries(lines)
+    windows = settled(delivered, history, tables)
     return [
-        *invented(lines, truth),
+        *invented(lines, history),
         *disordered(lines),
-        *repeated(lines),
-        *missing(lines, truth, tables),
-        *torn(lines, truth),
+        *misnamed(lines),
+        *repeated(windows),
+        *(needless(delivered, crashes) if crashes is not None else ()),
+        *rewound(windows),
+        *incomplete(windows, history, tables),
+        *skipped(windows, history, tables),
+        *torn(windows, truth),
+        *(scattered(windows) if transactions else ()),
+        *differences(windows, history, tables, stored or {}),
     ]

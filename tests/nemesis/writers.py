@@ -200,4 +200,5 @@ class AbandonedError(Exception):
 def fresh_database(instance: str, database: str, project: str) -> Database:
     """A client of its own: a session that the server has lost is not kept."""
     client = spanner.Client(project=project, disable_builtin_metrics=True)
-    return client.instance(instance).database(database)
+    made: Database = client.instance(instance).database(database)
+    return made

@@ -1,0 +1,89 @@
+"""A world without faults, drawn by hypothesis, and what a right watcher writes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from nemesis.truth import CHILD, PARENT, Commit, History, Row, Truth, Write, living
+from nemesis.validators import Line, newest_between
+
+TABLES = (PARENT, CHILD, "Events")
+ROWS: tuple[Row, ...] = (
+    (PARENT, (1,)),
+    (PARENT, (2,)),
+    (CHILD, (1, 1)),
+    (CHILD, (1, 2)),
+    ("Events", ("a",)),
+    ("Events", ("b",)),
+)
+SELDOM = st.sampled_from([False, False, False, True])
+CUTS = st.sampled_from([0, 0, 0, 0, 1, 2])
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A truth and an output; ``crashes`` says how often a window was cut off."""
+
+    truth: Truth
+    lines: tuple[Line, ...]
+    crashes: int
+
+    def stored(self) -> dict[int, dict[Row, str]]:
+        """What Spanner has at the end of each window."""
+        history = self.truth.history()
+        return {
+            end: {row: str(state.version) for row, state in living(history, end).items()}
+            for end in {line.end for line in self.lines}
+        }
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> Recorded:
+    """Commits at random timestamps, polled at random ones, some windows cut off and come again."""
+    truth = Truth()
+    steps = draw(st.lists(st.integers(1, 5), min_size=6, max_size=20))
+    at = 0
+    for number, step in enumerate(steps):
+        at += step
+        rows = draw(st.lists(st.sampled_from(ROWS), min_size=1, max_size=5))
+        gone = draw(st.lists(SELDOM, min_size=len(rows), max_size=len(rows)))
+        writes = [
+            Write(row, None if delete else f"{number}/{place}")
+            for place, (row, delete) in enumerate(zip(rows, gone, strict=True))
+        ]
+        truth.add(Commit(at, tuple(writes)))
+    ends = sorted(draw(st.sets(st.integers(1, at), min_size=3, max_size=8)) | {at})
+    cuts = draw(st.lists(CUTS, min_size=len(ends), max_size=len(ends)))
+    lines, crashes = polled(truth.history(), ends, cuts)
+    return Recorded(truth, tuple(lines), crashes)
+
+
+def polled(history: History, ends: Sequence[int], cuts: Sequence[int]) -> tuple[list[Line], int]:
+    """The windows up to each end; one whose cut is not 0 is first delivered for so many rows, and
+    comes again with the same end (a full window) or, with the next one, with a later end."""
+    found: list[Line] = []
+    start = crashes = 0
+    for number, (end, cut) in enumerate(zip(ends, cuts, strict=True)):
+        rows = window(history, start, end)
+        last = number == len(ends) - 1
+        if cut and rows:
+            found += rows[:cut]
+            crashes += 1
+            if cut % 2 and not last:
+                continue
+        found += rows
+        start = end
+    return found, crashes
+
+
+def window(history: History, start: int, end: int) -> list[Line]:
+    """What a right watcher writes for a window, in the order of the commits."""
+    found = living(history, end)
+    versions = sorted(newest_between(history, TABLES, start, end), key=lambda v: (v[1], repr(v)))
+    return [
+        Line(f"{row} {at}", row[0], row[1], at, str(found[row].version), start, end)
+        for row, at in versions
+    ]
