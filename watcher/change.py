@@ -46,11 +46,16 @@ class ValueCapture(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The columns of a table, and which of them are its primary key, in the order of the key."""
+    """The columns of a table, and which of them are its primary key, in the order of the key.
+
+    ``positions`` are the columns' places in the table, from 1 (Spanner: ``ordinal_position``), for
+    captures that know only some of the columns; empty means that they are all there, in order.
+    """
 
     table: str
     columns: tuple[tuple[str, Type], ...]
     primary_key: tuple[str, ...]
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@
     ├── LeaseLostError         another instance has taken the consumer name over
     ├── SchemaChangedError     the table is not what it was when the query was made
     ├── IndexMissingError      the index that polling needs is gone
-    └── DeliveryError          the callback refused a change, and it was not to be skipped
+    ├── DeliveryError          the callback refused a change, and it was not to be skipped
+    └── EnvelopeError          a change lacks what its envelope needs
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """
@@ -111,3 +112,7 @@ class DeliveryError(WatcherError):
     """The callback refused a change again and again, and it was not to be skipped."""
 
     exit_code = 9
+
+
+class EnvelopeError(WatcherError):
+    """A change lacks what its envelope needs; it was not delivered in part."""
