@@ -51,7 +51,7 @@ def has_whole_new_row(change: Change) -> bool:
 def has_whole_last_row(change: Change) -> bool:
     """As ``has_whole_new_row``; a delete needs its old values, or a row that is still there."""
     if change.operation is Operation.DELETE:
-        return change.captured in OLD or bool(change.new_values)
+        return change.captured in OLD or change.new_values is not None
     return has_whole_new_row(change)
 
 
