@@ -17,7 +17,7 @@ from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.errors import ConfigurationError
 
-__all__ = ["ENVELOPES", "Envelope", "Known", "Message", "encode", "envelope"]
+__all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "envelope"]
 
 AnyEnvelope = Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStream
 ENVELOPES: dict[str, type[AnyEnvelope]] = {
