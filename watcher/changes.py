@@ -123,7 +123,7 @@ def plain(value: Value) -> object:
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Decimal):
-        return f"{value.normalize():f}"
+        return numeric_text(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and math.isnan(value):
@@ -133,6 +133,12 @@ def plain(value: Value) -> object:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+def numeric_text(value: Decimal) -> str:
+    """A NUMERIC as Spanner writes it: all its digits, no zeros behind them."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def plain_change(change: Change) -> dict[str, object]:

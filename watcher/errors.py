@@ -16,7 +16,8 @@
     ├── SchemaChangedError     the table is not what it was when the query was made
     ├── IndexMissingError      the index that polling needs is gone
     ├── StreamExpiredError     a change stream does not keep records as old as a position
-    └── DeliveryError          the callback refused a change, and it was not to be skipped
+    ├── DeliveryError          the callback refused a change, and it was not to be skipped
+    └── EnvelopeError          a change lacks what its envelope needs
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """
@@ -118,3 +119,7 @@ class DeliveryError(WatcherError):
     """The callback refused a change again and again, and it was not to be skipped."""
 
     exit_code = 9
+
+
+class EnvelopeError(WatcherError):
+    """A change lacks what its envelope needs; it was not delivered in part."""

@@ -8,6 +8,7 @@ from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.change import Shape
+from watcher.envelopes import Known
 from watcher.positions import own_tables
 from watcher.selection import Selection, is_glob, select, select_streamed
 from watcher.shards import groups
@@ -39,10 +40,14 @@ def polled(
 
 
 def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTables:
-    """The tables of a change stream. Raises NotWatchableError, TableNotFoundError."""
+    """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
+    ConfigurationError when the stream cannot fill the envelope."""
     named = tuple(name for name in config.tables if not is_glob(name))
     spelled = tuple(whole_table(schema, name, database).name for name in named)
     stream = find_stream(schema, config.stream.name, spelled, database)
+    whole = config.stream.whole_rows
+    known = stream.captured.with_whole_row if whole else stream.captured
+    config.delivery.format.check(Known("change-stream", known, bool(config.backfill)))
     tables = select_streamed(schema, selection_of(config), stream.tables, database)
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
@@ -53,6 +58,6 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
             config.stream.wanted_operations,
             config.stream.tag,
         ),
-        WholeRows(config.address, shapes) if config.stream.whole_rows else None,
+        WholeRows(config.address, shapes) if whole else None,
     )
     return StreamedTables(capture, [PollCapture(config.address, each, ()) for each in tables])

@@ -21,8 +21,10 @@ from watcher.config import (
 )
 from watcher.consumers import LEASE_SECONDS
 from watcher.database import DatabaseAddress, Endpoint
+from watcher.envelopes import AnyEnvelope, Known, envelope
 from watcher.errors import ConfigurationError
 from watcher.positions import TABLE
+from watcher.selection import is_glob
 from watcher.table import TableSpec
 
 Text = Annotated[str, Field(min_length=1)]
@@ -63,16 +65,24 @@ class ClearingConfig(Section):
 class DeliveryConfig(Section):
     """What happens to a change. ``to`` is ``-`` for the standard output, or a file, which is
     rotated at ``rotate_bytes``; or a ``callback`` as ``module:function``. A callback that raises is
-    called again ``retries`` times; then the watcher stops, or skips to ``dead_letters``."""
+    called again ``retries`` times; then the watcher stops, or skips to ``dead_letters``.
+    ``envelope`` is the format of the lines (``watcher.envelopes.ENVELOPES``), ``envelope_options``
+    are its own."""
 
     to: Text = "-"
     rotate_bytes: Annotated[int, Field(ge=1)] | None = None
     callback: Text | None = None
-    envelope: Literal["plain"] = "plain"
+    envelope: Text = "plain"
+    envelope_options: Mapping[str, object] = {}
     retries: Annotated[int, Field(ge=0)] = 5
     backoff: Duration = 0.5
     then: Literal["stop", "skip"] = "stop"
     dead_letters: Path | None = None
+
+    @property
+    def format(self) -> AnyEnvelope:
+        """The envelope with its options. Raises ConfigurationError."""
+        return envelope(self.envelope, self.envelope_options)
 
 
 class MetricsConfig(Section):
@@ -200,6 +210,7 @@ def check_together(config: WatchConfig) -> None:
         raise ConfigurationError("clearing needs a consumer: name this watcher")
     if config.delivery.then == "skip" and config.delivery.dead_letters is None:
         raise ConfigurationError("delivery.then = 'skip' needs delivery.dead_letters, a file")
+    check_envelope(config)
     for name, table in config.table.items():
         if table.shard == "fixed" and not table.shard_values:
             raise ConfigurationError(f"table.{name}.shard = 'fixed' needs shard_values")
@@ -227,6 +238,34 @@ def check_stream(config: WatchConfig) -> None:
         raise ConfigurationError(
             "a change stream has no beginning: write a start within its retention period, or"
             " backfill = ['*'] for whole tables before their changes"
+        )
+
+
+def check_envelope(config: WatchConfig) -> None:
+    """Can what is watched be written in this format, as lines? Raises ConfigurationError.
+
+    What a change stream can fill is seen when the stream is found.
+    """
+    delivery = config.delivery
+    chosen, name = delivery.format, delivery.envelope
+    if config.capture != "change-stream":
+        chosen.check(Known("poll", backfill=bool(config.backfill)))
+    if name == "plain":
+        return
+    if delivery.callback is not None:
+        raise ConfigurationError(
+            f"a callback gets the change itself: leave out delivery.envelope = '{name}', and call"
+            " watcher.envelopes.encode in the callback"
+        )
+    if chosen.binary:
+        raise ConfigurationError(
+            f"the envelope '{name}' is binary, and this writes lines: use its JSON form"
+            " ('datastream'), or call watcher.envelopes.encode in a callback"
+        )
+    if not chosen.names_table and (len(config.tables) != 1 or is_glob(config.tables[0])):
+        raise ConfigurationError(
+            f"records of the envelope '{name}' do not name their table: watch one table, by its"
+            " whole name, and start a watcher for each"
         )
 
 

@@ -146,6 +146,30 @@ BAD = [
         id="interval that is none",
     ),
     pytest.param(
+        ("watch", "-d", "{db}", "-t", "Singers", "--envelope", "debezum"),
+        2,
+        "did you mean 'debezium'",
+        id="misspelt envelope",
+    ),
+    pytest.param(
+        ("watch", "-d", "{db}", "-t", "Singers", "--envelope", "change-stream"),
+        2,
+        "capture with a change stream, or choose another envelope",
+        id="envelope that polling cannot fill",
+    ),
+    pytest.param(
+        ("watch", "-d", "{db}", "-t", "Singers", "--envelope", "datastream-avro"),
+        2,
+        "is binary, and this writes lines",
+        id="envelope that is no text",
+    ),
+    pytest.param(
+        ("watch", "-d", "{db}", "-t", "Sing*", "--envelope", "ydb"),
+        2,
+        "watch one table, by its whole name",
+        id="envelope that does not name its table",
+    ),
+    pytest.param(
         ("clear", "-d", "{db}", "-t", "Singers"), 5, "spanner-watcher ddl apply", id="clear"
     ),
 ]

@@ -11,6 +11,7 @@ import typer
 
 from watcher.cli.common import PositionsOption
 from watcher.cli.logs import log_as
+from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError
 from watcher.positions import TABLE
 from watcher.runners.sinks import CallbackEach, ChangeSink, Lines, OnChange, RotatingFile
@@ -75,6 +76,13 @@ def command(
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Call this instead of printing."),
     ] = None,
+    envelope: Annotated[
+        str | None,
+        typer.Option(
+            help="The format of the lines: plain (the default), debezium, datastream, ydb,"
+            " ydb-debezium; their options stand in the file, in [delivery.envelope_options].",
+        ),
+    ] = None,
     standby: Annotated[
         bool,
         typer.Option("--standby", help="Wait while another instance of this consumer lives."),
@@ -85,7 +93,8 @@ def command(
     """Print the changes of tables as JSON lines, one a change, until SIGTERM or Ctrl-C.
 
     Each line has an id that is the same on every delivery, the table, the operation, the commit
-    timestamp, the shard, the key, all values, and the window. Polling sees inserts and updates, and
+    timestamp, the shard, the key, all values, and the window; with --envelope it is a record of
+    another format. Polling sees inserts and updates, and
     soft deletes where they are configured; it cannot see rows that are really deleted: for those
     read a change stream, with --stream.
 
@@ -109,12 +118,11 @@ def command(
     if positions_table != TABLE:
         given["positions"] = {**section(given, "positions"), "table": positions_table}
     if stream is not None:
-        given |= {
-            "capture": "change-stream",
-            "stream": {**section(given, "stream"), "name": stream},
-        }
-    if callback is not None:
-        given["delivery"] = {**section(given, "delivery"), "callback": callback}
+        given["capture"] = "change-stream"
+        given["stream"] = {**section(given, "stream"), "name": stream}
+    delivery = {"callback": callback, "envelope": envelope}
+    if wished := {name: value for name, value in delivery.items() if value is not None}:
+        given["delivery"] = {**section(given, "delivery"), **wished}
     wanted = watch_config(given)
     log_as(wanted.log_format, verbose)
     watcher = Watcher(wanted)
@@ -140,8 +148,8 @@ def sink_of(config: WatchConfig) -> ChangeSink:
     if delivery.callback is not None:
         return CallbackEach(imported(delivery.callback))
     if delivery.to == "-":
-        return Lines(sys.stdout)
-    return RotatingFile(Path(delivery.to), delivery.rotate_bytes)
+        return Lines(sys.stdout, JsonLines(delivery.format))
+    return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(delivery.format))
 
 
 def imported(name: str) -> OnChange:

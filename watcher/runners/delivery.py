@@ -12,7 +12,7 @@ from pathlib import Path
 
 from watcher.change import Change
 from watcher.changes import plain_change
-from watcher.errors import ConfigurationError, DeliveryError
+from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError
 from watcher.runners.sinks import ChangeSink
 
 LOG = logging.getLogger("watcher.delivery")
@@ -56,6 +56,12 @@ class Delivering:
         for attempt in range(self._policy.retries + 1):
             try:
                 self._sink.write_change(change)
+            except EnvelopeError as error:
+                # It would lack the same the next time.
+                if self._policy.dead_letters is None:
+                    raise
+                self._give_up(change, error)
+                return
             except Exception as error:  # noqa: BLE001 (the callback is the user's own)
                 if attempt == self._policy.retries:
                     self._give_up(change, error)
@@ -67,6 +73,10 @@ class Delivering:
                 pause = min(pause * 2, BACKOFF_SECONDS_MAX)
             else:
                 return
+
+    def resolved(self, micros: int) -> None:
+        """As ``ChangeSink.resolved``."""
+        self._sink.resolved(micros)
 
     def flush(self) -> None:
         """As ``ChangeSink.flush``."""

@@ -3,22 +3,22 @@ function."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TextIO
 
 from watcher.captures import Changed
 from watcher.change import Change
-from watcher.changes import changes_of, plain_change
+from watcher.changes import changes_of
+from watcher.envelopes.lines import JsonLines
 
 TORN_BLOCK_BYTES = 65_536
 
 OnChange = Callable[[Change], object]
 OnTransaction = Callable[[tuple[Change, ...]], object]
-Encode = Callable[[Change], Iterable[str]]
+PLAIN = JsonLines()
 
 
 class Sink(Protocol):
@@ -26,6 +26,10 @@ class Sink(Protocol):
 
     def write(self, rows: Changed) -> None:
         """Takes the rows of a batch."""
+        ...
+
+    def resolved(self, micros: int) -> None:
+        """Everything up to and including this timestamp (microseconds since 1970) was written."""
         ...
 
     def flush(self) -> None:
@@ -38,6 +42,10 @@ class ChangeSink(Protocol):
 
     def write_change(self, change: Change) -> None:
         """Takes a change."""
+        ...
+
+    def resolved(self, micros: int) -> None:
+        """As ``Sink.resolved``."""
         ...
 
     def flush(self) -> None:
@@ -55,6 +63,9 @@ class CallbackSink:
         """As ``Sink.write``."""
         self._callback(rows)
 
+    def resolved(self, micros: int) -> None:
+        """The windows are in the rows."""
+
     def flush(self) -> None:
         """Nothing is held."""
 
@@ -71,6 +82,10 @@ class EachChange:
         for change in changes_of(rows, self._database):
             self._sink.write_change(change)
 
+    def resolved(self, micros: int) -> None:
+        """As ``Sink.resolved``."""
+        self._sink.resolved(micros)
+
     def flush(self) -> None:
         """As ``Sink.flush``."""
         self._sink.flush()
@@ -86,25 +101,28 @@ class CallbackEach:
         """As ``ChangeSink.write_change``."""
         self._callback(change)
 
+    def resolved(self, micros: int) -> None:
+        """The window is in every change."""
+
     def flush(self) -> None:
         """Nothing is held."""
-
-
-def json_line(change: Change) -> Iterable[str]:
-    """A change as one line of JSON."""
-    return (json.dumps(plain_change(change), ensure_ascii=False),)
 
 
 class Lines:
     """Writes the lines of an envelope, by default one JSON object a change, to a stream."""
 
-    def __init__(self, file: TextIO, encode: Encode = json_line) -> None:
+    def __init__(self, file: TextIO, lines: JsonLines = PLAIN) -> None:
         self._file = file
-        self._encode = encode
+        self._lines = lines
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
-        for line in self._encode(change):
+        for line in list(self._lines.of(change)):
+            self._file.write(line + "\n")
+
+    def resolved(self, micros: int) -> None:
+        """As ``ChangeSink.resolved``."""
+        for line in self._lines.resolved(micros):
             self._file.write(line + "\n")
 
     def flush(self) -> None:
@@ -116,17 +134,22 @@ class RotatingFile:
     """As ``Lines``, into a file that is synced to the disk at every flush, and put aside under its
     name and the time once it has ``rotate_bytes``; never in the middle of a window."""
 
-    def __init__(self, path: Path, rotate_bytes: int | None, encode: Encode = json_line) -> None:
+    def __init__(self, path: Path, rotate_bytes: int | None, lines: JsonLines = PLAIN) -> None:
         self._path = path
         self._limit = rotate_bytes
-        self._encode = encode
+        self._lines = lines
         path.parent.mkdir(parents=True, exist_ok=True)
         drop_torn_line(path)
         self._file = path.open("a")
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
-        for line in self._encode(change):
+        for line in list(self._lines.of(change)):
+            self._file.write(line + "\n")
+
+    def resolved(self, micros: int) -> None:
+        """As ``ChangeSink.resolved``."""
+        for line in self._lines.resolved(micros):
             self._file.write(line + "\n")
 
     def flush(self) -> None:
@@ -174,6 +197,9 @@ class EachTransaction:
             if self._held and transaction_of(self._held[0]) != transaction_of(change):
                 self.flush()
             self._held.append(change)
+
+    def resolved(self, micros: int) -> None:
+        """The window is in every change."""
 
     def flush(self) -> None:
         """As ``Sink.flush``: the last transaction of a window is whole, too."""

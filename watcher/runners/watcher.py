@@ -17,7 +17,7 @@ from watcher.clearing import Clearing
 from watcher.config import resolve_start
 from watcher.consumers import Command, Progress, State
 from watcher.database import connect
-from watcher.errors import LeaseLostError, UnavailableError, WatcherError
+from watcher.errors import ConfigurationError, LeaseLostError, UnavailableError, WatcherError
 from watcher.failures import Kind, advice, kind_of
 from watcher.metrics import Metrics
 from watcher.runners.backfilling import Backfilling
@@ -91,6 +91,7 @@ class Watcher:
 
     def on_change(self, callback: OnChange) -> OnChange:
         """Calls a function with each ``watcher.change.Change``. Usable as a decorator."""
+        self._refuse_envelope()
         self.deliver_to(CallbackEach(callback))
         return callback
 
@@ -98,11 +99,13 @@ class Watcher:
         """Calls a function with all changes of one commit timestamp; needs ``transactions``."""
         if not self.config.transactions:
             raise WatcherError("on_transaction needs the option transactions=True")
+        self._refuse_envelope()
         self._sink = EachTransaction(callback, self.config.address.path)
         return callback
 
     def on_batch(self, callback: Callable[[Changed], object]) -> Callable[[Changed], object]:
         """Calls a function with Arrow batches: the fastest way."""
+        self._refuse_envelope()
         self._sink = CallbackSink(callback)
         return callback
 
@@ -110,6 +113,14 @@ class Watcher:
         """Hands each change to a sink, with retries and dead letters as configured."""
         self._delivering = Delivering(sink, self._policy)
         self._sink = EachChange(self._delivering, self.config.address.path)
+
+    def _refuse_envelope(self) -> None:
+        """A callback gets what was captured: an envelope would be ignored."""
+        if (name := self.config.delivery.envelope) != "plain":
+            raise ConfigurationError(
+                f"a callback gets the change itself: leave out delivery.envelope = '{name}', and"
+                " call watcher.envelopes.encode in the callback"
+            )
 
     # Running.
 

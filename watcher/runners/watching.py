@@ -104,6 +104,7 @@ class Watching:
             # What was deleted since the cut is still there at the cut.
             changed = self._source.look(starts, cut).changed
         rows = self._deliver({table: starts[table] for table in starts if table in changed}, cut)
+        self._sink.resolved(cut)
         self._sink.flush()
         failpoint("after-delivery-before-position")
         self._save(starts, cut)

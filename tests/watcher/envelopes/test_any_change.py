@@ -1,0 +1,217 @@
+"""What passes the check of an envelope is delivered whole, and every record keeps to its schema."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from base64 import b64decode
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import fastavro
+import pytest
+from fixtures.any_change import changes
+from fixtures.documented import ORDERS, change_of
+from hypothesis import assume, given, note
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from ddl.schema import Type, TypeCode
+from watcher.change import Change, Operation, Value
+from watcher.envelopes import Envelope, Known, encode, envelope
+from watcher.envelopes.avro import event_schema
+from watcher.envelopes.datastream import DatastreamAvro
+from watcher.envelopes.images import last_row
+from watcher.envelopes.schema_files import schema_text
+from watcher.errors import ConfigurationError
+
+CHOICES: list[tuple[str, dict[str, object]]] = [
+    ("plain", {}),
+    ("datastream", {}),
+    ("datastream", {"partial": "omit", "stream_name": "s"}),
+    ("datastream-avro", {}),
+    ("debezium", {}),
+    ("debezium", {"with_schema": True, "low_watermark": True}),
+    ("debezium", {"partial": "omit", "tombstones": False, "stream": "s"}),
+    ("debezium", {"before": "required"}),
+    ("debezium", {"before": "never"}),
+    *[
+        ("ydb", {"mode": mode, "virtual_timestamps": True})
+        for mode in ("KEYS_ONLY", "UPDATES", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
+    ],
+    *[
+        ("ydb-debezium", {"mode": mode})
+        for mode in ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
+    ],
+    ("change-stream", {}),
+    ("change-stream", {"int64": "text"}),
+]
+KEYED = ("debezium", "ydb-debezium")
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads(schema_text(name))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def assert_keeps_to_schema(name: str, key: bytes | None, value: bytes | None) -> None:
+    if name in KEYED:
+        assert key is not None
+        validator(f"{name}-key.json").validate(json.loads(key))
+    if value is not None:
+        validator(f"{name}.json").validate(json.loads(value))
+
+
+@given(drawn=changes())
+def test_what_passes_the_check_is_delivered_and_keeps_to_the_schema(
+    drawn: tuple[Change, Known],
+) -> None:
+    change, known = drawn
+    for name, options in CHOICES:
+        chosen = envelope(name, options)
+        if not allowed(chosen, known):
+            continue
+        note(f"{name} {options}")
+        messages = list(encode([change], chosen))
+        assert messages == list(encode([change], chosen))
+        tombstone = name == "debezium" and options.get("tombstones", True)
+        more = 1 if tombstone and change.operation is Operation.DELETE else 0
+        assert [value is None for _, value in messages] == [False] + [True] * more
+        if name != "datastream-avro":
+            for key, value in messages:
+                assert_keeps_to_schema(name, key, value)
+
+
+def allowed(chosen: Envelope, known: Known) -> bool:
+    """True when the capture can fill the envelope."""
+    try:
+        chosen.check(known)
+    except ConfigurationError:
+        return False
+    return True
+
+
+@given(drawn=changes())
+def test_the_payload_of_an_avro_event_is_the_row(drawn: tuple[Change, Known]) -> None:
+    change, known = drawn
+    avro = DatastreamAvro()
+    assume(allowed(avro, known))
+    schema = fastavro.parse_schema(event_schema(change.shape))
+    ((_, value),) = encode([change], avro)
+    assert value is not None
+    event: Any = fastavro.schemaless_reader(io.BytesIO(value), schema, None)
+    file = io.BytesIO(avro.container(change.shape, [change, change]))
+    # NaN is not equal to itself: compare what is written of it.
+    assert repr(list(fastavro.reader(file))) == repr([event, event])
+    written = json.loads(next(encode([change], envelope("datastream")))[1] or b"")
+    for name in ("stream_name", "read_method", "object", "schema_key", "uuid", "sort_keys"):
+        assert event[name] == written[name]
+    assert event["source_metadata"] == written["source_metadata"]
+    types = dict(change.shape.columns)
+    row = last_row(change)
+    assert set(event["payload"]) == set(types)
+    for name, cell in event["payload"].items():
+        assert same(from_avro(cell, types[name]), normal(row[name], types[name])), name
+
+
+@pytest.mark.parametrize("name", ["plain", "datastream", "debezium", "ydb"])
+@given(drawn=changes())
+def test_nothing_is_lost_in_the_cells_of_json(name: str, drawn: tuple[Change, Known]) -> None:
+    change, known = drawn
+    chosen = envelope(name)
+    assume(allowed(chosen, known))
+    record = json.loads(next(encode([change], chosen))[1] or b"")
+    row, shown = {
+        "plain": lambda: (dict(change.key) | dict(change.new_values or {}), record["values"]),
+        "datastream": lambda: (last_row(change), record["payload"]),
+        "debezium": lambda: (dict(change.key) | dict(change.new_values or {}), record["after"]),
+        "ydb": lambda: (dict(change.new_values or {}), record.get("newImage")),
+    }[name]()
+    if shown is None:
+        assert change.operation is Operation.DELETE
+        return
+    types = dict(change.shape.columns)
+    assert list(shown) == [column for column, _ in change.shape.columns if column in row]
+    for column, cell in shown.items():
+        assert same(from_json(cell, types[column]), normal(row[column], types[column])), column
+
+
+def normal(value: Value, type_: Type) -> object:
+    """A cell for comparison: JSON parsed, TIMESTAMP as (seconds, digits)."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple) and type_.element is not None:
+        return [normal(item, type_.element) for item in value]
+    if type_.code is TypeCode.JSON and isinstance(value, str):
+        return json.loads(value)
+    if type_.code is TypeCode.TIMESTAMP and isinstance(value, str):
+        whole, _, fraction = value.removesuffix("Z").partition(".")
+        return whole, fraction.rstrip("0")
+    return value
+
+
+def from_avro(cell: Any, type_: Type) -> object:
+    """A decoded cell of Avro, for comparison."""
+    if isinstance(cell, list) and type_.element is not None:
+        return [from_avro(item, type_.element) for item in cell]
+    if isinstance(cell, datetime):
+        text = cell.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+        return text, f"{cell.microsecond:06}".rstrip("0")
+    if type_.code is TypeCode.UUID and cell is not None:
+        return str(cell)
+    if type_.code is TypeCode.JSON and cell is not None:
+        return json.loads(cell)
+    return cell
+
+
+def from_json(cell: Any, type_: Type) -> object:
+    """A cell of a JSON record, for comparison."""
+    if cell is None:
+        return None
+    if type_.element is not None:
+        return [from_json(item, type_.element) for item in cell]
+    if type_.code is TypeCode.INT64:
+        return int(cell)
+    if type_.code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
+        return float(cell)
+    if type_.code is TypeCode.NUMERIC:
+        assert isinstance(cell, str)
+        return Decimal(cell)
+    if type_.code is TypeCode.BYTES:
+        return b64decode(cell)
+    if type_.code is TypeCode.DATE:
+        return date.fromisoformat(cell)
+    if type_.code is TypeCode.TIMESTAMP:
+        return normal(cell, type_)
+    if type_.code is TypeCode.JSON:
+        return json.loads(cell) if isinstance(cell, str) else cell
+    return cell
+
+
+def same(one: object, other: object) -> bool:
+    """Equal, with NaN equal to itself."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    return one == other
+
+
+@given(numbers=st.lists(st.integers(0, 10**17), min_size=2, max_size=2, unique=True))
+def test_barriers_of_ydb_divide_the_records_before_from_those_after(numbers: list[int]) -> None:
+    ydb = envelope("ydb", {"virtual_timestamps": True, "barriers": True})
+    early, late = sorted(numbers)
+    stamps = [
+        json.loads(
+            ydb.encode(change_of(ORDERS, Operation.INSERT, at, {"Id": 1}, {}, {}))[0].value or b""
+        )["ts"]
+        for at in (early, late)
+    ]
+    (barrier,) = ydb.resolved(early)
+    assert stamps[0] < json.loads(barrier.value or b"")["resolved"] <= stamps[1]
+    validator("ydb.json").validate(json.loads(barrier.value or b""))

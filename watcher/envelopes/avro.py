@@ -1,0 +1,125 @@
+"""Datastream events in Avro: a schema for each table, single data, and container files."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
+
+import fastavro
+from fastavro.schema import SchemaParseException
+from fastavro.types import Schema
+
+from ddl.schema import Type, TypeCode
+from watcher.change import Shape, Value
+from watcher.columns import UnsupportedTypeError
+from watcher.envelopes.message import Json
+from watcher.envelopes.schema_files import schema_text
+from watcher.errors import EnvelopeError
+from watcher.stream import micros_of
+
+AVRO_TYPES: dict[TypeCode, Json] = {
+    TypeCode.BOOL: "boolean",
+    TypeCode.INT64: "long",
+    TypeCode.FLOAT32: "float",
+    TypeCode.FLOAT64: "double",
+    TypeCode.NUMERIC: {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 9},
+    TypeCode.STRING: "string",
+    TypeCode.BYTES: "bytes",
+    TypeCode.DATE: {"type": "int", "logicalType": "date"},
+    TypeCode.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
+    TypeCode.JSON: {"type": "string", "logicalType": "json"},
+    TypeCode.UUID: {"type": "string", "logicalType": "uuid"},
+    TypeCode.INTERVAL: "string",
+    TypeCode.PROTO: "bytes",
+    TypeCode.ENUM: "long",
+}
+"""Datastream's unified types."""
+FRACTION_DIGITS = 6
+
+
+def event_schema(shape: Shape) -> dict[str, Json]:
+    """The schema of a table's events: the columns are the payload's fields, in their order."""
+    schema = json.loads(schema_text("datastream.avsc"))
+    columns: list[Json] = [
+        {"name": name, "type": ["null", avro_type(type_)], "default": None}
+        for name, type_ in shape.columns
+    ]
+    payload: Json = {"type": "record", "name": "payload", "fields": columns}
+    return {**schema, "fields": [*schema["fields"], {"name": "payload", "type": payload}]}
+
+
+def avro_type(type_: Type) -> Json:
+    """The Avro type of a Spanner type; elements of arrays may be NULL. Raises
+    UnsupportedTypeError."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return {"type": "array", "items": ["null", avro_type(type_.element)]}
+    if type_.code not in AVRO_TYPES:
+        raise UnsupportedTypeError(
+            f"Avro events have no type for columns of type {type_.code.value}; leave the column out"
+        )
+    return AVRO_TYPES[type_.code]
+
+
+@lru_cache(maxsize=1024)
+def parsed_schema(shape: Shape) -> Schema:
+    """As ``event_schema``, ready to write with. Raises EnvelopeError for a name that Avro does not
+    allow."""
+    try:
+        return fastavro.parse_schema(event_schema(shape))
+    except SchemaParseException as error:
+        raise EnvelopeError(
+            f"table {shape.table} has a column that Avro cannot name ({error}); leave it out, or"
+            " use the envelope 'datastream'"
+        ) from error
+
+
+def avro_row(shape: Shape, row: Mapping[str, Value]) -> dict[str, object]:
+    """A row as Avro's writer takes it."""
+    types = dict(shape.columns)
+    return {name: avro_cell(value, types[name]) for name, value in row.items()}
+
+
+def avro_cell(value: Value, type_: Type) -> object:
+    """A cell as Avro's writer takes it: a TIMESTAMP in microseconds.
+
+    Raises EnvelopeError for what Avro's type would lose.
+    """
+    if value is None:
+        return None
+    if isinstance(value, list | tuple) and type_.element is not None:
+        return [avro_cell(item, type_.element) for item in value]
+    if type_.code is TypeCode.TIMESTAMP and isinstance(value, str):
+        return micros_of_text(value)
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise EnvelopeError(f"Avro's decimal has no {value}; use the envelope 'datastream'")
+    return value
+
+
+def micros_of_text(text: str) -> int:
+    """A TIMESTAMP in microseconds since 1970. Raises EnvelopeError for one that is finer."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    if fraction[FRACTION_DIGITS:].strip("0"):
+        raise EnvelopeError(
+            "a TIMESTAMP is finer than microseconds, which Avro's type would lose; use the"
+            " envelope 'datastream'"
+        )
+    digits = fraction[:FRACTION_DIGITS].ljust(FRACTION_DIGITS, "0")
+    return micros_of(datetime.fromisoformat(f"{whole}.{digits}+00:00"))
+
+
+def datum(event: Mapping[str, object], shape: Shape) -> bytes:
+    """One event, without its schema."""
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, parsed_schema(shape), event)
+    return buffer.getvalue()
+
+
+def container(shape: Shape, events: Iterable[Mapping[str, object]]) -> bytes:
+    """Events of one table as an Avro file, with their schema."""
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, parsed_schema(shape), events, codec="deflate")
+    return buffer.getvalue()

@@ -1,0 +1,162 @@
+"""The schema part of Debezium's events: Kafka Connect's schemas of keys, rows and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ddl.schema import Type, TypeCode
+from watcher.change import Shape, Value
+from watcher.columns import UnsupportedTypeError
+from watcher.envelopes.message import Json
+
+CONNECT_TYPES = {
+    TypeCode.BOOL: "boolean",
+    TypeCode.INT64: "int64",
+    TypeCode.FLOAT32: "float",
+    TypeCode.FLOAT64: "double",
+    TypeCode.NUMERIC: "string",
+    TypeCode.STRING: "string",
+    TypeCode.BYTES: "bytes",
+    TypeCode.DATE: "string",
+    TypeCode.TIMESTAMP: "string",
+    TypeCode.JSON: "string",
+    TypeCode.INTERVAL: "string",
+    TypeCode.PROTO: "bytes",
+    TypeCode.ENUM: "int64",
+}
+SNAPSHOT: dict[str, Json] = {
+    "type": "string",
+    "optional": True,
+    "name": "io.debezium.data.Enum",
+    "version": 1,
+    "parameters": {
+        "allowed": "true,first,first_in_data_collection,last_in_data_collection,last,false,"
+        "incremental"
+    },
+    "default": "false",
+    "field": "snapshot",
+}
+TRANSACTION: dict[str, Json] = {
+    "type": "struct",
+    "fields": [
+        {"type": "string", "optional": False, "field": "id"},
+        {"type": "int64", "optional": False, "field": "total_order"},
+        {"type": "int64", "optional": False, "field": "data_collection_order"},
+    ],
+    "optional": True,
+    "name": "event.block",
+    "version": 1,
+    "field": "transaction",
+}
+"""Every envelope has it; the connector for Spanner leaves it null."""
+SOURCE = "com.google.spanner.connector.Source"
+ENVELOPE_VERSION = 2
+SOURCE_FIELDS = (
+    ("version", "string", False),
+    ("connector", "string", False),
+    ("name", "string", False),
+    ("ts_ms", "int64", False),
+    ("snapshot", "enum", True),
+    ("db", "string", False),
+    ("sequence", "string", True),
+    ("ts_us", "int64", True),
+    ("ts_ns", "int64", True),
+    ("project_id", "string", False),
+    ("instance_id", "string", False),
+    ("database_id", "string", False),
+    ("change_stream_name", "string", False),
+    ("table", "string", False),
+    ("server_transaction_id", "string", True),
+    ("low_watermark", "int64", True),
+    ("read_at_timestamp", "int64", True),
+    ("number_records_in_transaction", "int64", True),
+    ("transaction_tag", "string", True),
+    ("system_transaction", "boolean", True),
+    ("value_capture_type", "string", True),
+    ("partition_token", "string", True),
+    ("mod_number", "int32", True),
+    ("is_last_record_in_transaction_in_partition", "boolean", True),
+    ("number_of_partitions_in_transaction", "int64", True),
+)
+"""Name, type and whether it may be missing, in the order of the connector's own schema."""
+
+
+def key_schema(shape: Shape, key: Mapping[str, Value]) -> dict[str, Json]:
+    """The schema of a key."""
+    types = dict(shape.columns)
+    fields: list[Json] = [
+        column_schema(name, types[name], optional=key[name] is None) for name in shape.primary_key
+    ]
+    return {
+        "type": "struct",
+        "fields": fields,
+        "optional": False,
+        "name": f"{shape.table}.Key",
+    }
+
+
+def event_schema(connector: str, shape: Shape, key: Mapping[str, Value]) -> dict[str, Json]:
+    """The schema of an event's value. Only key columns are not optional, as in the connector; and
+    they are, too, in the events of a row whose key holds a NULL, which Spanner allows."""
+    row = [
+        column_schema(name, type_, optional=name not in key or key[name] is None)
+        for name, type_ in shape.columns
+    ]
+    fields: list[Json] = [
+        struct(f"{shape.table}.Value", row, "before", optional=True),
+        struct(f"{shape.table}.Value", row, "after", optional=True),
+        struct(SOURCE, source_fields(), "source", optional=False) | {"version": 1},
+        {"type": "string", "optional": False, "field": "op"},
+        {"type": "int64", "optional": True, "field": "ts_ms"},
+        {"type": "int64", "optional": True, "field": "ts_us"},
+        {"type": "int64", "optional": True, "field": "ts_ns"},
+        TRANSACTION,
+    ]
+    return {
+        "type": "struct",
+        "fields": fields,
+        "optional": False,
+        "name": f"{connector}.{shape.table}.Envelope",
+        "version": ENVELOPE_VERSION,
+    }
+
+
+def struct(name: str, fields: list[dict[str, Json]], field: str, optional: bool) -> dict[str, Json]:
+    """A structure that is a field of another."""
+    return {
+        "type": "struct",
+        "fields": list(fields),
+        "optional": optional,
+        "name": name,
+        "field": field,
+    }
+
+
+def source_fields() -> list[dict[str, Json]]:
+    """The fields of ``source``."""
+    return [
+        SNAPSHOT if type_ == "enum" else {"type": type_, "optional": optional, "field": name}
+        for name, type_, optional in SOURCE_FIELDS
+    ]
+
+
+def column_schema(name: str, type_: Type, optional: bool) -> dict[str, Json]:
+    """The schema of a column."""
+    return type_schema(type_, optional) | {"field": name}
+
+
+def type_schema(type_: Type, optional: bool) -> dict[str, Json]:
+    """The schema of a Spanner type. Raises UnsupportedTypeError."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        items = type_schema(type_.element, optional=True)
+        return {"type": "array", "items": items, "optional": optional}
+    if type_.code is TypeCode.UUID:
+        return {
+            "type": "string",
+            "optional": optional,
+            "name": "io.debezium.data.Uuid",
+            "version": 1,
+        }
+    if type_.code not in CONNECT_TYPES:
+        raise UnsupportedTypeError(f"debezium has no type for columns of type {type_.code.value}")
+    return {"type": CONNECT_TYPES[type_.code], "optional": optional}

@@ -1,0 +1,166 @@
+"""A change as an event of Google's Datastream, in JSON or Avro."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+from uuid import UUID, uuid5
+
+from watcher.change import Change, Operation, Shape
+from watcher.envelopes.avro import avro_row, container, datum
+from watcher.envelopes.change_stream import type_json
+from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part
+from watcher.envelopes.message import (
+    Json,
+    Known,
+    Message,
+    Options,
+    id_header,
+    json_bytes,
+    json_text,
+)
+from watcher.envelopes.values import Writing
+from watcher.errors import ConfigurationError
+from watcher.stream import timestamp_text
+
+WRITING = Writing(int64_as_text=True, json_nested=True)
+NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")
+"""Of the uuids of events: uuid5 of a database and a change's id."""
+
+
+class Datastream(Options):
+    """``stream_name`` is the event's; the database's path unless it is given.
+
+    ``partial``: changes that carry only some columns are refused, or their other columns are left
+    out.
+    """
+
+    stream_name: str | None = None
+    partial: Literal["refuse", "omit"] = "refuse"
+
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``."""
+        if self.partial == "refuse":
+            check_whole_rows(known, ", or partial = 'omit'")
+
+    def encode(self, change: Change) -> tuple[Message, ...]:
+        """As ``Envelope.encode``."""
+        if self.partial == "refuse":
+            refuse_part(change, has_whole_last_row(change), "a Datastream event has the whole row")
+        key = json_bytes(list(WRITING.row(change.shape, change.key).values()))
+        event: dict[str, Json] = {
+            **generic_metadata(change, self.stream_name),
+            "read_timestamp": milliseconds_text(change.window.end),
+            "source_timestamp": milliseconds_text(change.commit_timestamp),
+            "sort_keys": sort_keys(change),
+            "source_metadata": source_metadata(change),
+            "payload": dict(WRITING.row(change.shape, last_row(change))),
+        }
+        return (Message(key, json_bytes(event), id_header(change)),)
+
+
+class DatastreamAvro(Options):
+    """As ``Datastream``, the value as a single Avro datum without its schema, as queues take it.
+
+    ``avro.event_schema`` is the schema of a table's events; ``container`` writes Avro files, which
+    hold it.
+    """
+
+    binary: ClassVar[bool] = True
+
+    stream_name: str | None = None
+
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``: Avro has no way to leave a column out."""
+        check_whole_rows(known, "")
+
+    def encode(self, change: Change) -> tuple[Message, ...]:
+        """As ``Envelope.encode``."""
+        key = json_bytes(list(WRITING.row(change.shape, change.key).values()))
+        value = datum(self.event(change), change.shape)
+        return (Message(key, value, id_header(change)),)
+
+    def event(self, change: Change) -> dict[str, object]:
+        """The event as a record for Avro: timestamps are milliseconds."""
+        refuse_part(change, has_whole_last_row(change), "a Datastream event has the whole row")
+        return {
+            **generic_metadata(change, self.stream_name),
+            "read_timestamp": change.window.end // 1000,
+            "source_timestamp": change.commit_timestamp // 1000,
+            "sort_keys": sort_keys(change),
+            "source_metadata": source_metadata(change),
+            "payload": avro_row(change.shape, last_row(change)),
+        }
+
+    def container(self, shape: Shape, changes: Iterable[Change]) -> bytes:
+        """The events of one table as an Avro file, with their schema."""
+        return container(shape, (self.event(change) for change in changes))
+
+
+def check_whole_rows(known: Known, or_else: str) -> None:
+    """Raises ConfigurationError when a capture does not know the whole row of every change."""
+    if not known.whole_rows:
+        raise ConfigurationError(
+            f"a Datastream event has the whole row, and {known} carries only the columns that"
+            f" changed; use value_capture_type NEW_ROW_AND_OLD_VALUES{or_else}"
+        )
+    if known.capture == "change-stream" and not known.old_values:
+        raise ConfigurationError(
+            f"a Datastream event has the whole row, also of a delete, and {known} carries only"
+            f" its key; use value_capture_type NEW_ROW_AND_OLD_VALUES{or_else}"
+        )
+
+
+def generic_metadata(change: Change, stream_name: str | None) -> dict[str, Json]:
+    """What every event says of itself. ``uuid`` is the same on every delivery of a change."""
+    return {
+        "stream_name": stream_name or change.database,
+        "read_method": "backfill" if change.operation is Operation.READ else "cdc",
+        "object": change.table,
+        "schema_key": schema_key(change.shape),
+        "uuid": str(uuid5(NAMESPACE, f"{change.database}/{change.id}")),
+    }
+
+
+def source_metadata(change: Change) -> dict[str, Json]:
+    """Where a change comes from, and what it is. UPSERT is polling's: insert or update."""
+    origin = change.origin
+    schema, _, table = change.table.rpartition(".")
+    return {
+        "database": change.database.rpartition("/")[2],
+        "schema": schema,
+        "table": table,
+        "primary_keys": list(change.shape.primary_key),
+        "is_deleted": change.operation is Operation.DELETE,
+        "change_type": str(change.operation),
+        "tx_id": origin.transaction_id if origin else None,
+        "record_sequence": origin.record_sequence if origin else None,
+        "mod_number": origin.mod_number if origin else None,
+    }
+
+
+def sort_keys(change: Change) -> list[Json]:
+    """Commit timestamp (microseconds), transaction, sequence in it, number in the record: sorting
+    by them puts events in the order in which they happened. Polling knows the first alone."""
+    origin = change.origin
+    if origin is None:
+        return [change.commit_timestamp, "", "", 0]
+    return [
+        change.commit_timestamp,
+        origin.transaction_id,
+        origin.record_sequence,
+        origin.mod_number,
+    ]
+
+
+def schema_key(shape: Shape) -> str:
+    """A digest of a table's columns: another whenever they change."""
+    columns: list[Json] = [[name, type_json(type_)] for name, type_ in shape.columns]
+    text = json_text([shape.table, columns, list(shape.primary_key)])
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def milliseconds_text(micros: int) -> str:
+    """RFC 3339 with milliseconds, as Datastream writes times."""
+    return timestamp_text(micros)[:-4] + "Z"

@@ -1,0 +1,151 @@
+"""A change as Debezium's connector for Spanner writes it to Kafka, with or without schemas."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import ClassVar, Literal
+
+from pydantic import model_validator
+
+from watcher.change import Change, Operation
+from watcher.database import DatabaseAddress
+from watcher.envelopes.connect_schema import event_schema, key_schema
+from watcher.envelopes.images import Row, has_whole_new_row, new_row, old_row, refuse_part
+from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
+from watcher.envelopes.values import Writing
+from watcher.errors import ConfigurationError, EnvelopeError
+
+WRITING = Writing()
+OPS = {
+    Operation.INSERT: "c",
+    Operation.UPDATE: "u",
+    Operation.UPSERT: "u",
+    Operation.DELETE: "d",
+    Operation.READ: "r",
+}
+VERSION = version("spanner-watcher")
+
+
+class Debezium(Options):
+    """``name`` is the connector's, of which topics are made; ``stream`` the change stream's.
+
+    ``with_schema`` puts Kafka Connect's schema beside every key and value. ``before``: where the
+    capture knows it, always (or the capture is refused), or never. ``partial``: updates that carry
+    only some columns are refused, or their other columns are left out. ``low_watermark`` writes the
+    start of the window, up to which everything was delivered. Polling cannot tell inserts from
+    updates: both are ``u``.
+    """
+
+    keyed: ClassVar[bool] = True
+
+    name: str = "spanner-watcher"
+    stream: str = ""
+    with_schema: bool = False
+    tombstones: bool = True
+    before: Literal["known", "required", "never"] = "known"
+    partial: Literal["refuse", "omit"] = "refuse"
+    low_watermark: bool = False
+
+    @model_validator(mode="after")
+    def _schemas_are_whole(self) -> Debezium:
+        if self.with_schema and self.partial == "omit":
+            raise ValueError(
+                "with a schema a column that is left out reads as NULL: use partial = 'refuse', or"
+                " with_schema = false"
+            )
+        return self
+
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``."""
+        if self.before == "required" and not known.old_values:
+            raise ConfigurationError(
+                f"debezium's before is required, and {known} does not know what a row was before;"
+                " use a change stream with value_capture_type NEW_ROW_AND_OLD_VALUES"
+            )
+        if self.partial == "refuse" and not known.whole_rows:
+            raise ConfigurationError(
+                f"debezium's after is the whole row, and {known} carries only the columns that"
+                " changed; use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES, or"
+                " partial = 'omit'"
+            )
+
+    def encode(self, change: Change) -> tuple[Message, ...]:
+        """The event; after a delete the tombstone of its key, too."""
+        key = self._with_schema(
+            key_schema(change.shape, change.key), dict(WRITING.row(change.shape, change.key))
+        )
+        schema = event_schema(self.name, change.shape, change.key)
+        event = Message(
+            json_bytes(key),
+            json_bytes(self._with_schema(schema, self._payload(change))),
+            id_header(change),
+        )
+        if self.tombstones and change.operation is Operation.DELETE:
+            return event, Message(event.key, None, event.headers)
+        return (event,)
+
+    def _with_schema(self, schema: Json, payload: dict[str, Json]) -> Json:
+        return {"schema": schema, "payload": payload} if self.with_schema else payload
+
+    def _payload(self, change: Change) -> dict[str, Json]:
+        after, before = new_row(change), self._before(change)
+        if self.partial == "refuse":
+            refuse_part(change, has_whole_new_row(change), "debezium's after is the whole row")
+        read = change.window.end
+        return {
+            "before": None if before is None else dict(WRITING.row(change.shape, before)),
+            "after": None if after is None else dict(WRITING.row(change.shape, after)),
+            "source": self._source(change),
+            "op": OPS[change.operation],
+            "ts_ms": read // 1000,
+            "ts_us": read,
+            "ts_ns": read * 1000,
+            "transaction": None,
+        }
+
+    def _before(self, change: Change) -> Row | None:
+        if self.before == "never":
+            return None
+        before = old_row(change)
+        existed = change.operation in (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
+        if self.before == "required" and before is None and existed:
+            raise EnvelopeError(
+                f"{change.operation} {change.id} of {change.table} does not say what the row was"
+                " before, and debezium's before is required"
+            )
+        return before
+
+    def _source(self, change: Change) -> dict[str, Json]:
+        address = DatabaseAddress.parse(change.database)
+        origin, commit = change.origin, change.commit_timestamp
+        return {
+            "version": VERSION,
+            "connector": "spanner",
+            "name": self.name,
+            "ts_ms": commit // 1000,
+            "snapshot": "true" if change.operation is Operation.READ else "false",
+            "db": address.database,
+            "sequence": str(int(origin.record_sequence)) if origin else None,
+            "ts_us": commit,
+            "ts_ns": commit * 1000,
+            "project_id": address.project,
+            "instance_id": address.instance,
+            "database_id": address.database,
+            "change_stream_name": self.stream,
+            "table": change.table,
+            "server_transaction_id": origin.transaction_id if origin else None,
+            "low_watermark": change.window.start // 1000 if self.low_watermark else None,
+            "read_at_timestamp": change.window.end // 1000,
+            "number_records_in_transaction": origin.records_in_transaction if origin else None,
+            "transaction_tag": origin.transaction_tag if origin else None,
+            "system_transaction": origin.system_transaction if origin else None,
+            "value_capture_type": str(change.captured),
+            "partition_token": origin.partition_token if origin else None,
+            "mod_number": origin.mod_number if origin else None,
+            "is_last_record_in_transaction_in_partition": (
+                origin.last_in_transaction_in_partition if origin else None
+            ),
+            "number_of_partitions_in_transaction": (
+                origin.partitions_in_transaction if origin else None
+            ),
+        }

@@ -1,0 +1,69 @@
+"""A change in YDB's own Debezium-compatible JSON, which is not that of Debezium's connector."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import field_validator
+
+from watcher.change import Change, Operation
+from watcher.envelopes.images import Row
+from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
+from watcher.envelopes.ydb import WRITING, Mode, check_mode, happened, images, virtual_timestamp
+
+CONNECTOR_VERSION = "1.0.0"
+
+
+class YdbDebezium(Options):
+    """The modes are YDB's, without UPDATES: this form has no place for changed columns."""
+
+    keyed: ClassVar[bool] = True
+    names_table: ClassVar[bool] = False
+
+    mode: Mode = Mode.NEW_IMAGE
+
+    @field_validator("mode")
+    @classmethod
+    def _has_a_form(cls, mode: Mode) -> Mode:
+        if mode is Mode.UPDATES:
+            raise ValueError("YDB's Debezium-compatible form has no mode UPDATES; use NEW_IMAGE")
+        return mode
+
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``."""
+        check_mode(self.mode, known)
+
+    def encode(self, change: Change) -> tuple[Message, ...]:
+        """As ``Envelope.encode``."""
+        key: Json = {"payload": dict(WRITING.row(change.shape, change.key))}
+        new, old = images(self.mode, change)
+        step, transaction = virtual_timestamp(change)
+        payload: dict[str, Json] = {"op": self._op(change)}
+        payload |= {
+            name: written(change, row)
+            for name, row in (("before", old), ("after", new))
+            if row is not None
+        }
+        payload["source"] = {
+            "connector": "ydb",
+            "version": CONNECTOR_VERSION,
+            "ts_ms": happened(change) // 1000,
+            "step": step,
+            "txId": transaction,
+            "snapshot": change.operation is Operation.READ,
+        }
+        return (Message(json_bytes(key), json_bytes({"payload": payload}), id_header(change)),)
+
+    def _op(self, change: Change) -> str:
+        """``c`` only where YDB can tell: with both images."""
+        if change.operation is Operation.READ:
+            return "r"
+        if change.operation is Operation.DELETE:
+            return "d"
+        created = change.operation is Operation.INSERT and self.mode is Mode.NEW_AND_OLD_IMAGES
+        return "c" if created else "u"
+
+
+def written(change: Change, row: Row) -> dict[str, Json]:
+    """A row with its key, as this form has it."""
+    return WRITING.row(change.shape, row)
