@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from watcher.change import Operation
 from watcher.columns import Nanoseconds
 from watcher.consumers import LEASE_SECONDS
 from watcher.database import DatabaseAddress
@@ -32,6 +34,13 @@ class SchemaChange(StrEnum):
     """It goes on, with NULLs in that column."""
 
 
+class CaptureName(StrEnum):
+    """How changes are found."""
+
+    POLL = "poll"
+    CHANGE_STREAM = "change-stream"
+
+
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
 UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -49,6 +58,16 @@ def seconds_of(given: object) -> object:
     return duration_seconds(given) if isinstance(given, str) else given
 
 
+def operations_of(given: object) -> object:
+    """Operations as Spark's options give them: names with commas between."""
+    return tuple(name.upper() for name in listed(given)) if isinstance(given, str) else given
+
+
+def json_object(given: object) -> object:
+    """A JSON object as Spark's options give it. Raises ValueError."""
+    return json.loads(given) if isinstance(given, str) else given
+
+
 class SourceOptions(BaseModel):
     """The options of the Spark source ``spanner-changes``, in camelCase there.
 
@@ -58,6 +77,12 @@ class SourceOptions(BaseModel):
     then its changes) or an RFC 3339 timestamp. ``max_rows_per_batch`` 0 is no limit, nor is
     ``max_span_per_batch`` (of commit timestamps) 0. ``idle_seconds`` is how often the position of
     an idle table advances.
+
+    ``capture`` is ``poll`` or ``change-stream``; then ``stream`` names the change stream (default:
+    the only one that watches the tables), ``operations`` and ``transaction_tag`` leave other
+    changes out, and ``whole_rows`` reads the values that the stream's capture type leaves out.
+    ``envelope`` writes changes in the format of others, as a key and a value; its own options are
+    JSON in ``envelope_options``.
     """
 
     model_config = ConfigDict(
@@ -85,6 +110,18 @@ class SourceOptions(BaseModel):
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     on_schema_change: SchemaChange = SchemaChange.STOP
     data_boost: bool = False
+    capture: CaptureName = CaptureName.POLL
+    stream: Text | None = None
+    operations: Annotated[tuple[Operation, ...], BeforeValidator(operations_of)] = ()
+    transaction_tag: Text | None = None
+    whole_rows: bool = False
+    envelope: Text | None = None
+    envelope_options: Annotated[Mapping[str, object], BeforeValidator(json_object)] = {}
+
+    @property
+    def streamed(self) -> bool:
+        """True when a change stream tells the changes."""
+        return self.capture is CaptureName.CHANGE_STREAM
 
     @property
     def address(self) -> DatabaseAddress:
@@ -92,9 +129,9 @@ class SourceOptions(BaseModel):
         return DatabaseAddress(self.project, self.instance, self.database)
 
     @property
-    def envelope(self) -> bool:
-        """True when rows of several tables come in one form."""
-        return self.tables is not None
+    def uniform(self) -> bool:
+        """True when rows of any table come in one form."""
+        return self.tables is not None or self.envelope is not None
 
     @property
     def source(self) -> str:
@@ -135,6 +172,7 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
             "one of the options 'table' (one table, its own columns) and 'tables' (several, an"
             " envelope a change) is needed"
         )
+    check_stream(options)
     resolve_start(options.starting_timestamp)
     for each in (options.ending_timestamp, options.snapshot_timestamp):
         if resolve_start(each) == BEGINNING:
@@ -145,6 +183,23 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
             " changes; choose one"
         )
     return options
+
+
+def check_stream(options: SourceOptions) -> None:
+    """What goes with a change stream and what does not. Raises ConfigurationError."""
+    given = options.model_fields_set
+    if not options.streamed:
+        for name in ("stream", "operations", "transaction_tag", "whole_rows"):
+            if name in given:
+                raise ConfigurationError(
+                    f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"
+                )
+        return
+    if options.max_rows_per_batch:
+        raise ConfigurationError(
+            "the changes of a change stream cannot be counted without being read: bound a batch by"
+            " 'maxSpanPerBatch', such as 5m, instead of 'maxRowsPerBatch'"
+        )
 
 
 def unknown_option(name: str, known: Iterable[str]) -> ConfigurationError:

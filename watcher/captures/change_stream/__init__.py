@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from watcher.captures.change_stream.capture import ChangeStreamCapture, PartitionSlice
 from watcher.captures.change_stream.rows import CHANGES, changes_of_stream
-from watcher.captures.change_stream.watched import Wanted, WatchedStream, find_stream
+from watcher.captures.change_stream.watched import (
+    Wanted,
+    WatchedStream,
+    columns_told,
+    find_stream,
+)
 from watcher.captures.change_stream.whole_rows import WholeRows
 
 __all__ = [
@@ -19,5 +24,6 @@ __all__ = [
     "WatchedStream",
     "WholeRows",
     "changes_of_stream",
+    "columns_told",
     "find_stream",
 ]

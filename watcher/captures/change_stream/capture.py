@@ -81,7 +81,13 @@ class ChangeStreamCapture:
         if not window.empty:
             yield from self._walk(Child("", (), window.start + 1), window, alone=True)
 
-    def _walk(self, root: Child, window: Window, alone: bool) -> Iterator[StreamRows]:
+    def any_change(self, window: Window) -> bool:
+        """Whether a window holds any change; reads no further than the first."""
+        return any(True for _ in self._walk(Child("", (), window.start + 1), window, True, 1))
+
+    def _walk(
+        self, root: Child, window: Window, alone: bool, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[StreamRows]:
         """A partition and its children; without a token, the partitions and theirs if ``alone``."""
         lineage = Lineage(window.end)
         gathering = Gathering(window)
@@ -89,21 +95,18 @@ class ChangeStreamCapture:
         while place is not None:
             for record in self._records(place.token or None, place.start, window.end):
                 if isinstance(record, DataRecord):
-                    yield from self._gathered(gathering, record, place.token)
+                    self._gather(gathering, record, place.token)
+                    if gathering.rows >= batch_rows:
+                        yield gathering.taken()
                 elif isinstance(record, Child) and (alone or reads_child(place.token, record)):
                     lineage.announce(record)
             place = lineage.next()
         if gathering.rows:
             yield gathering.taken()
 
-    def _gathered(
-        self, gathering: Gathering, record: DataRecord, token: str
-    ) -> Iterator[StreamRows]:
-        if not self.wanted.takes(record):
-            return
-        gathering.add(self.whole.completed(record) if self.whole else record, token)
-        if gathering.rows >= BATCH_ROWS:
-            yield gathering.taken()
+    def _gather(self, gathering: Gathering, record: DataRecord, token: str) -> None:
+        if self.wanted.takes(record):
+            gathering.add(self.whole.completed(record) if self.whole else record, token)
 
     def _records(self, token: str | None, start: int, end: int) -> Iterator[Record]:
         """The records of a partition, or the partitions themselves; both ends are inside."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import ChangeStream, Dialect, Schema
+from ddl.schema import ChangeStream, Dialect, Schema, Table
 from watcher.captures.change_stream.records import DataRecord
 from watcher.change import Operation, ValueCapture
 from watcher.errors import NotWatchableError
@@ -91,6 +91,31 @@ def only_one(schema: Schema, tables: Sequence[str], database: str) -> ChangeStre
             " one to read"
         )
     return fitting[0]
+
+
+def columns_told(schema: Schema, name: str, table: Table) -> tuple[str, ...]:
+    """The columns of a table that a stream tells of.
+
+    Spanner: generated columns are not watched unless they are part of the key.
+    """
+    stream = schema.change_stream(name)
+    key = {part.column.casefold() for part in table.primary_key}
+    named = {
+        column.casefold()
+        for each in (stream.watches if stream else ())
+        if each.table.casefold() == table.name.casefold() and each.columns is not None
+        for column in each.columns
+    }
+    listed = any(
+        each.table.casefold() == table.name.casefold() and each.columns is not None
+        for each in (stream.watches if stream else ())
+    )
+    return tuple(
+        column.name
+        for column in table.columns
+        if column.name.casefold() in key
+        or (not column.generated and (not listed or column.name.casefold() in named))
+    )
 
 
 def watched(stream: ChangeStream, schema: Schema) -> tuple[str, ...]:

@@ -28,11 +28,13 @@ class WholeRows:
     def completed(self, record: DataRecord) -> DataRecord:
         """The record with every column. Raises VersionExpiredError when the row's version is gone,
         SchemaChangedError when its table is not known."""
-        if record.captured.whole_row or record.operation is Operation.DELETE:
+        if record.operation is Operation.DELETE:
             return replace(record, captured=record.captured.with_whole_row)
         shape = next((s for s in self.shapes if s.table == record.shape.table), None)
         if shape is None:
             raise SchemaChangedError(f"table {record.shape.table} was not there when this began")
+        if record.captured.whole_row and set(shape.columns) <= set(record.shape.columns):
+            return record
         rows = self._rows(shape, record)
         mods = []
         for mod in record.mods:

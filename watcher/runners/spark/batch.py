@@ -10,15 +10,16 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
-from watcher.captures.balance import balanced
-from watcher.captures.poll import PollCapture
+from watcher.captures.poll import PollCapture, query_stream
 from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
 from watcher.columns import Nanoseconds
 from watcher.conditions import all_of
 from watcher.config import SourceOptions, resolve_start
 from watcher.errors import ConfigurationError
 from watcher.runners.spark.filters import Pusher
+from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
+from watcher.runners.spark.slices import read_slice
 from watcher.window import BEGINNING, Slice, Window
 
 
@@ -79,25 +80,25 @@ class BetweenReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about the same size, at most ``shardGroups`` a table."""
-        window = between(self._reading)
-        windows = dict.fromkeys(self._reading.tables, window)
-        options = self._reading.options
-        slices = balanced(
-            self._reading.captures, windows, options.shard_groups, options.rows_per_slice
-        )
+        slices = planning(self._reading).slices(between(self._reading), None)
         return [SlicePartition(part) for part in slices]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice."""
-        if isinstance(partition, SlicePartition):
-            capture = self._reading.capture(partition.part.table)
-            for batch in capture.read_exactly(partition.part):
-                yield self._reading.shaped(Rows(capture.table, partition.part.window, batch))
+        if not isinstance(partition, SlicePartition):
+            return
+        part = partition.part
+        if self._reading.stream is not None:
+            yield from read_slice(self._reading, part)
+            return
+        capture = self._reading.capture(part.table)
+        for batch in capture.read_exactly(part):
+            yield self._reading.shaped(Rows(capture.table, part.window, batch))
 
 
 def now(reading: Reading) -> int:
     """A timestamp at which a strong read is served now."""
-    return reading.captures[0].look(BEGINNING)[0].end
+    return query_stream(reading.options.address).look("SELECT 1", {}, {})[0]
 
 
 def between(reading: Reading) -> Window:
@@ -126,7 +127,7 @@ def between(reading: Reading) -> Window:
 
 def pushed(reading: Reading, filters: list[Filter]) -> tuple[Reading, list[Filter]]:
     """A reading of fewer rows, and the filters that are left to Spark."""
-    if reading.options.envelope:
+    if reading.options.uniform or reading.stream is not None:
         return reading, filters
     capture = reading.captures[0]
     pusher = Pusher(filterable(capture))

@@ -11,41 +11,52 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ddl.schema import Schema
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows
+from watcher.captures import Changed, StreamRows
+from watcher.captures.change_stream import (
+    ChangeStreamCapture,
+    Wanted,
+    WatchedStream,
+    WholeRows,
+    columns_told,
+    find_stream,
+)
 from watcher.captures.poll import PollCapture
-from watcher.change import Change, Value
-from watcher.changes import change_ids, changes_of, json_text
-from watcher.columns import TIMESTAMP
-from watcher.config import SourceOptions, listed
+from watcher.change import Shape
+from watcher.changes import changes_of
+from watcher.config import EARLIEST, SourceOptions, listed
 from watcher.database import connect
+from watcher.envelopes import Known
 from watcher.errors import ConfigurationError
 from watcher.positions import own_tables
-from watcher.selection import Selection, one, select
-from watcher.shards import groups
-from watcher.table import WatchedTable, read_schema, watched_table
-
-CHANGE_ID_COLUMN = "_change_id"
-ID_FIELD = pa.field(CHANGE_ID_COLUMN, pa.string())
-ENVELOPE = pa.schema(
-    [
-        ("table", pa.string()),
-        ("operation", pa.string()),
-        (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
-        ("key", pa.string()),
-        ("values", pa.string()),
-        ID_FIELD,
-    ]
+from watcher.runners.spark.shaping import (
+    CHANGE_ID_COLUMN,
+    ENVELOPE,
+    ID_FIELD,
+    MESSAGE,
+    STREAM_ENVELOPE,
+    STREAM_FIELDS,
+    enveloped,
+    format_of,
+    messages,
+    stored,
+    typed,
 )
-"""``key`` and ``values`` are JSON objects; ``values`` has every column, those of the key too."""
+from watcher.selection import Selection, is_glob, one, select, select_streamed
+from watcher.shards import groups
+from watcher.table import WatchedTable, read_schema, watched_table, whole_table
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The tables of a query, and the columns that it shows. Picklable: executors shape rows."""
+    """The tables of a query, and the columns that it shows. Picklable: executors shape rows.
+
+    With a ``stream`` it tells the changes, and the captures read tables whole, for a backfill.
+    """
 
     options: SourceOptions
     captures: tuple[PollCapture, ...]
     shown: pa.Schema
+    stream: ChangeStreamCapture | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -83,26 +94,21 @@ class Reading:
                 raise ConfigurationError(
                     f"column {field.name} is {found}, the schema that was given says {field.type}"
                 )
-        if self.options.envelope:
+        if self.options.uniform:
             return replace(self, shown=wanted)
         captures = tuple(narrowed(each, wanted.names) for each in self.captures)
         return replace(self, captures=captures, shown=wanted)
 
-    def shaped(self, rows: Rows) -> pa.RecordBatch:
-        """The columns that the query shows, of rows of one of its tables."""
-        if self.options.envelope:
-            return enveloped(changes_of(rows, self.options.address.path), self.shown)
-        arrays = [shown_column(rows, field) for field in self.shown]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.shown)
-
-
-def shown_column(rows: Rows, field: pa.Field) -> pa.Array:
-    """A column of a batch; NULLs for one that its table does not have any more."""
-    if field.name == CHANGE_ID_COLUMN:
-        return pa.array(change_ids(rows), field.type)
-    if field.name not in rows.batch.schema.names:
-        return pa.nulls(rows.batch.num_rows, field.type)
-    return rows.batch.column(field.name).cast(field.type)
+    def shaped(self, rows: Changed) -> pa.RecordBatch:
+        """The columns that the query shows, of what changed in one of its tables."""
+        options = self.options
+        if options.envelope is not None:
+            return messages(changes_of(rows, options.address.path), format_of(options), self.shown)
+        if options.uniform:
+            return enveloped(changes_of(rows, options.address.path), self.shown)
+        if isinstance(rows, StreamRows):
+            return typed(rows, self.captures[0].table.columns, self.shown, options.nanoseconds)
+        return stored(rows, self.shown)
 
 
 def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:
@@ -115,9 +121,13 @@ def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:
 
 
 def reading(options: SourceOptions) -> Reading:
-    """Finds the tables. Raises TableNotFoundError, NotWatchableError."""
+    """Finds the tables. Raises TableNotFoundError, NotWatchableError, and ConfigurationError when
+    the capture cannot fill the envelope."""
     database = connect(options.address)
     schema = read_schema(database)
+    if options.streamed:
+        return streamed(options, schema, database.name)
+    format_of(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
     captures = tuple(
         PollCapture(
             options.address,
@@ -127,9 +137,65 @@ def reading(options: SourceOptions) -> Reading:
         )
         for table in chosen(options, schema, database.name)
     )
-    if options.envelope:
-        return Reading(options, captures, ENVELOPE)
-    return Reading(options, captures, pa.schema([*captures[0].schema, ID_FIELD]))
+    return Reading(options, captures, shown_of(options, captures))
+
+
+def shown_of(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
+    """The columns of a query."""
+    if options.envelope is not None:
+        return MESSAGE
+    if options.uniform:
+        return STREAM_ENVELOPE if options.streamed else ENVELOPE
+    more = STREAM_FIELDS if options.streamed else ()
+    return pa.schema([*captures[0].schema, ID_FIELD, *more])
+
+
+def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
+    """The tables of a change stream."""
+    selection = selection_of(options)
+    named = [name for name in selection.include if not is_glob(name)]
+    spelled = [whole_table(schema, name, database).name for name in named]
+    stream = find_stream(schema, options.stream, spelled, database)
+    tables = select_streamed(schema, selection, stream.tables, database)
+    known = stream.captured.with_whole_row if options.whole_rows else stream.captured
+    backfill = options.starting_timestamp == EARLIEST
+    format_of(options).check(Known("change-stream", known, backfill))
+    if not options.uniform:
+        tables = tuple(told(options, schema, stream, table) for table in tables)
+    wanted = Wanted(
+        frozenset(table.name for table in tables),
+        frozenset(options.operations),
+        options.transaction_tag,
+    )
+    shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
+    whole = WholeRows(options.address, shapes) if options.whole_rows else None
+    captures = tuple(PollCapture(options.address, t, (), options.nanoseconds) for t in tables)
+    capture = ChangeStreamCapture(options.address, stream, wanted, whole)
+    return Reading(options, captures, shown_of(options, captures), capture)
+
+
+def told(
+    options: SourceOptions, schema: Schema, stream: WatchedStream, table: WatchedTable
+) -> WatchedTable:
+    """A table with the columns that its changes tell. Raises ConfigurationError where they tell of
+    some of them only now and then: NULL would mean two things."""
+    if options.whole_rows:
+        return table
+    if not stream.captured.whole_row:
+        raise ConfigurationError(
+            f"change stream {stream.name} has value_capture_type {stream.captured}, which does not"
+            " tell whole rows; set the option 'wholeRows' to 'true' to have them read, use 'tables'"
+            " instead of 'table', or make a stream with NEW_ROW_AND_OLD_VALUES"
+        )
+    found = schema.table(table.name)
+    names = columns_told(schema, stream.name, found) if found is not None else ()
+    return replace(table, columns=tuple(pair for pair in table.columns if pair[0] in names))
+
+
+def selection_of(options: SourceOptions) -> Selection:
+    """The tables that the options name."""
+    named = (options.table,) if options.table is not None else listed(options.tables or "")
+    return Selection(named, listed(options.exclude), own_tables(options.positions_table))
 
 
 def chosen(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:
@@ -137,43 +203,15 @@ def chosen(options: SourceOptions, schema: Schema, database: str) -> Iterator[Wa
     if options.table is not None:
         yield watched_table(schema, options.table, database)
         return
-    selection = Selection(
-        listed(options.tables or ""), listed(options.exclude), own_tables(options.positions_table)
-    )
-    yield from sorted(select(schema, selection, {}, database), key=lambda table: table.name)
+    found = select(schema, selection_of(options), {}, database)
+    yield from sorted(found, key=lambda table: table.name)
 
 
 def snapshot_reading(options: SourceOptions) -> Reading:
     """As ``reading``; one table may be without an index, because it is read whole."""
-    if options.table is None:
+    if options.table is None or options.uniform or options.streamed:
         return reading(options)
     database = connect(options.address)
     table = one(read_schema(database), options.table, database.name, None, scan=True)
     capture = PollCapture(options.address, table, (), options.nanoseconds)
     return Reading(options, (capture,), pa.schema([*capture.schema, ID_FIELD]))
-
-
-def enveloped(changes: Iterator[Change], shown: pa.Schema) -> pa.RecordBatch:
-    """Changes of any table as rows of one form."""
-    rows = [
-        (
-            change.table,
-            str(change.operation),
-            change.commit_timestamp,
-            json_text(change.key),
-            json_text(whole_row(change)),
-            change.id,
-        )
-        for change in changes
-    ]
-    columns = list(zip(*rows, strict=True)) or [()] * len(ENVELOPE)
-    arrays = [
-        pa.array(columns[ENVELOPE.get_field_index(field.name)], field.type) for field in shown
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=shown)
-
-
-def whole_row(change: Change) -> dict[str, Value]:
-    """Key and values in the order of the table's columns."""
-    cells = {**change.key, **(change.new_values or {})}
-    return {name: cells[name] for name, _ in change.shape.columns if name in cells}

@@ -10,6 +10,7 @@ import pyarrow as pa
 from google.api_core.exceptions import GoogleAPICallError
 
 from watcher.captures import Rows
+from watcher.captures.change_stream import PartitionSlice
 from watcher.captures.poll import PollCapture
 from watcher.captures.ranges import RangeCapture, RangeSlice
 from watcher.config import SchemaChange
@@ -29,8 +30,13 @@ def read_slice(reading: Reading, part: Slice) -> Iterator[pa.RecordBatch]:
 
     Raises SchemaChangedError for a column that is gone, unless the options want NULLs instead.
     """
-    capture = reading.capture(part.table)
     with explaining(reading):
+        if isinstance(part, PartitionSlice):
+            assert reading.stream is not None
+            for changes in reading.stream.read(part):
+                yield reading.shaped(changes)
+            return
+        capture = reading.capture(part.table)
         begun = False
         try:
             for rows in rows_of(capture, part):

@@ -16,15 +16,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from watcher.captures.balance import balanced
-from watcher.captures.poll_tables import PolledTables
 from watcher.config import EARLIEST, resolve_start
-from watcher.errors import CheckpointError, VersionExpiredError
+from watcher.errors import CheckpointError
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.offsets import Offset, Offsets, Place
 from watcher.runners.spark.paging import Pages
+from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.slices import read_slice
 from watcher.stream import timestamp_text
@@ -97,7 +96,7 @@ class Driver:
     def __init__(self, reading: Reading) -> None:
         options = reading.options
         self._reading = reading
-        self._tables = PolledTables(reading.captures)
+        self._planning = planning(reading)
         self._pages = Pages(reading)
         self.offsets = Offsets(options.address.path, options.source)
         self._until: int | None = None
@@ -172,12 +171,9 @@ class Driver:
         end = window.end
         span = round(self._reading.options.max_span_per_batch * 1_000_000)
         if span:
-            captures = [self._tables.capture(name) for name in changed]
-            earliest = min(capture.end_of(window, 1) for capture in captures)
-            end = min(end, earliest + span)
+            end = min(end, self._planning.first_change(window, changed) + span)
         if isinstance(limit, ReadMaxRows):
-            windows = {name: Window(window.start, end) for name in changed}
-            end = min(end, self._tables.cut(windows, limit.max_rows))
+            end = min(end, self._planning.cut(Window(window.start, end), changed, limit.max_rows))
         return end
 
     def slices(self, start: Offset, end: Offset) -> list[Slice]:
@@ -195,19 +191,9 @@ class Driver:
         if begin is None:
             raise CheckpointError(f"the offset {end} does not say where its window begins")
         self._register(begin)
-        return self._window_slices(Window(begin, after.position))
-
-    def _window_slices(self, window: Window) -> list[Slice]:
-        options = self._reading.options
-        captures = self._reading.captures
-        if self._changed is not None and self._changed[0] == window.end:
-            captures = tuple(c for c in captures if c.table.name in self._changed[1])
-        windows = {capture.table.name: window for capture in captures}
-        try:
-            return balanced(captures, windows, options.shard_groups, options.rows_per_slice)
-        except VersionExpiredError:
-            # Each slice is read strongly then, and says so.
-            return [part for capture in captures for part in capture.plan(window)]
+        seen = self._changed
+        changed = seen[1] if seen is not None and seen[0] == after.position else None
+        return self._planning.slices(Window(begin, after.position), changed)
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink."""
@@ -230,6 +216,6 @@ class Driver:
         return wanted if wanted is not None else self._look(0)[0]
 
     def _look(self, begin: int) -> tuple[int, frozenset[str]]:
-        look = self._tables.look(dict.fromkeys(self._tables.tables, begin))
-        self._seen = look.end
-        return look.end, look.changed
+        end, changed = self._planning.look(begin)
+        self._seen = end
+        return end, changed

@@ -1,0 +1,197 @@
+"""What a query shows of a change: the table's own columns, one form for all, or another format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
+
+from ddl.schema import Type
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows, StreamRows
+from watcher.change import Change
+from watcher.change import Value as Cell
+from watcher.changes import change_ids, json_text
+from watcher.columns import TIMESTAMP, Nanoseconds, arrow_schema, decoder, record_batch
+from watcher.config import SourceOptions
+from watcher.envelopes import AnyEnvelope, envelope
+
+CHANGE_ID_COLUMN = "_change_id"
+OPERATION_COLUMN = "_operation"
+ID_FIELD = pa.field(CHANGE_ID_COLUMN, pa.string())
+STREAM_FIELDS = (
+    pa.field(OPERATION_COLUMN, pa.string()),
+    pa.field("_transaction_id", pa.string()),
+    pa.field("_record_sequence", pa.string()),
+    pa.field("_transaction_tag", pa.string()),
+)
+"""What only a change stream knows."""
+
+ENVELOPE = pa.schema(
+    [
+        ("table", pa.string()),
+        ("operation", pa.string()),
+        (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
+        ("key", pa.string()),
+        ("values", pa.string()),
+        ID_FIELD,
+    ]
+)
+"""``key`` and ``values`` are JSON objects; ``values`` has every column, those of the key too."""
+
+STREAM_ENVELOPE = pa.schema([*ENVELOPE, pa.field("old_values", pa.string()), *STREAM_FIELDS[1:]])
+"""As ``ENVELOPE``; ``values`` and ``old_values`` have what the stream captured."""
+
+MESSAGE = pa.schema(
+    [
+        ("table", pa.string()),
+        (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ID_FIELD,
+    ]
+)
+"""``key`` and ``value`` as a Kafka sink takes them; a ``value`` of NULL is a tombstone."""
+
+OF_STREAM = {
+    COMMIT_TIMESTAMP_COLUMN: "commit_timestamp",
+    CHANGE_ID_COLUMN: "id",
+    OPERATION_COLUMN: "operation",
+    "_transaction_id": "transaction_id",
+    "_record_sequence": "record_sequence",
+    "_transaction_tag": "transaction_tag",
+}
+"""Columns of a query, and those of ``watcher.captures.change_stream.CHANGES``."""
+
+
+def format_of(options: SourceOptions) -> AnyEnvelope:
+    """The envelope that the options name. Raises ConfigurationError."""
+    return envelope(options.envelope or "plain", options.envelope_options)
+
+
+def stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:
+    """Rows as they stand in the table."""
+    arrays = [stored_column(rows, field) for field in shown]
+    return pa.RecordBatch.from_arrays(arrays, schema=shown)
+
+
+def stored_column(rows: Rows, field: pa.Field) -> pa.Array:
+    """A column of a batch; NULLs for one that its table does not have any more."""
+    if field.name == CHANGE_ID_COLUMN:
+        return pa.array(change_ids(rows), field.type)
+    if field.name == OPERATION_COLUMN:
+        return pa.repeat("READ", rows.batch.num_rows)
+    if field.name not in rows.batch.schema.names:
+        return pa.nulls(rows.batch.num_rows, field.type)
+    return rows.batch.column(field.name).cast(field.type)
+
+
+def typed(
+    rows: StreamRows,
+    columns: Sequence[tuple[str, Type]],
+    shown: pa.Schema,
+    nanoseconds: Nanoseconds,
+) -> pa.RecordBatch:
+    """Changes of one table in its own columns; of a delete the key, and NULLs."""
+    wanted = [pair for pair in columns if pair[0] in shown.names]
+    found = own_columns(rows.batch, wanted, nanoseconds)
+    arrays = []
+    for field in shown:
+        if field.name in found:
+            arrays.append(found[field.name].cast(field.type))
+        elif field.name == SHARD_ID_COLUMN:
+            arrays.append(pa.nulls(rows.batch.num_rows, field.type))
+        else:
+            arrays.append(rows.batch.column(OF_STREAM[field.name]).cast(field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=shown)
+
+
+def own_columns(
+    batch: pa.RecordBatch, columns: Sequence[tuple[str, Type]], nanoseconds: Nanoseconds
+) -> dict[str, pa.Array]:
+    """The columns of a table, from the JSON of its changes."""
+    if not columns:
+        return {}
+    names = [name for name, _ in columns]
+    decoders = [decoder(type_, nanoseconds) for _, type_ in columns]
+    schema = arrow_schema(columns, nanoseconds)
+    found = record_batch(wire_cells(batch, names), schema, decoders)
+    return dict(zip(names, found.columns, strict=True))
+
+
+def wire_cells(batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes]:
+    """The cells of columns, row by row, as Spanner's API would have sent them."""
+    found: list[bytes] = []
+    keys, news = (batch.column(name).to_pylist() for name in ("key", "new_values"))
+    for key, new in zip(keys, news, strict=True):
+        row: dict[str, object] = json.loads(key)
+        if new is not None:
+            row |= json.loads(new)
+        found += [wire_value(row.get(name)).SerializeToString() for name in names]
+    return found
+
+
+def wire_value(given: object) -> Value:
+    """A value of JSON as Spanner's API writes it."""
+    if given is None:
+        return Value(null_value=NULL_VALUE)
+    if isinstance(given, bool):
+        return Value(bool_value=given)
+    if isinstance(given, int | float):
+        return Value(number_value=given)
+    if isinstance(given, list):
+        return Value(list_value=ListValue(values=[wire_value(item) for item in given]))
+    return Value(string_value=given if isinstance(given, str) else json.dumps(given))
+
+
+def enveloped(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:
+    """Changes of any table as rows of one form."""
+    return rows_of([uniform(change) for change in changes], shown)
+
+
+def uniform(change: Change) -> dict[str, object]:
+    """A change as a row of ``STREAM_ENVELOPE``."""
+    origin, old = change.origin, change.old_values
+    return {
+        "table": change.table,
+        "operation": str(change.operation),
+        COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
+        "key": json_text(change.key),
+        "values": json_text(whole_row(change)),
+        CHANGE_ID_COLUMN: change.id,
+        "old_values": json_text(old) if old is not None else None,
+        "_transaction_id": origin.transaction_id if origin else None,
+        "_record_sequence": origin.record_sequence if origin else None,
+        "_transaction_tag": origin.transaction_tag if origin else None,
+    }
+
+
+def messages(changes: Iterable[Change], chosen: AnyEnvelope, shown: pa.Schema) -> pa.RecordBatch:
+    """Changes of any table in a format of others."""
+    return rows_of(list(message_rows(changes, chosen)), shown)
+
+
+def message_rows(changes: Iterable[Change], chosen: AnyEnvelope) -> Iterator[dict[str, object]]:
+    """The messages of changes as rows of ``MESSAGE``."""
+    for change in changes:
+        for message in chosen.encode(change):
+            yield {
+                "table": change.table,
+                COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
+                "key": message.key,
+                "value": message.value,
+                CHANGE_ID_COLUMN: change.id,
+            }
+
+
+def rows_of(rows: Sequence[Mapping[str, object]], shown: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns."""
+    arrays = [pa.array([row[field.name] for row in rows], field.type) for field in shown]
+    return pa.RecordBatch.from_arrays(arrays, schema=shown)
+
+
+def whole_row(change: Change) -> dict[str, Cell]:
+    """Key and values in the order of the table's columns."""
+    cells = {**change.key, **(change.new_values or {})}
+    return {name: cells[name] for name, _ in change.shape.columns if name in cells}
