@@ -2,67 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from fixtures.singers import SINGERS, address_of, capture_of
+from fixtures.singers import SINGERS, capture_of
+from fixtures.spark import changes, copied_checkpoint, drain, undo_newest_commit
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-import watcher
-from watcher.java import ensure_java
 from watcher.positions import SpannerPositions
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    ensure_java()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    watcher.register(session)
-    yield session
-    session.stop()
-
-
-def source(spark: SparkSession, where: Database, **options: object) -> DataFrame:
-    address = address_of(where)
-    reader = spark.readStream.format("spanner-changes").options(
-        **{
-            "project": address.project,
-            "instance": address.instance,
-            "database": address.database,
-            "table": "Singers",
-            "startingTimestamp": "earliest",
-        }
-        | options
-    )
-    return reader.load()
-
-
-def drain(changes: DataFrame, folder: Path) -> None:
-    """Runs the query until everything that is there is delivered."""
-    query = (
-        changes.writeStream.format("parquet")
-        .option("path", str(folder / "parquet"))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    assert query.awaitTermination(180)
 
 
 def delivered(folder: Path) -> list[tuple[int, str]]:
@@ -80,21 +32,14 @@ def test_changes_arrive_once_over_restarts(
     spark: SparkSession, singers: Database, tmp_path: Path
 ) -> None:
     write(singers, range(30), "first")
-    drain(source(spark, singers), tmp_path)
+    drain(changes(spark, singers), tmp_path)
     assert delivered(tmp_path) == [(k, "first") for k in range(30)]
     write(singers, range(20, 40), "second")
-    drain(source(spark, singers), tmp_path)
+    drain(changes(spark, singers), tmp_path)
     expected = [(k, "first") for k in range(30)] + [(k, "second") for k in range(20, 40)]
     assert delivered(tmp_path) == sorted(expected)
-    drain(source(spark, singers), tmp_path)
+    drain(changes(spark, singers), tmp_path)
     assert delivered(tmp_path) == sorted(expected)
-
-
-def undo_newest_commit(checkpoint: Path) -> None:
-    """As after a crash when the newest batch was planned, but not recorded as done."""
-    newest = max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-    newest.unlink()
-    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("batches_before", [0, 1], ids=["the first batch", "a later batch"])
@@ -102,14 +47,14 @@ def test_a_batch_that_is_executed_again_delivers_the_same_rows_though_they_chang
     spark: SparkSession, singers: Database, tmp_path: Path, batches_before: int
 ) -> None:
     for _ in range(batches_before):
-        drain(source(spark, singers), tmp_path)
+        drain(changes(spark, singers), tmp_path)
     write(singers, range(10), "planned")
-    drain(source(spark, singers), tmp_path)
+    drain(changes(spark, singers), tmp_path)
     assert delivered(tmp_path) == [(k, "planned") for k in range(10)]
     write(singers, range(10), "later")
-    shutil.copytree(tmp_path / "checkpoint", tmp_path / "again" / "checkpoint")
+    copied_checkpoint(tmp_path, tmp_path / "again")
     undo_newest_commit(tmp_path / "again" / "checkpoint")
-    drain(source(spark, singers), tmp_path / "again")
+    drain(changes(spark, singers), tmp_path / "again")
     both = [(k, name) for k in range(10) for name in ("later", "planned")]
     assert delivered(tmp_path / "again") == both
 
@@ -119,10 +64,10 @@ def test_latest_starts_now_and_says_so_in_the_checkpoint(
 ) -> None:
     latest = {"startingTimestamp": "latest"}
     write(singers, range(5), "before the query")
-    drain(source(spark, singers, **latest), tmp_path)
+    drain(changes(spark, singers, **latest), tmp_path)
     write(singers, range(3), "after it")
     undo_newest_commit(tmp_path / "checkpoint")
-    drain(source(spark, singers, **latest), tmp_path)
+    drain(changes(spark, singers, **latest), tmp_path)
     assert delivered(tmp_path) == [(k, "after it") for k in range(3)]
 
 
@@ -131,7 +76,7 @@ def test_a_row_limit_cuts_the_backlog_into_batches(
 ) -> None:
     for first in range(0, 50, 5):
         write(singers, range(first, first + 5), "name")
-    drain(source(spark, singers, maxRowsPerBatch=10), tmp_path)
+    drain(changes(spark, singers, maxRowsPerBatch=10), tmp_path)
     assert delivered(tmp_path) == [(k, "name") for k in range(50)]
     assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) >= 5
 
@@ -139,7 +84,7 @@ def test_a_row_limit_cuts_the_backlog_into_batches(
 def test_the_schema_is_the_tables_and_three_columns_more(
     spark: SparkSession, singers: Database
 ) -> None:
-    fields = {f.name: f.dataType.simpleString() for f in source(spark, singers).schema.fields}
+    fields = {f.name: f.dataType.simpleString() for f in changes(spark, singers).schema.fields}
     assert fields == {
         "SingerId": "bigint",
         "FirstName": "string",
@@ -158,9 +103,9 @@ def test_a_consumer_is_registered_and_its_position_follows(
     spark: SparkSession, singers: Database, tmp_path: Path
 ) -> None:
     write(singers, range(5), "name")
-    drain(source(spark, singers, consumer="job"), tmp_path)
+    drain(changes(spark, singers, consumer="job"), tmp_path)
     write(singers, range(5), "again")
-    drain(source(spark, singers, consumer="job"), tmp_path)
+    drain(changes(spark, singers, consumer="job"), tmp_path)
     position = SpannerPositions(singers).load("job", "Singers")
     assert position is not None
     assert 0 < position.micros <= capture_of(singers).look(0)[0].end
@@ -180,7 +125,7 @@ def test_wrong_options_are_refused_before_anything_runs(
     spark: SparkSession, singers: Database, options: dict[str, str], words: str
 ) -> None:
     with pytest.raises(PySparkException, match=words):
-        source(spark, singers, **options)
+        changes(spark, singers, **options)
 
 
 @pytest.mark.ddl(SINGERS)
@@ -188,13 +133,13 @@ def test_a_table_that_is_not_watchable_names_the_command(
     spark: SparkSession, database: Database
 ) -> None:
     with pytest.raises(PySparkException, match="spanner-watcher ddl apply"):
-        source(spark, database)
+        changes(spark, database)
 
 
 def test_the_checkpoint_of_another_database_is_refused(
     spark: SparkSession, singers: Database, processed_singers: Database, tmp_path: Path
 ) -> None:
     write(singers, range(5), "name")
-    drain(source(spark, singers), tmp_path)
+    drain(changes(spark, singers), tmp_path)
     with pytest.raises(PySparkException, match="the checkpoint belongs to"):
-        drain(source(spark, processed_singers), tmp_path)
+        drain(changes(spark, processed_singers), tmp_path)
