@@ -41,12 +41,11 @@ class Recorded:
 
 
 @st.composite
-def recordings(draw: st.DrawFn) -> Recorded:
-    """Commits at random timestamps, polled at random ones, some windows cut off and come again."""
+def truths(draw: st.DrawFn) -> Truth:
+    """Commits at random timestamps; one that writes events only may share another's."""
     truth = Truth()
-    steps = draw(st.lists(st.integers(1, 5), min_size=6, max_size=20))
     at = 0
-    for number, step in enumerate(steps):
+    for number, step in enumerate(draw(st.lists(st.integers(1, 5), min_size=6, max_size=20))):
         at += step
         rows = draw(st.lists(st.sampled_from(ROWS), min_size=1, max_size=5))
         gone = draw(st.lists(SELDOM, min_size=len(rows), max_size=len(rows)))
@@ -54,11 +53,29 @@ def recordings(draw: st.DrawFn) -> Recorded:
             Write(row, None if delete else f"{number}/{place}")
             for place, (row, delete) in enumerate(zip(rows, gone, strict=True))
         ]
-        truth.add(Commit(at, tuple(writes)))
-    ends = sorted(draw(st.sets(st.integers(1, at), min_size=3, max_size=8)) | {at})
-    cuts = draw(st.lists(CUTS, min_size=len(ends), max_size=len(ends)))
+        events = [write for write in writes if write.row[0] == "Events"]
+        others = [write for write in writes if write.row[0] != "Events"]
+        apart = bool(events and others) and draw(SELDOM)
+        for part in (events, others) if apart else (writes,):
+            truth.add(Commit(at, tuple(part)))
+    return truth
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> Recorded:
+    """Commits polled at random timestamps, some windows cut off and come again."""
+    truth = draw(truths())
+    ends, cuts = draw(windows(truth))
     lines, crashes = polled(truth.history(), ends, cuts)
     return Recorded(truth, tuple(lines), crashes)
+
+
+@st.composite
+def windows(draw: st.DrawFn, truth: Truth) -> tuple[list[int], list[int]]:
+    """The ends of windows, and how many rows of each come before a crash: mostly 0, for none."""
+    last = truth.commits[-1].at
+    ends = sorted(draw(st.sets(st.integers(1, last), min_size=3, max_size=8)) | {last})
+    return ends, draw(st.lists(CUTS, min_size=len(ends), max_size=len(ends)))
 
 
 def polled(history: History, ends: Sequence[int], cuts: Sequence[int]) -> tuple[list[Line], int]:

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fixtures.server import VARIABLE, connect
-from google.api_core.exceptions import GoogleAPICallError, RetryError
+from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
@@ -87,7 +87,7 @@ class World:
             consumer = "{CONSUMER}"
             start = "earliest"
             interval = "{chosen.choice([5, 50])}ms"
-            max_rows = {chosen.choice([5, 40, 100_000])}
+            max_rows = {chosen.choice([1, 5, 40, 100_000])}
             shard_groups = {chosen.choice([1, 3])}
             transactions = {str(self.transactions).lower()}
             refresh = "200ms"
@@ -113,6 +113,16 @@ class World:
             ],
             stderr=(self.folder / "watcher.log").open("ab"),
         )
+
+    def await_watcher(self) -> None:
+        """Until the watcher is registered: what is written from then on comes in many windows."""
+        consumers = Consumers(self.database(), consumers_table("SpannerWatcherPositions"))
+        deadline = time.monotonic() + STOP_SECONDS_MAX
+        while not registered(consumers):
+            self.revive()
+            time.sleep(0.05)
+            if time.monotonic() > deadline:
+                raise AssertionError("the watcher does not register")
 
     # What the nemesis does.
 
@@ -278,6 +288,14 @@ class World:
             self.server.kill()
 
 
+def registered(consumers: Consumers) -> bool:
+    """Whether the watcher is known; it makes the table of consumers itself."""
+    try:
+        return consumers.status(CONSUMER) is not None
+    except InvalidArgument:
+        return False
+
+
 def line_of(change: dict[str, object]) -> Line:
     """A line of the output."""
     key, values, window = change["key"], change["values"], change["window"]
@@ -307,6 +325,7 @@ def run(folder: Path, seed: int, seconds: float, *, strikes: bool = True) -> Rep
     writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
     threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
     try:
+        world.await_watcher()
         for thread in threads:
             thread.start()
         ends = time.monotonic() + seconds

@@ -10,8 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Protocol
 
 from nemesis.truth import History, Key, Row, Truth, living, state_at
+
+
+class Named(Protocol):
+    """A version of a row, under an id."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def row(self) -> Row: ...
+    @property
+    def at(self) -> int: ...
+
+
+class Span(Protocol):
+    """A window."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +127,7 @@ def disordered(lines: Sequence[Line]) -> Iterator[str]:
         newest[line.row] = line
 
 
-def misnamed(lines: Sequence[Line]) -> Iterator[str]:
+def misnamed(lines: Sequence[Named]) -> Iterator[str]:
     """A version has the same id every time, and no other version has it."""
     names: dict[tuple[Row, int], str] = {}
     owners: dict[str, tuple[Row, int]] = {}
@@ -138,7 +159,7 @@ def needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
         yield f"{len(again)} windows came again after {crashes} crashes, from {again}"
 
 
-def rewound(windows: Sequence[Delivery]) -> Iterator[str]:
+def rewound(windows: Sequence[Span]) -> Iterator[str]:
     """A window begins where the last one began, or later: how much later, ``skipped`` judges."""
     for window, following in pairwise(windows):
         if following.start < window.start:

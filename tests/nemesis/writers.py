@@ -40,8 +40,22 @@ COLUMNS = {
     "Entries": ("Id", "EntryId", "Version"),
     "Events": ("Name", "Version"),
 }
-KEYS = 12
 LOST = (GoogleAPICallError, RetryError)
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How many keys the writers of a run share, and how often an event is deleted: with few keys
+    and many deletes a table often has nothing left of what was written in a window."""
+
+    keys: int
+    deletes: float
+
+
+def habits_of(seed: int) -> Habits:
+    """The habits of a run."""
+    randomness = random.Random(f"habits {seed}")  # small numbers alone begin alike
+    return Habits(randomness.choice([1, 12, 12, 12]), randomness.choice([0.25, 0.7]))
 
 
 @dataclass
@@ -72,7 +86,7 @@ class Writer:
 
     def _one(self, database: Database, randomness: random.Random) -> None:
         name = str(uuid.UUID(int=randomness.getrandbits(128)))
-        writes = planned(self.number, randomness, name)
+        writes = planned(habits_of(self.seed), randomness, name)
         kinds = ["mutations", "dml", "mixed", "abandoned"]
         kind = randomness.choices(kinds, weights=[4, 4, 1, 1])[0]
         if kind == "abandoned":
@@ -105,12 +119,12 @@ class Writer:
                 return micros_of(rows[0][0]) if rows else None
 
 
-def planned(number: int, randomness: random.Random, name: str) -> list[Write]:
+def planned(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
     """What a transaction is going to do: rows of several tables, each once."""
     writes: dict[tuple[str, Key], str | None] = {}
     for place in range(randomness.choice([1, 1, 2, 3, 6])):
         version = f"{name}/{place}"
-        key = randomness.randrange(KEYS)
+        key = randomness.randrange(habits.keys)
         table = randomness.choice(WATCHED)
         if table == "Accounts":
             writes["Accounts", (key,)] = version
@@ -119,7 +133,7 @@ def planned(number: int, randomness: random.Random, name: str) -> list[Write]:
             gone = randomness.random() < 0.3
             writes["Entries", (key, randomness.randrange(3))] = None if gone else version
         else:
-            gone = randomness.random() < 0.25
+            gone = randomness.random() < habits.deletes
             writes["Events", (f"event-{key}",)] = None if gone else version
     return [Write(row, version) for row, version in writes.items()]
 
