@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -36,13 +36,19 @@ def now(database: Database) -> str:
     return timestamp_text(query_stream(address).look("SELECT 1", {}, {})[0])
 
 
+def micros(moment: object) -> int:
+    """A timestamp of Spark's, which Parquet gives back without a zone."""
+    assert isinstance(moment, datetime)
+    return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
 def versions(found: list[dict[str, object]]) -> dict[Row, list[Version]]:
     """Rows of the form for all tables, by row and in commit order."""
     ordered: dict[Row, list[Version]] = {}
     for each in sorted(found, key=lambda row: str(row["_commit_timestamp"])):
         key, values, old = (json.loads(str(each[n])) for n in ("key", "values", "old_values"))
         version = Version(
-            micros_of(each["_commit_timestamp"]),  # type: ignore[arg-type]
+            micros(each["_commit_timestamp"]),
             Operation(str(each["operation"])),
             values.get("Version"),
             old.get("Version"),
@@ -136,7 +142,7 @@ def test_one_table_has_its_own_columns(
         b"bytes",
     )
     assert (str(one["D"]), one["J"], one["A"]) == ("2026-01-31", '{"a":1}', [1, None])
-    assert timestamp_text(micros_of(one["M"])) == "2026-01-31T12:00:00.123456Z"
+    assert timestamp_text(micros(one["M"])) == "2026-01-31T12:00:00.123456Z"
     assert [found[1][name] for name in columns[1:]] == [None] * 9
     assert "L" not in one
     assert len({row["_transaction_id"] for row in found}) == 2
@@ -153,7 +159,7 @@ def test_what_a_stream_does_not_tell_is_refused(
     with pytest.raises(PySparkException, match="bound a batch by 'maxSpanPerBatch'"):
         changes(spark, database, **more, maxRowsPerBatch=10)
     with pytest.raises(PySparkException, match="does not watch table U"):
-        changes(spark, database, **more | {"table": "U"})
+        changes(spark, database, **more | {"table": "U", "stream": "S"})
     with pytest.raises(PySparkException, match="'wholeRows' needs 'capture' = 'change-stream'"):
         changes(spark, database, table="T", wholeRows=True)
 
