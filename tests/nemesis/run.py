@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from fixtures.server import VARIABLE, connect
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
@@ -26,19 +27,26 @@ from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
+from nemesis import versions
 from nemesis.truth import Row, Truth
 from nemesis.validators import Line, deliveries, verdict
 from nemesis.writers import ACCOUNTS, COLUMNS, ENTRIES, EVENTS, LOG, WATCHED, Writer, fresh_database
+from watcher.change import ValueCapture
 from watcher.clearing import Clearing
 from watcher.consumers import Command, Consumers
 from watcher.positions import SpannerPositions, consumers_table
 from watcher.stream import micros_of, moment_of
 from watcher.table import discover
 
+Capture: TypeAlias = Literal["poll", "change-stream"]
+
+CHURN_SECONDS = 0.3
+"""So often partitions split, merge or move."""
 CONSUMER = "nemesis"
 WRITERS = 3
 FINGERPRINTS_MAX = 25
 STOP_SECONDS_MAX = 90
+COMMITS_MIN = 25
 NO_SERVER = 3
 """What the command exits with when nothing answers."""
 
@@ -58,24 +66,36 @@ class Report:
 class World:
     """A server with its data directory, a database, writers, and a watcher process."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, capture: Capture = "poll") -> None:
         self.folder = folder
         self.seed = seed
+        self.capture = capture
+        self.churn = CHURN_SECONDS if capture == "change-stream" else 0.0
         self.randomness = random.Random(seed)
         self.struck: Counter[str] = Counter()
         self.output = folder / "changes.jsonl"
-        self.server: ServerProcess = spawn(folder / "data")
+        self.server: ServerProcess = spawn(folder / "data", change_stream_churn_seconds=self.churn)
         self.instance = connect(self.server.address)
         made = self.instance.database("nemesis", ddl_statements=[ACCOUNTS, ENTRIES, EVENTS, LOG])
         made.create().result(60)
-        options = WatchOptions.model_validate({"shards": self.randomness.choice([1, 3, 8])})
-        apply_plan(made, make_plan(read_schema(made), list(WATCHED), options))
+        self.captured = self.randomness.choice(list(ValueCapture))
+        self._prepare(made)
         self.transactions = self.randomness.choice([True, False])
         self.config = self._configure(made)
         self.watcher = self._watch()
 
     def database(self) -> Database:
         return fresh_database(self.instance.instance_id, "nemesis", "test-project")
+
+    def _prepare(self, database: Database) -> None:
+        if self.capture == "change-stream":
+            kind = f"value_capture_type = '{self.captured}'"
+            watched = ", ".join(WATCHED)
+            stream = f"CREATE CHANGE STREAM Changes FOR {watched} OPTIONS ({kind})"
+            database.update_ddl([stream]).result(60)
+            return
+        options = WatchOptions.model_validate({"shards": self.randomness.choice([1, 3, 8])})
+        apply_plan(database, make_plan(read_schema(database), list(WATCHED), options))
 
     def _configure(self, database: Database) -> Path:
         chosen = self.randomness
@@ -85,7 +105,7 @@ class World:
             database = "{database.name}"
             tables = ["Accounts", "Entries", "Events"]
             consumer = "{CONSUMER}"
-            start = "earliest"
+            {self._own_settings()}
             interval = "{chosen.choice([5, 50])}ms"
             max_rows = {chosen.choice([1, 5, 40, 100_000])}
             shard_groups = {chosen.choice([1, 3])}
@@ -95,11 +115,20 @@ class World:
             standby = true
             [delivery]
             to = "{self.output}"
-            [clearing]
-            every = "{chosen.choice([100, 400])}ms"
+            {self._clearing()}
             """
         )
         return config
+
+    def _own_settings(self) -> str:
+        if self.capture == "change-stream":
+            return 'start = "latest"\ncapture = "change-stream"'
+        return 'start = "earliest"'
+
+    def _clearing(self) -> str:
+        if self.capture == "change-stream":
+            return ""
+        return f'[clearing]\nevery = "{self.randomness.choice([100, 400])}ms"'
 
     def _watch(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -116,9 +145,9 @@ class World:
 
     def await_watcher(self) -> None:
         """Until the watcher is registered: what is written from then on comes in many windows."""
-        consumers = Consumers(self.database(), consumers_table("SpannerWatcherPositions"))
+        positions = SpannerPositions(self.database())
         deadline = time.monotonic() + STOP_SECONDS_MAX
-        while not registered(consumers):
+        while not registered(positions):
             self.revive()
             time.sleep(0.05)
             if time.monotonic() > deadline:
@@ -160,7 +189,7 @@ class World:
     def restart_server(self) -> None:
         port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
         self.server.kill()
-        self.server = spawn(self.folder / "data", port)
+        self.server = spawn(self.folder / "data", port, self.churn)
 
     def trouble(self) -> None:
         chosen = self.randomness
@@ -171,12 +200,13 @@ class World:
                 unavailable_after_rows=chosen.choice([0, 3, 20]),
                 latency_seconds=chosen.choice([0, 0, 0.01]),
                 lost_sessions=chosen.choice([0, 0, 3]),
+                change_stream_churn_seconds=self.churn,
                 seed=self.seed,
             )
         )
 
     def quiet(self) -> None:
-        self.server.set_faults(Faults())
+        self.server.set_faults(Faults(change_stream_churn_seconds=self.churn))
 
     def change_schema(self) -> None:
         statement = "ADD COLUMN Extra STRING(MAX)"
@@ -253,9 +283,9 @@ class World:
             command, capture_output=True, text=True, check=False, timeout=STOP_SECONDS_MAX
         )
 
-    def lines(self) -> list[Line]:
-        """The output, as the judges read it."""
-        return [line_of(json.loads(text)) for text in self.output.read_text().splitlines()]
+    def changes(self) -> list[dict[str, Any]]:
+        """The output."""
+        return [json.loads(text) for text in self.output.read_text().splitlines()]
 
     def stored(self, at: int) -> dict[Row, str]:
         """The tables as Spanner has them at a timestamp."""
@@ -288,39 +318,53 @@ class World:
             self.server.kill()
 
 
-def registered(consumers: Consumers) -> bool:
-    """Whether the watcher is known; it makes the table of consumers itself."""
+def registered(positions: SpannerPositions) -> bool:
+    """Whether the watcher has its positions; it makes their table itself."""
     try:
-        return consumers.status(CONSUMER) is not None
+        return len(positions.of(CONSUMER)) == len(WATCHED)
     except InvalidArgument:
         return False
 
 
-def line_of(change: dict[str, object]) -> Line:
-    """A line of the output."""
-    key, values, window = change["key"], change["values"], change["window"]
-    assert isinstance(key, dict)
-    assert isinstance(values, dict)
-    assert isinstance(window, dict)
+def line_of(change: dict[str, Any]) -> Line:
+    """A line of the output of polling, as its judges read it."""
     return Line(
-        id=str(change["id"]),
-        table=str(change["table"]),
-        key=tuple(key.values()),
+        id=change["id"],
+        table=change["table"],
+        key=tuple(change["key"].values()),
         at=micros(change["commit_timestamp"]),
-        version=values["Version"],
-        start=micros(window["start"]),
-        end=micros(window["end"]),
+        version=change["values"]["Version"],
+        start=micros(change["window"]["start"]),
+        end=micros(change["window"]["end"]),
     )
 
 
-def micros(text: object) -> int:
-    return micros_of(datetime.fromisoformat(str(text)))
+def mod_of(change: dict[str, Any]) -> versions.Line:
+    """A line of the output of a change stream, as its judges read it."""
+    return versions.Line(
+        id=change["id"],
+        table=change["table"],
+        key=tuple(change["key"].values()),
+        at=micros(change["commit_timestamp"]),
+        operation=change["operation"],
+        old=(change["old_values"] or {}).get("Version"),
+        new=change["values"].get("Version"),
+        transaction=change["transaction"]["id"],
+        start=micros(change["window"]["start"]),
+        end=micros(change["window"]["end"]),
+    )
 
 
-def run(folder: Path, seed: int, seconds: float, *, strikes: bool = True) -> Report:
+def micros(text: str) -> int:
+    return micros_of(datetime.fromisoformat(text))
+
+
+def run(
+    folder: Path, seed: int, seconds: float, *, strikes: bool = True, capture: Capture = "poll"
+) -> Report:
     """A whole run; raises AssertionError when watcher or server do not do what they are told."""
     before = os.environ.get(VARIABLE)
-    world = World(folder, seed)
+    world = World(folder, seed, capture)
     truth, stop = Truth(), threading.Event()
     writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
     threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
@@ -329,7 +373,7 @@ def run(folder: Path, seed: int, seconds: float, *, strikes: bool = True) -> Rep
         for thread in threads:
             thread.start()
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+        while time.monotonic() < ends or slow(truth, ends):
             time.sleep(world.randomness.uniform(0, 0.6))
             if strikes:
                 world.strike()
@@ -339,7 +383,8 @@ def run(folder: Path, seed: int, seconds: float, *, strikes: bool = True) -> Rep
             thread.join(STOP_SECONDS_MAX)
         failures = [repr(writer.failure) for writer in writers if writer.failure]
         world.finish()
-        return judged(world, truth, failures, crashes=None if strikes else 0)
+        judge = judged_stream if capture == "change-stream" else judged
+        return judge(world, truth, failures, None if strikes else 0)
     finally:
         stop.set()
         world.close()
@@ -348,9 +393,14 @@ def run(folder: Path, seed: int, seconds: float, *, strikes: bool = True) -> Rep
             os.environ[VARIABLE] = before
 
 
+def slow(truth: Truth, ends: float) -> bool:
+    """Whether so little was written on a busy machine that it is worth to go on for a while."""
+    return len(truth.commits) < COMMITS_MIN and time.monotonic() < ends + STOP_SECONDS_MAX
+
+
 def judged(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
-    """What the judges say."""
-    lines = world.lines()
+    """What the judges of polling say."""
+    lines = [line_of(change) for change in world.changes()]
     ends = sorted({window.end for window in deliveries(lines) if window.complete})
     chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
     problems = failures + verdict(
@@ -364,6 +414,25 @@ def judged(world: World, truth: Truth, failures: list[str], crashes: int | None)
     left = world.left_in_index()
     if left:
         problems.append(f"{left} rows are left in the indexes")
+    return Report(
+        world.seed, problems, len(truth.commits), len(lines), len(chosen), dict(world.struck)
+    )
+
+
+def judged_stream(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
+    """What the judges of a change stream say."""
+    lines = [mod_of(change) for change in world.changes()]
+    ends = sorted({window.end for window in versions.deliveries(lines) if window.whole})
+    chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
+    problems = failures + versions.verdict(
+        lines,
+        truth,
+        WATCHED,
+        old_values=world.captured.keeps_old,
+        transactions=world.transactions,
+        stored={end: world.stored(end) for end in chosen},
+        crashes=crashes,
+    )
     return Report(
         world.seed, problems, len(truth.commits), len(lines), len(chosen), dict(world.struck)
     )

@@ -19,23 +19,24 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from nemesis.run import run  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.run import Capture, run  # noqa: E402 (the tests' folder has to be on the path first)
 
 RUN_SECONDS_MAX = 300
 
 
-def one(seed: int, seconds: float) -> dict[str, object]:
+def one(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
     """A run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return asdict(run(Path(folder), seed, seconds))
+            return asdict(run(Path(folder), seed, seconds, capture=capture))
         except AssertionError as error:
             return {"seed": seed, "problems": [str(error)]}
 
 
-def apart(seed: int, seconds: float) -> dict[str, object]:
+def apart(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
     """A run in a process of its own."""
     command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(seconds)]
+    command += ["--capture", capture]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
     )
@@ -52,12 +53,13 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=4, help="how long each run writes")
+    parser.add_argument("--capture", choices=["poll", "change-stream"], default="poll")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        print(json.dumps(one(options.one, options.seconds)), flush=True)
+        print(json.dumps(one(options.one, options.seconds, options.capture)), flush=True)
         os._exit(0)  # a writer may hang in the client's retries against a server that is gone
     known = []
     if options.results.exists():
@@ -65,7 +67,9 @@ def main() -> int:
     seeds = range(options.first_seed, options.first_seed + options.runs)
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
     with options.results.open("a") as file, ThreadPoolExecutor(options.parallel) as threads:
-        for report in threads.map(lambda seed: apart(seed, options.seconds), missing):
+        for report in threads.map(
+            lambda seed: apart(seed, options.seconds, options.capture), missing
+        ):
             file.write(json.dumps(report) + "\n")
             file.flush()
             known.append(report)

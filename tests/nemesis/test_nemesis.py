@@ -23,3 +23,19 @@ def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:
     report = run(tmp_path, 7, seconds=3, strikes=False)
     assert report.problems == []
     assert report.lines > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 12])
+def test_a_change_stream_delivers_every_version_whatever_strikes(tmp_path: Path, seed: int) -> None:
+    report = run(tmp_path, seed, seconds=4, capture="change-stream")
+    assert report.problems == []
+    assert report.commits > 20
+    assert report.lines > 20
+
+
+@pytest.mark.slow
+def test_a_change_stream_repeats_nothing_when_nothing_strikes(tmp_path: Path) -> None:
+    report = run(tmp_path, 13, seconds=3, strikes=False, capture="change-stream")
+    assert report.problems == []
+    assert report.lines > 20

@@ -90,7 +90,7 @@ class ChangeStreamCapture:
     ) -> Iterator[StreamRows]:
         """A partition and its children; without a token, the partitions and theirs if ``alone``."""
         lineage = Lineage(window.end)
-        gathering = Gathering(window)
+        gathering = Gathering(window, self.stream.keys)
         place: Child | None = root
         while place is not None:
             for record in self._records(place.token or None, place.start, window.end):

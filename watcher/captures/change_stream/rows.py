@@ -6,7 +6,7 @@ import hashlib
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
@@ -53,6 +53,7 @@ class Gathering:
     """Changes on their way to a batch, by column."""
 
     window: Window
+    keys: Mapping[str, tuple[str, ...]]
     rows: int = 0
     _columns: dict[str, list[object]] = field(
         default_factory=lambda: {name: [] for name in CHANGES.names}
@@ -91,11 +92,17 @@ class Gathering:
         """What was gathered, as a batch; begins anew."""
         arrays = [pa.array(self._columns[each.name], each.type) for each in CHANGES]
         batch = pa.RecordBatch.from_arrays(arrays, schema=CHANGES)
-        found = StreamRows(self.window, batch, tuple(self._shapes))
+        shapes = tuple(self._in_key_order(shape) for shape in self._shapes)
+        found = StreamRows(self.window, batch, shapes)
         self._columns = {name: [] for name in CHANGES.names}
         self._shapes = {}
         self.rows = 0
         return found
+
+    def _in_key_order(self, shape: Shape) -> Shape:
+        """The shape with its key as the schema orders it; of a table that came since, as it is."""
+        key = self.keys.get(shape.table, ())
+        return replace(shape, primary_key=key) if set(key) == set(shape.primary_key) else shape
 
 
 def change_ids(record: DataRecord) -> Iterator[str]:
@@ -124,7 +131,7 @@ def changes_of_stream(rows: StreamRows, database: str) -> Iterator[Change]:
             shape=shape,
             operation=Operation(row["operation"]),
             commit_timestamp=row["commit_timestamp"],
-            key=cells(row["key"], types) or {},
+            key=key_cells(row["key"], shape),
             new_values=cells(row["new_values"], types),
             old_values=cells(row["old_values"], types),
             captured=ValueCapture(row["captured"]),
@@ -141,6 +148,13 @@ def changes_of_stream(rows: StreamRows, database: str) -> Iterator[Change]:
                 partition_token=row["partition_token"],
             ),
         )
+
+
+def key_cells(text: str, shape: Shape) -> dict[str, Value]:
+    """The key of a change, in the order of the primary key."""
+    types = dict(shape.columns)
+    found = json.loads(text)
+    return {name: cell_of(found[name], types[name]) for name in shape.primary_key}
 
 
 def cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:

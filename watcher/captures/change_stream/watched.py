@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import ChangeStream, Dialect, Schema, Table
@@ -15,11 +15,19 @@ MUTABLE = "MUTABLE_KEY_RANGE"
 
 @dataclass(frozen=True, slots=True)
 class WatchedStream:
-    """A change stream, and the tables of the database that it watches."""
+    """A change stream, and the tables of the database that it watches, with their primary keys.
+
+    Spanner tells the columns of a key, and not their order.
+    """
 
     name: str
-    tables: tuple[str, ...]
+    keys: Mapping[str, tuple[str, ...]]
     captured: ValueCapture
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables."""
+        return tuple(self.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +79,15 @@ def find_stream(
         )
     return WatchedStream(
         stream.name,
-        watched(stream, schema),
+        {name: key_of(schema, name) for name in watched(stream, schema)},
         ValueCapture(option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
     )
+
+
+def key_of(schema: Schema, name: str) -> tuple[str, ...]:
+    """The columns of a table's primary key, in order."""
+    table = schema.table(name)
+    return tuple(part.column for part in table.primary_key) if table is not None else ()
 
 
 def only_one(schema: Schema, tables: Sequence[str], database: str) -> ChangeStream:
