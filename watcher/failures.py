@@ -46,6 +46,7 @@ TRANSIENT = (
 
 # Spanner has no code of its own for these; its words have been the same for years.
 SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
+TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
 SCHEMA_GONE = re.compile(
     r"unrecognized name|table not found|not found: (table|column)|column .* not found"
@@ -87,6 +88,8 @@ def kind_of_refusal(error: GoogleAPICallError) -> Kind:
     message = str(error.message)
     if SESSION_GONE.search(message):
         return Kind.SESSION
+    if TRANSACTION_GONE.search(message):
+        return Kind.RETRY
     if INDEX_GONE.search(message):
         return Kind.INDEX
     if SCHEMA_GONE.search(message):

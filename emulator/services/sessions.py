@@ -13,10 +13,13 @@ from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import Committed
-from emulator.errors import SpannerError, failed_precondition, invalid_argument, not_found
+from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument, not_found
 from emulator.faults import FaultInjector
 from emulator.services.registry import HostedDatabase, Registry, missing, now_micros
 from emulator.wire.messages import Message
+
+MARK, RUN = b"swtx", secrets.token_bytes(4)
+"""Every transaction's id begins with these: it is one, and of this run of the server."""
 
 SESSION_TYPE = "google.spanner.v1.Session"
 Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
@@ -143,7 +146,7 @@ class Sessions:
 
     def begin(self, session: Session, engine: Engine) -> Transaction:
         """Gives a transaction an id. In a plain session it takes the place of the one before."""
-        begun = Transaction(secrets.token_bytes(12), session.name, engine, session.multiplexed)
+        begun = Transaction(new_id(), session.name, engine, session.multiplexed)
         if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
             before, session.active = session.active, begun
             if before is not None and not before.ended:
@@ -160,11 +163,24 @@ class Sessions:
     def transaction(self, session: Session, identifier: bytes) -> Transaction:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
         found = self._transactions.get(identifier)
+        if found is None and of_an_earlier_run(identifier):
+            raise aborted("The transaction was lost when the server was started again.")
         if found is None:
             raise not_found(f"Transaction not found: {identifier.hex()}")
         if found.session != session.name:
             raise foreign_transaction(identifier)
         return found
+
+
+def new_id() -> bytes:
+    """The id of a transaction, by which a later run of the server knows that it was one."""
+    return MARK + RUN + secrets.token_bytes(8)
+
+
+def of_an_earlier_run(identifier: bytes) -> bool:
+    """True for a transaction that a server began which is gone. Spanner: a transaction that is lost
+    is ABORTED, so that clients try it again."""
+    return identifier.startswith(MARK) and not identifier.startswith(MARK + RUN)
 
 
 def foreign_transaction(identifier: bytes) -> SpannerError:

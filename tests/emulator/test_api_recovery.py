@@ -10,6 +10,7 @@ import pytest
 from fixtures.server import connect
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 from emulator.process import spawn
 
@@ -104,3 +105,26 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
 def test_two_servers_do_not_share_a_directory(tmp_path: Path) -> None:
     with spawn(tmp_path), pytest.raises(RuntimeError, match="did not start"):
         spawn(tmp_path)
+
+
+def test_a_transaction_of_a_server_that_is_gone_is_aborted(tmp_path: Path) -> None:
+    server = spawn(tmp_path)
+    port = int(server.address.rpartition(":")[2])
+    database = connect(server.address).database("recovery", ddl_statements=[TABLE])
+    database.create().result(30)
+    tries: list[int] = []
+
+    def work(transaction: Transaction) -> None:
+        nonlocal server
+        tries.append(1)
+        transaction.execute_update(f"INSERT INTO T (K, V) VALUES (1, 'try {len(tries)}')")
+        if len(tries) == 1:
+            server.kill()
+            server = spawn(tmp_path, port)
+
+    try:
+        database.run_in_transaction(work)
+        with database.snapshot() as snapshot:
+            assert list(snapshot.read("T", ("K", "V"), KeySet(all_=True))) == [[1, "try 2"]]
+    finally:
+        server.terminate()

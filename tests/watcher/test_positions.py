@@ -7,8 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from google.cloud.spanner_v1.database import Database
 
+from watcher.consumers import Consumers
 from watcher.errors import PositionConflictError, WatcherError
-from watcher.positions import MemoryPositions, Position, Positions, SpannerPositions
+from watcher.positions import (
+    TABLE,
+    MemoryPositions,
+    Move,
+    Position,
+    Positions,
+    SpannerPositions,
+    consumers_table,
+)
 
 
 @pytest.fixture(params=["memory", "spanner"])
@@ -69,3 +78,17 @@ def test_all_consumers_of_a_table_are_listed(positions: Positions) -> None:
         Position("a", "Singers", 1),
         Position("b", "Singers", 2),
     }
+
+
+def test_a_save_whose_answer_was_lost_may_be_tried_again(database: Database) -> None:
+    consumers = Consumers(database, consumers_table(TABLE))
+    consumers.create()
+    positions = SpannerPositions(database)
+    positions.create()
+    mine = consumers.acquire("reader", 60, "me").owner
+    for _ in range(2):
+        positions.save_all([Move(Position("reader", "Singers", 10), None)], mine)
+    with pytest.raises(PositionConflictError, match="stands at"):
+        positions.save_all([Move(Position("reader", "Singers", 20), None)], mine)
+    with pytest.raises(PositionConflictError, match="has taken over"):
+        positions.save_all([Move(Position("reader", "Singers", 10), None)], "another")

@@ -92,7 +92,12 @@ class SpannerPositions:
         def work(transaction: Transaction) -> None:
             if owner is not None:
                 self._check_owner(transaction, consumer, owner)
-            moved(self._read(transaction, consumer), moves)
+            kept = self._read(transaction, consumer)
+            if owner is not None and all(
+                kept.get((consumer, m.position.table)) == m.position.micros for m in moves
+            ):
+                return  # a commit of ours whose answer was lost, tried again
+            moved(kept, moves)
             transaction.insert_or_update(
                 self._name, ("Consumer", "WatchedTable", "Position", "UpdatedAt"), rows
             )
