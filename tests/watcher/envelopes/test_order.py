@@ -159,7 +159,7 @@ def test_rows_of_two_tables_with_the_same_key_are_two_rows() -> None:
         assert set(found) == last_of(name, {}, history() + other)
 
 
-@pytest.mark.parametrize("name", ["datastream", "debezium", "change-stream"])
+@pytest.mark.parametrize("name", ["plain", "datastream", "debezium", "change-stream"])
 def test_of_two_changes_in_one_transaction_the_later_one_is_newest(name: str) -> None:
     changes = [
         change_of(
