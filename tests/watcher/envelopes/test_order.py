@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
@@ -19,7 +19,6 @@ from watcher.envelopes import encode, envelope, frames
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.order import newest
 from watcher.errors import ConfigurationError
-from watcher.java import ensure_java
 
 FORMATS: list[tuple[str, dict[str, object]]] = [
     ("plain", {}),
@@ -81,19 +80,6 @@ def last_of(name: str, options: dict[str, object], changes: list[Change]) -> set
     last = {(c.table, c.key["AccountId"]): c for c in changes}
     chosen = envelope(name, options)
     return {next(encode([change], chosen)) for change in last.values()}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    ensure_java()
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 def framed(spark: SparkSession, pairs: list[Pair]) -> DataFrame:

@@ -40,7 +40,7 @@ def records(database: Database, name_of: str, **options: object) -> list[Any]:
     config = config_of(database, name_of, options)
     file = io.StringIO()
     watcher = Watcher(config)
-    watcher.deliver_to(Lines(file, JsonLines(config.delivery.format)))
+    watcher.deliver_to(Lines(file, JsonLines(config.format)))
     watcher.run_once()
     return [json.loads(line) for line in file.getvalue().splitlines()]
 
@@ -92,7 +92,7 @@ def test_a_file_takes_the_records_of_an_envelope(singers: Database, tmp_path: Pa
     write(singers)
     config = config_of(singers, "ydb-debezium", {})
     watcher = Watcher(config)
-    lines = JsonLines(config.delivery.format)
+    lines = JsonLines(config.format)
     watcher.deliver_to(RotatingFile(tmp_path / "changes.jsonl", None, lines))
     assert watcher.run_once() == 1
     (line,) = (tmp_path / "changes.jsonl").read_text().splitlines()

@@ -67,7 +67,7 @@ OF_STREAM = {
 
 def format_of(options: SourceOptions) -> AnyEnvelope:
     """The envelope that the options name. Raises ConfigurationError."""
-    return envelope(options.envelope or "plain", options.envelope_options)
+    return envelope(options.envelope or "plain", options.envelope_options, options.stream)
 
 
 def stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:
