@@ -13,6 +13,7 @@ import pytest
 from fixtures.documented import ACCOUNTS, change_of
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
 from watcher.change import Change, Operation, Shape
 from watcher.envelopes import encode, envelope, frames
@@ -143,6 +144,15 @@ def test_rows_of_two_tables_with_the_same_key_are_two_rows() -> None:
     for name in ("plain", "datastream", "debezium", "change-stream"):
         found = newest(delivered(name, {}, history() + other), name)
         assert set(found) == last_of(name, {}, history() + other)
+
+
+@on_spark
+def test_the_table_of_a_queue_tells_rows_of_ydb_apart(spark: SparkSession) -> None:
+    pairs = delivered("ydb", {"virtual_timestamps": True}, history())
+    frame = framed(spark, pairs)
+    both = frame.withColumn("table", F.lit("one")).union(frame.withColumn("table", F.lit("two")))
+    found = frames.newest(both, "ydb").groupBy("table").count().collect()
+    assert {row.table: row["count"] for row in found} == {"one": 6, "two": 6}
 
 
 @pytest.mark.parametrize("name", ["plain", "datastream", "debezium", "change-stream"])
