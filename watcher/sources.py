@@ -47,7 +47,7 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
     stream = find_stream(schema, config.stream.name, spelled, database)
     whole = config.stream.whole_rows
     known = stream.captured.with_whole_row if whole else stream.captured
-    config.delivery.format.check(Known("change-stream", known, bool(config.backfill)))
+    config.format.check(Known("change-stream", known, bool(config.backfill)))
     tables = select_streamed(schema, selection_of(config), stream.tables, database)
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(

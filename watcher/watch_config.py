@@ -79,11 +79,6 @@ class DeliveryConfig(Section):
     then: Literal["stop", "skip"] = "stop"
     dead_letters: Path | None = None
 
-    @property
-    def format(self) -> AnyEnvelope:
-        """The envelope with its options. Raises ConfigurationError."""
-        return envelope(self.envelope, self.envelope_options)
-
 
 class MetricsConfig(Section):
     """Prometheus metrics over HTTP; on loopback unless told otherwise."""
@@ -152,6 +147,12 @@ class WatchConfig(Section):
     def address(self) -> DatabaseAddress:
         """The database. Raises AddressError."""
         return DatabaseAddress.parse(self.database, self.endpoint)
+
+    @property
+    def format(self) -> AnyEnvelope:
+        """The envelope with its options. Raises ConfigurationError."""
+        delivery = self.delivery
+        return envelope(delivery.envelope, delivery.envelope_options, self.stream.name)
 
     @property
     def positions_address(self) -> DatabaseAddress:
@@ -247,7 +248,7 @@ def check_envelope(config: WatchConfig) -> None:
     What a change stream can fill is seen when the stream is found.
     """
     delivery = config.delivery
-    chosen, name = delivery.format, delivery.envelope
+    chosen, name = config.format, delivery.envelope
     if config.capture != "change-stream":
         chosen.check(Known("poll", backfill=bool(config.backfill)))
     if name == "plain":

@@ -196,6 +196,9 @@ def test_keys_and_values_of_an_envelope(
     assert [e["after"] and e["after"]["Version"] for e in events] == [1, 2, None]
     with pytest.raises(PySparkException, match="there is no envelope 'debesium'; did you mean"):
         changes(spark, database, **more | {"envelope": "debesium"})
+    barriers = {"envelope": "ydb", "envelopeOptions": '{"barriers": true}'}
+    with pytest.raises(PySparkException, match="rows of Spark have no order for the barriers"):
+        changes(spark, database, **more | barriers)
 
 
 def apply(target: Database, found: DataFrame) -> None:

@@ -62,6 +62,14 @@ def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Data
     assert change["values"]["LastName"] == "second"  # type: ignore[index]
 
 
+def test_watch_prints_the_records_of_an_envelope(singers: Database) -> None:
+    write(singers, [1, 2], "first")
+    found = lines(watch(singers, "--from", "earliest", "--envelope", "debezium"))
+    events = sorted(found, key=lambda line: str(line["key"]))
+    assert [event["key"] for event in events] == [{"SingerId": 1}, {"SingerId": 2}]
+    assert {event["value"]["after"]["LastName"] for event in events} == {"first"}  # type: ignore[index]
+
+
 def test_a_crash_between_delivery_and_position_delivers_the_same_changes_again(
     singers: Database, tmp_path: Path
 ) -> None:

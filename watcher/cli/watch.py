@@ -94,9 +94,8 @@ def command(
 
     Each line has an id that is the same on every delivery, the table, the operation, the commit
     timestamp, the shard, the key, all values, and the window; with --envelope it is a record of
-    another format. Polling sees inserts and updates, and
-    soft deletes where they are configured; it cannot see rows that are really deleted: for those
-    read a change stream, with --stream.
+    another format. Polling sees inserts and updates, and soft deletes where they are configured; it
+    cannot see rows that are really deleted: for those read a change stream, with --stream.
 
     A second instance under the same consumer name is refused while the first one lives; with
     --standby it waits, and takes over when the first one dies.
@@ -148,8 +147,8 @@ def sink_of(config: WatchConfig) -> ChangeSink:
     if delivery.callback is not None:
         return CallbackEach(imported(delivery.callback))
     if delivery.to == "-":
-        return Lines(sys.stdout, JsonLines(delivery.format))
-    return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(delivery.format))
+        return Lines(sys.stdout, JsonLines(config.format))
+    return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.format))
 
 
 def imported(name: str) -> OnChange:

@@ -31,14 +31,20 @@ ENVELOPES: dict[str, type[AnyEnvelope]] = {
 }
 
 
-def envelope(name: str, options: Mapping[str, object] | None = None) -> AnyEnvelope:
-    """The envelope of a name, with its options. Raises ConfigurationError that names what is
-    wrong, and the nearest right name."""
+def envelope(
+    name: str, options: Mapping[str, object] | None = None, stream: str | None = None
+) -> AnyEnvelope:
+    """The envelope of a name, with its options; ``stream`` is the change stream that is read, for
+    formats that name it. Raises ConfigurationError that names what is wrong, and the nearest right
+    name."""
     if name not in ENVELOPES:
         raise ConfigurationError(f"there is no envelope '{name}'{nearest(name, ENVELOPES)}")
     model = ENVELOPES[name]
+    given = dict(options or {})
+    if stream is not None and "stream" in model.model_fields:
+        given.setdefault("stream", stream)
     try:
-        return model.model_validate(dict(options or {}))
+        return model.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(str(part) for part in first["loc"])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
-from watcher.change import Shape, Value
+from watcher.change import Shape
 from watcher.columns import UnsupportedTypeError
 from watcher.envelopes.message import Json
 
@@ -81,11 +81,12 @@ SOURCE_FIELDS = (
 """Name, type and whether it may be missing, in the order of the connector's own schema."""
 
 
-def key_schema(shape: Shape, key: Mapping[str, Value]) -> dict[str, Json]:
-    """The schema of a key."""
+@lru_cache(maxsize=1024)
+def key_schema(shape: Shape, nulls: frozenset[str]) -> dict[str, Json]:
+    """The schema of a key; ``nulls`` are its columns that are NULL."""
     types = dict(shape.columns)
     fields: list[Json] = [
-        column_schema(name, types[name], optional=key[name] is None) for name in shape.primary_key
+        column_schema(name, types[name], optional=name in nulls) for name in shape.primary_key
     ]
     return {
         "type": "struct",
@@ -95,11 +96,12 @@ def key_schema(shape: Shape, key: Mapping[str, Value]) -> dict[str, Json]:
     }
 
 
-def event_schema(connector: str, shape: Shape, key: Mapping[str, Value]) -> dict[str, Json]:
+@lru_cache(maxsize=1024)
+def event_schema(connector: str, shape: Shape, nulls: frozenset[str]) -> dict[str, Json]:
     """The schema of an event's value. Only key columns are not optional, as in the connector; and
     they are, too, in the events of a row whose key holds a NULL, which Spanner allows."""
     row = [
-        column_schema(name, type_, optional=name not in key or key[name] is None)
+        column_schema(name, type_, optional=name not in shape.primary_key or name in nulls)
         for name, type_ in shape.columns
     ]
     fields: list[Json] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
@@ -154,6 +155,7 @@ def sort_keys(change: Change) -> list[Json]:
     ]
 
 
+@lru_cache(maxsize=1024)
 def schema_key(shape: Shape) -> str:
     """A digest of a table's columns: another whenever they change."""
     columns: list[Json] = [[name, type_json(type_)] for name, type_ in shape.columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib.metadata import version
 from typing import ClassVar, Literal
 
@@ -24,6 +25,9 @@ OPS = {
     Operation.READ: "r",
 }
 VERSION = version("spanner-watcher")
+
+
+parsed = lru_cache(maxsize=64)(DatabaseAddress.parse)
 
 
 class Debezium(Options):
@@ -71,21 +75,17 @@ class Debezium(Options):
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """The event; after a delete the tombstone of its key, too."""
-        key = self._with_schema(
-            key_schema(change.shape, change.key), dict(WRITING.row(change.shape, change.key))
-        )
-        schema = event_schema(self.name, change.shape, change.key)
-        event = Message(
-            json_bytes(key),
-            json_bytes(self._with_schema(schema, self._payload(change))),
-            id_header(change),
-        )
+        key: Json = dict(WRITING.row(change.shape, change.key))
+        value: Json = self._payload(change)
+        if self.with_schema:
+            nulls = frozenset(name for name, cell in change.key.items() if cell is None)
+            key = {"schema": key_schema(change.shape, nulls), "payload": key}
+            schema = event_schema(self.name, change.shape, nulls)
+            value = {"schema": schema, "payload": value}
+        event = Message(json_bytes(key), json_bytes(value), id_header(change))
         if self.tombstones and change.operation is Operation.DELETE:
             return event, Message(event.key, None, event.headers)
         return (event,)
-
-    def _with_schema(self, schema: Json, payload: dict[str, Json]) -> Json:
-        return {"schema": schema, "payload": payload} if self.with_schema else payload
 
     def _payload(self, change: Change) -> dict[str, Json]:
         after, before = new_row(change), self._before(change)
@@ -116,7 +116,7 @@ class Debezium(Options):
         return before
 
     def _source(self, change: Change) -> dict[str, Json]:
-        address = DatabaseAddress.parse(change.database)
+        address = parsed(change.database)
         origin, commit = change.origin, change.commit_timestamp
         return {
             "version": VERSION,

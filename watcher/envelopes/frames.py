@@ -1,7 +1,7 @@
 """The newest record of each row, and each record once, in Spark: DataFrames in and out.
 
 A frame has the columns ``key`` and ``value``, text or binary, as queues give them; its other
-columns are kept.
+columns are kept. Where it has a column ``table``, as the Spark source gives it, that is the table.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def placed(frame: DataFrame, name: str) -> DataFrame:
         ]
     )
     table = found(value, how, how.table) if how.table else F.lit("")
+    if "table" in frame.columns:
+        table = F.col("table")
     return records.withColumns(
         {TABLE: table, ORDER: F.when(first.isNull(), missing).otherwise(order)}
     )

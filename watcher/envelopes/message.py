@@ -72,6 +72,12 @@ class Envelope(Protocol):
         """True when a record says of which table it is; else a table needs a place of its own."""
         ...
 
+    @property
+    def in_order(self) -> bool:
+        """True when records stand between those of changes and divide them (barriers): only an
+        output with one order can take them."""
+        ...
+
     def check(self, known: Known) -> None:
         """Raises ConfigurationError when the capture cannot know what the format needs."""
         ...
@@ -94,6 +100,11 @@ class Options(BaseModel):
     keyed: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     names_table: ClassVar[bool] = True
+
+    @property
+    def in_order(self) -> bool:
+        """As ``Envelope.in_order``."""
+        return False
 
     def resolved(self, micros: int) -> tuple[Message, ...]:  # noqa: ARG002
         """As ``Envelope.resolved``: nothing in formats that have no such record."""

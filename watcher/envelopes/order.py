@@ -29,7 +29,14 @@ class Ordering:
 
 
 ORDERINGS = {
-    "plain": Ordering(("table",), ((("commit_timestamp",), "string"),)),
+    "plain": Ordering(
+        ("table",),
+        (
+            (("commit_timestamp",), "string"),
+            (("transaction", "id"), "string"),
+            (("transaction", "sequence"), "string"),
+        ),
+    ),
     "datastream": Ordering(
         ("object",),
         (
@@ -66,8 +73,8 @@ ORDERINGS = {
     ),
 }
 """By the envelope's name. Records of one row with the same order are the same change delivered
-twice; or, in ``plain``, ``ydb`` and ``ydb-debezium``, changes of one transaction, which those
-formats cannot tell apart: of them the one that was delivered last is the newest."""
+twice; or, in ``ydb`` and ``ydb-debezium``, changes of one transaction, which those formats cannot
+tell apart: of them the one that was delivered last is the newest."""
 
 
 def ordering(name: str) -> Ordering:

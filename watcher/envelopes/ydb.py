@@ -52,6 +52,11 @@ class Ydb(Options):
     virtual_timestamps: bool = False
     barriers: bool = False
 
+    @property
+    def in_order(self) -> bool:
+        """As ``Envelope.in_order``."""
+        return self.barriers
+
     def check(self, known: Known) -> None:
         """As ``Envelope.check``."""
         check_mode(self.mode, known)

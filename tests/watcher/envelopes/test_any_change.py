@@ -135,10 +135,13 @@ def test_nothing_is_lost_in_the_cells_of_json(name: str, drawn: tuple[Change, Kn
     if shown is None:
         assert change.operation is Operation.DELETE
         return
+    nested = name in ("datastream", "ydb")
     types = dict(change.shape.columns)
     assert list(shown) == [column for column, _ in change.shape.columns if column in row]
     for column, cell in shown.items():
-        assert same(from_json(cell, types[column]), normal(row[column], types[column])), column
+        assert same(from_json(cell, types[column], nested), normal(row[column], types[column])), (
+            column
+        )
 
 
 def normal(value: Value, type_: Type) -> object:
@@ -169,12 +172,12 @@ def from_avro(cell: Any, type_: Type) -> object:
     return cell
 
 
-def from_json(cell: Any, type_: Type) -> object:
-    """A cell of a JSON record, for comparison."""
+def from_json(cell: Any, type_: Type, nested: bool) -> object:
+    """A cell of a JSON record, for comparison. ``nested``: a JSON column stands in it as JSON."""
     if cell is None:
         return None
     if type_.element is not None:
-        return [from_json(item, type_.element) for item in cell]
+        return [from_json(item, type_.element, nested) for item in cell]
     if type_.code is TypeCode.INT64:
         return int(cell)
     if type_.code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
@@ -189,7 +192,7 @@ def from_json(cell: Any, type_: Type) -> object:
     if type_.code is TypeCode.TIMESTAMP:
         return normal(cell, type_)
     if type_.code is TypeCode.JSON:
-        return json.loads(cell) if isinstance(cell, str) else cell
+        return cell if nested else json.loads(cell)
     return cell
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
@@ -13,13 +13,13 @@ import pytest
 from fixtures.documented import ACCOUNTS, change_of
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
 from watcher.change import Change, Operation, Shape
 from watcher.envelopes import encode, envelope, frames
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.order import newest
 from watcher.errors import ConfigurationError
-from watcher.java import ensure_java
 
 FORMATS: list[tuple[str, dict[str, object]]] = [
     ("plain", {}),
@@ -81,19 +81,6 @@ def last_of(name: str, options: dict[str, object], changes: list[Change]) -> set
     last = {(c.table, c.key["AccountId"]): c for c in changes}
     chosen = envelope(name, options)
     return {next(encode([change], chosen)) for change in last.values()}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    ensure_java()
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 def framed(spark: SparkSession, pairs: list[Pair]) -> DataFrame:
@@ -159,7 +146,16 @@ def test_rows_of_two_tables_with_the_same_key_are_two_rows() -> None:
         assert set(found) == last_of(name, {}, history() + other)
 
 
-@pytest.mark.parametrize("name", ["datastream", "debezium", "change-stream"])
+@on_spark
+def test_the_table_of_a_queue_tells_rows_of_ydb_apart(spark: SparkSession) -> None:
+    pairs = delivered("ydb", {"virtual_timestamps": True}, history())
+    frame = framed(spark, pairs)
+    both = frame.withColumn("table", F.lit("one")).union(frame.withColumn("table", F.lit("two")))
+    found = frames.newest(both, "ydb").groupBy("table").count().collect()
+    assert {row.table: row["count"] for row in found} == {"one": 6, "two": 6}
+
+
+@pytest.mark.parametrize("name", ["plain", "datastream", "debezium", "change-stream"])
 def test_of_two_changes_in_one_transaction_the_later_one_is_newest(name: str) -> None:
     changes = [
         change_of(

@@ -16,6 +16,7 @@ from watcher.changes import change_ids, json_text
 from watcher.columns import TIMESTAMP, Nanoseconds, arrow_schema, decoder, record_batch
 from watcher.config import SourceOptions
 from watcher.envelopes import AnyEnvelope, envelope
+from watcher.errors import ConfigurationError
 
 CHANGE_ID_COLUMN = "_change_id"
 OPERATION_COLUMN = "_operation"
@@ -67,7 +68,13 @@ OF_STREAM = {
 
 def format_of(options: SourceOptions) -> AnyEnvelope:
     """The envelope that the options name. Raises ConfigurationError."""
-    return envelope(options.envelope or "plain", options.envelope_options)
+    chosen = envelope(options.envelope or "plain", options.envelope_options, options.stream)
+    if chosen.in_order:
+        raise ConfigurationError(
+            f"rows of Spark have no order for the barriers of '{options.envelope}' to stand in;"
+            " leave barriers out: each micro-batch is whole up to its end"
+        )
+    return chosen
 
 
 def stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.documented import account_change
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
+from watcher.change import ValueCapture
+from watcher.envelopes import envelope
 from watcher.envelopes.lines import JsonLines
-from watcher.errors import ConfigurationError
+from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.runners.delivery import Delivering, DeliveryPolicy, dead_letters
 from watcher.runners.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher
 from watcher.watch_config import WatchConfig, watch_config
@@ -32,11 +36,11 @@ def config_of(database: Database, name: str, options: dict[str, object]) -> Watc
     )
 
 
-def records(database: Database, envelope: str, **options: object) -> list[Any]:
-    config = config_of(database, envelope, options)
+def records(database: Database, name_of: str, **options: object) -> list[Any]:
+    config = config_of(database, name_of, options)
     file = io.StringIO()
     watcher = Watcher(config)
-    watcher.deliver_to(Lines(file, JsonLines(config.delivery.format)))
+    watcher.deliver_to(Lines(file, JsonLines(config.format)))
     watcher.run_once()
     return [json.loads(line) for line in file.getvalue().splitlines()]
 
@@ -88,7 +92,7 @@ def test_a_file_takes_the_records_of_an_envelope(singers: Database, tmp_path: Pa
     write(singers)
     config = config_of(singers, "ydb-debezium", {})
     watcher = Watcher(config)
-    lines = JsonLines(config.delivery.format)
+    lines = JsonLines(config.format)
     watcher.deliver_to(RotatingFile(tmp_path / "changes.jsonl", None, lines))
     assert watcher.run_once() == 1
     (line,) = (tmp_path / "changes.jsonl").read_text().splitlines()
@@ -133,3 +137,25 @@ def test_a_callback_and_an_envelope_are_not_both_obeyed() -> None:
     )
     with pytest.raises(ConfigurationError, match=r"watcher\.envelopes\.encode"):
         Watcher(config).on_change(print)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: bool) -> None:
+    """It is the end, or goes to the dead letters; in no case a part of it is written."""
+    lacking = account_change("Id1", {"Balance": 1}, None, ValueCapture.NEW_VALUES)
+    whole = account_change("Id2", {"Balance": 1}, {}, ValueCapture.NEW_ROW_AND_OLD_VALUES)
+    file, letters = io.StringIO(), tmp_path / "dead.jsonl"
+    lines = Lines(file, JsonLines(envelope("debezium")))
+    pauses: list[float] = []
+    policy = DeliveryPolicy(dead_letters=letters if skip else None)
+    delivering = Delivering(lines, policy, pauses.append)
+    if skip:
+        delivering.write_change(lacking)
+        assert [letter["id"] for letter in dead_letters(letters)] == [lacking.id]
+    else:
+        with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+            delivering.write_change(lacking)
+    delivering.write_change(whole)
+    (line,) = file.getvalue().splitlines()
+    assert json.loads(line)["key"] == {"AccountId": "Id2"}
+    assert pauses == []

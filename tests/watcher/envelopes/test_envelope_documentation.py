@@ -1,0 +1,61 @@
+"""What docs/envelopes.md shows is what the envelopes write, and which of them can be filled."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from fixtures.envelope_examples import CAPTURES, EXAMPLES, TABLE_ROWS, Options, can_fill
+from fixtures.envelope_examples import example_record as record_of
+
+from watcher.envelopes import ENVELOPES
+from watcher.watch_config import watch_config
+
+TEXT = (Path(__file__).resolve().parents[3] / "docs" / "envelopes.md").read_text()
+CELL = re.compile(r"`(\w+) = \"(\w+)\"`")
+
+
+@pytest.mark.parametrize(("name", "options"), EXAMPLES)
+def test_the_example_of_an_envelope_is_its_record(name: str, options: Options) -> None:
+    (_, section) = re.split(rf"^## {name}(?:,.*)?$", TEXT, flags=re.MULTILINE)
+    match = re.search(r"```json\n(.*?)```", section, re.DOTALL)
+    assert match is not None
+    shown = json.loads(match[1])
+    if name == "debezium":
+        shown["source"]["version"] = version("spanner-watcher")
+    assert shown == record_of(name, options)
+    assert list(shown) == list(record_of(name, options))  # type: ignore[call-overload]
+
+
+def test_the_table_says_which_capture_can_fill_which_envelope() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in TEXT.splitlines()
+        if line.endswith(("| yes |", "| no |"))
+    ]
+    shown = {
+        (row[0].strip("`"), tuple(CELL.findall(row[1])), number): cell == "yes"
+        for row in rows
+        for number, cell in enumerate(row[2:])
+    }
+    assert shown == {
+        (name, tuple(options.items()), number): can_fill(name, options, known)
+        for name, options in TABLE_ROWS
+        for number, known in enumerate(CAPTURES.values())
+    }
+
+
+def test_every_option_is_documented() -> None:
+    for name, model in ENVELOPES.items():
+        for option in model.model_fields:
+            assert f"`{option}" in TEXT, f"{option} of {name}"
+
+
+def test_the_configuration_is_valid() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    given = {"database": "projects/p/instances/i/databases/d"} | tomllib.loads(text)
+    assert watch_config(given).delivery.envelope == "debezium"
