@@ -11,6 +11,7 @@ import apsw
 
 from ddl.render import render_schema
 from ddl.schema import Dialect, Schema, Type
+from emulator.engine import proto_bundle
 from emulator.engine.change_streams.partitions import Partition, churn
 from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
@@ -96,15 +97,27 @@ class Database:
         return self._writer.state.version
 
     def update_ddl(
-        self, texts: Sequence[str], on_done: Callable[[int, int], None] = ignore
+        self,
+        texts: Sequence[str],
+        on_done: Callable[[int, int], None] = ignore,
+        descriptors: bytes = b"",
     ) -> None:
         """Executes statements one after another; those before a failing one stay.
 
         ``on_done`` is called after each with its index and its commit timestamp in microseconds.
+        ``descriptors`` is the FileDescriptorSet of a proto bundle.
         """
         with self._ddl_lock:
             for index, text in enumerate(texts):
-                on_done(index, change_schema(self._writer, text))
+                on_done(index, change_schema(self._writer, text, descriptors))
+
+    def proto_descriptors(self) -> bytes:
+        """The FileDescriptorSet of the database's proto bundle; empty without one."""
+        reader = self._storage.borrow()
+        try:
+            return proto_bundle.load(reader.connection)
+        finally:
+            self._storage.give_back(reader)
 
     def ddl(self) -> list[str]:
         """Statements that create the same schema again."""
@@ -203,6 +216,7 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
         'CREATE TABLE IF NOT EXISTS "$statements" (number INTEGER PRIMARY KEY, text TEXT NOT NULL)',
         CREATE_REFERENCES,
         CREATE_SEQUENCES,
+        proto_bundle.CREATE_BUNDLE,
         *CREATE_STREAM_TABLES,
     )
     connection.execute(

@@ -12,6 +12,7 @@ from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
 from ddl.schema import Column, Dialect, Schema
+from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
 from emulator.engine.refusals import from_sqlite
@@ -31,18 +32,22 @@ from emulator.storage.migration import Backfill, migrate
 from emulator.storage.sqlite import current, quote
 
 LOCK_WAIT_SECONDS = 600.0
-RECORDED_KINDS = {"ROLE", "CHANGE STREAM"}
+RECORDED_KINDS = {"ROLE", "CHANGE STREAM", proto_bundle.KIND}
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
 
 
-def change_schema(writer: Writer, text: str) -> int:
-    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing."""
+def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
+    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing.
+
+    ``descriptors`` are those that came with the statement, for a proto bundle.
+    """
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
         step = parsed(text, state.schema.dialect)
+        proto_bundle.check(step, descriptors)
         schema = evolved(state.schema, step)
         after = SchemaState(state.version + 1, schema, layouts(schema), time.time_ns() // 1000)
 
@@ -50,6 +55,7 @@ def change_schema(writer: Writer, text: str) -> int:
             connection = writer.connection
             rewrite(connection, state, after, timestamp_text(micros))
             judge(connection, step, after.schema, micros)
+            proto_bundle.save(connection, step, descriptors)
             writer.capture.streams_changed(state.schema, after.schema, micros)
             connection.execute('INSERT INTO "$statements" (text) VALUES (?)', (text,))
             connection.execute('UPDATE "$state" SET schema_version = ?', (after.version,))
