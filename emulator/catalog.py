@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import apsw
 
+from ddl import sequences, views
 from ddl.render import type_text
 from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from emulator import errors
@@ -73,6 +74,13 @@ VIEWS: dict[str, View] = {
         " UNIQUE_CONSTRAINT_CATALOG S, UNIQUE_CONSTRAINT_SCHEMA S, UNIQUE_CONSTRAINT_NAME S,"
         " MATCH_OPTION S, UPDATE_RULE S, DELETE_RULE S, SPANNER_STATE S"
     ),
+    "INFORMATION_SCHEMA.VIEWS": view(
+        "TABLE_CATALOG S, TABLE_SCHEMA S, TABLE_NAME S, VIEW_DEFINITION S, SECURITY_TYPE S"
+    ),
+    "INFORMATION_SCHEMA.SEQUENCES": view("CATALOG S, SCHEMA S, NAME S, DATA_TYPE S"),
+    "INFORMATION_SCHEMA.SEQUENCE_OPTIONS": view(
+        "CATALOG S, SCHEMA S, NAME S, OPTION_NAME S, OPTION_TYPE S, OPTION_VALUE S"
+    ),
     "INFORMATION_SCHEMA.CHANGE_STREAMS": view(
         "CHANGE_STREAM_CATALOG S, CHANGE_STREAM_SCHEMA S, CHANGE_STREAM_NAME S, ALL B"
     ),
@@ -91,11 +99,16 @@ VIEWS: dict[str, View] = {
 }
 
 
-def connection(schema: Schema, views: Sequence[str]) -> apsw.Connection:
-    """A new SQLite in memory that holds these views, filled."""
+def connection(
+    schema: Schema, wanted: Sequence[str], user_views: Mapping[str, View] | None = None
+) -> apsw.Connection:
+    """A new SQLite in memory that holds these views, filled.
+
+    ``user_views`` are the columns of the database's own views, by their names.
+    """
     database = apsw.Connection(":memory:")
     register(database)
-    for name in views:
+    for name in wanted:
         columns = VIEWS[name]
         listed = ", ".join(quote_name(column) for column, _ in columns)
         database.execute(f"CREATE TABLE {quote_name(name)} ({listed})")
@@ -106,6 +119,9 @@ def connection(schema: Schema, views: Sequence[str]) -> apsw.Connection:
             f"INSERT INTO {quote_name(name)} VALUES ({marks})",
             list(CONTENTS[name](schema)),
         )
+        if name == "INFORMATION_SCHEMA.COLUMNS":
+            rows = list(user_view_columns(user_views or {}))
+            database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", rows)
     return database
 
 
@@ -168,6 +184,13 @@ def columns(schema: Schema) -> Iterator[Row]:
             column = Column(column_name, type_)
             row = column_row(column, number)
             yield "", *name.split(".", maxsplit=1), *row[:10], None, *row[11:]
+
+
+def user_view_columns(user_views: Mapping[str, View]) -> Iterator[Row]:
+    """The columns of the database's own views."""
+    for name, listed in user_views.items():
+        for number, (column_name, type_) in enumerate(listed, 1):
+            yield "", *split(name), *column_row(Column(column_name, type_), number)
 
 
 def column_row(column: Column, number: int) -> Row:
@@ -330,6 +353,29 @@ def referential_constraints(schema: Schema) -> Iterator[Row]:
             )
 
 
+def view_rows(schema: Schema) -> Iterator[Row]:
+    """The database's own views."""
+    for item in views.views(schema):
+        read = views.read_view(item.text)
+        yield "", *split(item.name), read.query, read.security
+
+
+def sequence_rows(schema: Schema) -> Iterator[Row]:
+    """The sequences; those of IDENTITY columns are not told."""
+    for item in schema.verbatim:
+        if item.kind == sequences.KIND:
+            yield "", *split(item.name), "INT64"
+
+
+def sequence_option_rows(schema: Schema) -> Iterator[Row]:
+    """What is set of each sequence."""
+    for item in schema.verbatim:
+        if item.kind == sequences.KIND:
+            for name, value in sequences.read_sequence(item.text).options().items():
+                kind = "STRING" if name == "sequence_kind" else "INT64"
+                yield "", *split(item.name), name, kind, value.strip("'")
+
+
 def change_streams(schema: Schema) -> Iterator[Row]:
     """The change streams."""
     for stream in schema.change_streams:
@@ -373,6 +419,9 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "KEY_COLUMN_USAGE": key_column_usage,
         "CHECK_CONSTRAINTS": check_constraints,
         "REFERENTIAL_CONSTRAINTS": referential_constraints,
+        "VIEWS": view_rows,
+        "SEQUENCES": sequence_rows,
+        "SEQUENCE_OPTIONS": sequence_option_rows,
         "CHANGE_STREAMS": change_streams,
         "CHANGE_STREAM_OPTIONS": change_stream_options,
         "CHANGE_STREAM_TABLES": change_stream_tables,

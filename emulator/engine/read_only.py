@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import apsw
 
 from ddl.schema import Type
+from ddl.views import views
 from emulator import catalog
 from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
@@ -19,8 +20,9 @@ from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import Part, key_ranges
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
+from emulator.engine.view_rules import view_columns
 from emulator.engine.write_plans import Moment
-from emulator.errors import failed_precondition
+from emulator.errors import invalid_argument
 from emulator.sql.statements import Query
 from emulator.storage.history import source
 from emulator.storage.sqlite import Reader
@@ -59,6 +61,10 @@ class ReadOnlyTransaction:
         """
         state = self._around.state()
         statement = state.compile(sql, types, counted=profile)
+        if isinstance(statement, Query) and statement.draws:
+            raise invalid_argument(
+                "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
+            )
         if isinstance(statement, Query) and statement.catalog:
             return catalog_rows(state, statement, self._values(statement, params))
         snapshot = self._snapshot()
@@ -124,9 +130,9 @@ class ReadOnlyTransaction:
         within, bounds = asked.part.condition(state.schema) if asked.part else ("", {})
         statement = state.compile(asked.sql, asked.types, counted=asked.profile, within=within)
         if not isinstance(statement, Query):
-            raise failed_precondition(
+            raise invalid_argument(
                 "DML statements can only be performed in a read-write or partitioned-dml "
-                "transaction."
+                "transaction. Current transaction type is ReadOnly."
             )
         values = self._values(statement, asked.params) | bounds
         as_of = snapshot.changed(statement.tables, self._around.timeline)
@@ -201,7 +207,8 @@ def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:
 
 def catalog_rows(state: SchemaState, statement: Query, values: Mapping[str, Stored]) -> Rows:
     """A query over INFORMATION_SCHEMA, answered from the schema alone."""
-    connection = catalog.connection(state.schema, statement.catalog)
+    columns = {view.name: view_columns(state.schema, view) for view in views(state.schema)}
+    connection = catalog.connection(state.schema, statement.catalog, columns)
     try:
         return collected(
             Reader(connection, [0]), statement.sql, values, statement.columns, state.schema

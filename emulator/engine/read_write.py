@@ -87,6 +87,8 @@ class ReadWriteTransaction:
                 return catalog_rows(
                     state, statement, bound(statement.bindings, params, self._now())
                 )
+            if statement.draws:
+                self._active()
             if self._dml is None:
                 asked = Asked(sql, params, types, profile, check)
                 return self._observe_query(statement, asked)

@@ -13,9 +13,9 @@ from emulator.engine.refusals import (
     unknown_table,
 )
 from emulator.engine.requests import Stored
-from emulator.engine.sequences import counter_name
 from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
+from emulator.sql.sequences import identity_counter
 from emulator.sql.statements import Expression
 from emulator.storage.sqlite import PENDING, current, literal, quote
 
@@ -244,7 +244,7 @@ class Writer:
     def identities(self) -> list[tuple[str, str]]:
         """The IDENTITY columns that are not given draw their next value."""
         return [
-            (c.name, f"next_value_({literal(counter_name(self.table.name, c.name))})")
+            (c.name, f"next_value_({literal(identity_counter(self.table.name, c.name))})")
             for c in self.table.columns
             if c.identity is not None and c.name not in self.places
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
-from emulator.errors import unimplemented
+from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.storage import change_streams, integrity
 from emulator.storage.sqlite import PENDING, current, key_index, quote, replaced
@@ -98,7 +98,12 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     parts = [quote(column.name), storage_class]
     generated = None
     if column.generated is not None:
-        generated = compile_expression(column.generated, table, schema).sql
+        compiled = compile_expression(column.generated, table, schema)
+        if compiled.draws:
+            raise invalid_argument(
+                f"Generated column {table.name}.{column.name} may not draw from a sequence."
+            )
+        generated = compiled.sql
         parts.append(f"AS ({generated}) {'STORED' if column.stored else 'VIRTUAL'}")
     if column.not_null:
         parts.append("NOT NULL")
