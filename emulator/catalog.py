@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import apsw
 
 from ddl import sequences, views
+from ddl.references import columns_in
 from ddl.render import type_text
 from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from emulator import errors
@@ -64,6 +65,14 @@ VIEWS: dict[str, View] = {
         "CONSTRAINT_CATALOG S, CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S, TABLE_CATALOG S,"
         " TABLE_SCHEMA S, TABLE_NAME S, COLUMN_NAME S, ORDINAL_POSITION I,"
         " POSITION_IN_UNIQUE_CONSTRAINT I"
+    ),
+    "INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE": view(
+        "TABLE_CATALOG S, TABLE_SCHEMA S, TABLE_NAME S, CONSTRAINT_CATALOG S,"
+        " CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S"
+    ),
+    "INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE": view(
+        "TABLE_CATALOG S, TABLE_SCHEMA S, TABLE_NAME S, COLUMN_NAME S, CONSTRAINT_CATALOG S,"
+        " CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S"
     ),
     "INFORMATION_SCHEMA.CHECK_CONSTRAINTS": view(
         "CONSTRAINT_CATALOG S, CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S, CHECK_CLAUSE S,"
@@ -303,10 +312,14 @@ def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str
 
 
 def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
-    """Table, name and clause of every CHECK."""
+    """Table, name and clause of every CHECK; NOT NULL is one, as in Spanner."""
     for table in schema.tables:
+        last = split(table.name)[1]
         for number, check in enumerate(table.checks, 1):
-            yield table, check.name or f"CK_{split(table.name)[1]}_{number}", check.expression
+            yield table, check.name or f"CK_{last}_{number}", check.expression
+        for column in table.columns:
+            if column.not_null:
+                yield table, f"CK_IS_NOT_NULL_{last}_{column.name}", f"{column.name} IS NOT NULL"
 
 
 def table_constraints(schema: Schema) -> Iterator[Row]:
@@ -325,6 +338,35 @@ def key_column_usage(schema: Schema) -> Iterator[Row]:
         for number, column in enumerate(listed, 1):
             position = number if kind == "FOREIGN KEY" else None
             yield "", owner[0], name, "", *owner, column, number, position
+
+
+def usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]]:
+    """Table and name of every constraint, with the table and columns that it speaks of."""
+    for table, name, kind, listed in constraint_rows(schema):
+        if kind == "PRIMARY KEY":
+            yield table, name, table, listed
+    for table in schema.tables:
+        for number, key in enumerate(table.foreign_keys, 1):
+            target = schema.table(key.referenced_table)
+            if target is not None:
+                last = split(table.name)[1]
+                name = key.name or f"FK_{last}_{split(target.name)[1]}_{number}"
+                yield table, name, target, key.referenced_columns
+    for table, name, clause in check_rows(schema):
+        yield table, name, table, columns_in(clause, table)
+
+
+def constraint_table_usage(schema: Schema) -> Iterator[Row]:
+    """The tables that constraints speak of."""
+    for table, name, target, _ in usages(schema):
+        yield "", *split(target.name), "", split(table.name)[0], name
+
+
+def constraint_column_usage(schema: Schema) -> Iterator[Row]:
+    """The columns that constraints speak of."""
+    for table, name, target, listed in usages(schema):
+        for column in listed:
+            yield "", *split(target.name), column, "", split(table.name)[0], name
 
 
 def check_constraints(schema: Schema) -> Iterator[Row]:
@@ -417,6 +459,8 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "INDEX_COLUMNS": index_columns,
         "TABLE_CONSTRAINTS": table_constraints,
         "KEY_COLUMN_USAGE": key_column_usage,
+        "CONSTRAINT_TABLE_USAGE": constraint_table_usage,
+        "CONSTRAINT_COLUMN_USAGE": constraint_column_usage,
         "CHECK_CONSTRAINTS": check_constraints,
         "REFERENTIAL_CONSTRAINTS": referential_constraints,
         "VIEWS": view_rows,

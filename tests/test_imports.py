@@ -19,6 +19,7 @@ ALLOWED = {
         "ddl.errors",
         "ddl.evolve",
         "ddl.parse",
+        "ddl.references",
         "ddl.render",
         "ddl.schema",
         "ddl.sequences",

@@ -27,6 +27,7 @@ STORAGE_CLASSES = {
 }
 
 KEY_BYTES_MAX = 8_192
+FIXED_BYTES = 8
 
 LENGTHS_MAX = {
     TypeCode.STRING: 2_621_440,
@@ -79,6 +80,8 @@ def layout(table: Table, schema: Schema) -> TableLayout:
     columns = tuple(column_layout(column, table, schema) for column in table.columns)
     checks = tuple(check_text(number, table, schema) for number in range(len(table.checks)))
     checks += key_check(table)
+    for index in schema.indexes_of(table.name):
+        checks += index_key_check(table, index)
     objects = {
         **key_objects(table),
         **history_triggers(table),
@@ -143,18 +146,36 @@ def element_unit(element: Type) -> str:
 
 def key_check(table: Table) -> tuple[str, ...]:
     """A key may not be too long; only strings and bytes can make it so."""
-    columns = (table.column(part.column) for part in table.primary_key)
-    long = [
+    long = long_columns(table, [part.column for part in table.primary_key])
+    if not long:
+        return ()
+    name = quote(f"key${table.name}")
+    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
+
+
+def index_key_check(table: Table, index: Index) -> tuple[str, ...]:
+    """The key of an index, which ends with the table's; a row outside of it is not judged."""
+    own = [part.column for part in index.parts]
+    rest = [part.column for part in table.primary_key if part.column not in own]
+    if not long_columns(table, own):
+        return ()
+    absent = "".join(f" OR {quote(column)} IS NULL" for column in filter_columns(index))
+    name = quote(f"key${index.name}")
+    long = long_columns(table, own + rest)
+    short = FIXED_BYTES * (len(own + rest) - len(long))
+    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX - short}{absent})",)
+
+
+def long_columns(table: Table, names: list[str]) -> list[str]:
+    """The length in bytes of each column that could be too long for a key."""
+    columns = (table.column(name) for name in names)
+    return [
         f"ifnull(octet_length({quote(c.name)}), 0)"
         for c in columns
         if c is not None
         and c.type.code in LENGTHS_MAX
         and (c.type.length is None or c.type.length * 4 > KEY_BYTES_MAX)
     ]
-    if not long:
-        return ()
-    name = quote(f"key${table.name}")
-    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
 
 
 def check_text(number: int, table: Table, schema: Schema) -> str:
