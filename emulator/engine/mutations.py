@@ -28,7 +28,6 @@ from emulator.engine.requests import (
     Stored,
 )
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
-from emulator.errors import unimplemented
 from emulator.storage.sqlite import current
 
 
@@ -201,8 +200,6 @@ def delete_rows(connection: apsw.Connection, schema: Schema, delete: Delete, mom
     table = schema.table(delete.table)
     if table is None:
         raise unknown_table(delete.table)
-    for each in delete.keys.ranges:
-        refuse_wide(each)
     deleted = 0
     for clause in clauses(
         key_parts(table, None), timely(table, delete.keys, moment), len(table.primary_key)
@@ -211,20 +208,6 @@ def delete_rows(connection: apsw.Connection, schema: Schema, delete: Delete, mom
         connection.execute(sql, clause.values)
         deleted += connection.changes()
     return deleted
-
-
-def refuse_wide(keys: KeyRange) -> None:
-    """Spanner deletes ranges whose bounds differ in their last part only."""
-    common = 0
-    for start, end in zip(keys.start, keys.end, strict=False):
-        if start != end:
-            break
-        common += 1
-    if max(len(keys.start), len(keys.end)) - common > 1:
-        raise unimplemented(
-            f"A delete of the range from {list(keys.start)} to {list(keys.end)}, whose bounds "
-            "differ in more than the last part of the key,"
-        )
 
 
 def timely(table: Table, keys: KeySet, moment: Moment) -> KeySet:
