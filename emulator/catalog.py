@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import apsw
 
@@ -12,20 +12,37 @@ from ddl.render import type_text
 from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from emulator import errors
 from emulator.sql.functions import register
-from emulator.sql.types import BOOL, INT64, STRING, quote_name
+from emulator.sql.types import BOOL, FLOAT64, INT64, STRING, TIMESTAMP, quote_name
 
 Row = tuple[object, ...]
 View = tuple[tuple[str, Type], ...]
 
 
 def view(text: str) -> View:
-    """Columns of a view from 'NAME TYPE, ...'; S is STRING, I INT64, B BOOL."""
-    types = {"S": STRING, "I": INT64, "B": BOOL, "Y": Type(TypeCode.BYTES)}
+    """Columns of a view from 'NAME TYPE, ...'; S is STRING, I INT64, B BOOL, and so on."""
+    types = {
+        "S": STRING,
+        "I": INT64,
+        "B": BOOL,
+        "Y": Type(TypeCode.BYTES),
+        "F": FLOAT64,
+        "T": TIMESTAMP,
+    }
     pairs = (each.split() for each in text.split(","))
     return tuple((name, types[code]) for name, code in pairs)
 
 
+QUERY_STATS = view(
+    "INTERVAL_END T, REQUEST_TAG S, QUERY_TYPE S, TEXT S, TEXT_TRUNCATED B, TEXT_FINGERPRINT I,"
+    " EXECUTION_COUNT I, AVG_LATENCY_SECONDS F, AVG_ROWS F, AVG_ROWS_SCANNED F,"
+    " AVG_CPU_SECONDS F, ALL_FAILED_EXECUTION_COUNT I, ALL_FAILED_AVG_LATENCY_SECONDS F,"
+    " RUN_IN_RW_TRANSACTION_EXECUTION_COUNT I"
+)
+
 VIEWS: dict[str, View] = {
+    "SPANNER_SYS.QUERY_STATS_TOP_MINUTE": QUERY_STATS,
+    "SPANNER_SYS.QUERY_STATS_TOP_10MINUTE": QUERY_STATS,
+    "SPANNER_SYS.QUERY_STATS_TOP_HOUR": QUERY_STATS,
     "INFORMATION_SCHEMA.SCHEMATA": view(
         "CATALOG_NAME S, SCHEMA_NAME S, SCHEMA_OWNER S, PROTO_BUNDLE Y"
     ),
@@ -109,11 +126,15 @@ VIEWS: dict[str, View] = {
 
 
 def connection(
-    schema: Schema, wanted: Sequence[str], user_views: Mapping[str, View] | None = None
+    schema: Schema,
+    wanted: Sequence[str],
+    user_views: Mapping[str, View] | None = None,
+    system: Callable[[str], Iterable[Row]] | None = None,
 ) -> apsw.Connection:
     """A new SQLite in memory that holds these views, filled.
 
-    ``user_views`` are the columns of the database's own views, by their names.
+    ``user_views`` are the columns of the database's own views, by their names. ``system`` gives
+    the rows of a table of SPANNER_SYS.
     """
     database = apsw.Connection(":memory:")
     register(database)
@@ -121,13 +142,14 @@ def connection(
         columns = VIEWS[name]
         listed = ", ".join(quote_name(column) for column, _ in columns)
         database.execute(f"CREATE TABLE {quote_name(name)} ({listed})")
-        if name not in CONTENTS:
+        if name in CONTENTS:
+            found = list(CONTENTS[name](schema))
+        elif system is not None and name.startswith("SPANNER_SYS."):
+            found = list(system(name))
+        else:
             raise errors.unimplemented(name)
         marks = ", ".join("?" * len(columns))
-        database.executemany(
-            f"INSERT INTO {quote_name(name)} VALUES ({marks})",
-            list(CONTENTS[name](schema)),
-        )
+        database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", found)
         if name == "INFORMATION_SCHEMA.COLUMNS":
             rows = list(user_view_columns(user_views or {}))
             database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", rows)
@@ -143,11 +165,6 @@ def split(name: str) -> tuple[str, str]:
 def yes(value: bool) -> str:
     """YES or NO."""
     return "YES" if value else "NO"
-
-
-def own_views() -> Iterator[str]:
-    """The names of the views themselves."""
-    return (name.split(".", maxsplit=1)[1] for name in VIEWS)
 
 
 def schemata(schema: Schema) -> Iterator[Row]:
@@ -179,8 +196,8 @@ def tables(schema: Schema) -> Iterator[Row]:
     for item in schema.verbatim:
         if item.kind == "VIEW":
             yield "", *split(item.name), "VIEW", None, None, None, None, None
-    for name in own_views():
-        yield "", "INFORMATION_SCHEMA", name, "VIEW", None, None, None, None, None
+    for name in VIEWS:
+        yield "", *split(name), "VIEW", None, None, None, None, None
 
 
 def columns(schema: Schema) -> Iterator[Row]:

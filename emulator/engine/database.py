@@ -17,6 +17,7 @@ from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
 from emulator.engine.maintenance import Maintenance
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import (
@@ -65,6 +66,7 @@ class Database:
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
         self._ddl_lock = threading.Lock()
         self._cleared_to = 0
+        self.query_stats = QueryStats()
         self._timeline = Timeline(clock)
         self._writer = Writer(self._storage, clock, self._timeline)
         last_commit, version = prepare(self._writer.connection, clock.now())
@@ -74,7 +76,11 @@ class Database:
         self._writer.capture.load()
         self._snapshots = Snapshots(self._storage, self._state)
         self._around = Surroundings(
-            self._snapshots, self._timeline, self._state, self.oldest_readable
+            self._snapshots,
+            self._timeline,
+            self._state,
+            self.oldest_readable,
+            self.query_stats,
         )
         self.change_streams = ChangeReader(
             self._storage,

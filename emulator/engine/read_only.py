@@ -12,6 +12,7 @@ from ddl.views import views
 from emulator import catalog
 from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
+from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import from_sqlite, too_old
 from emulator.engine.requests import KeyRange, KeySet, Rows, Stats, Stored
@@ -36,6 +37,7 @@ class Surroundings:
     timeline: Timeline
     state: Callable[[], SchemaState]
     oldest_readable: Callable[[], int]
+    query_stats: QueryStats
 
 
 class ReadOnlyTransaction:
@@ -66,7 +68,8 @@ class ReadOnlyTransaction:
                 "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
             )
         if isinstance(statement, Query) and statement.catalog:
-            return catalog_rows(state, statement, self._values(statement, params))
+            values = self._values(statement, params)
+            return catalog_rows(state, statement, values, self._around.query_stats)
         snapshot = self._snapshot()
         try:
             query = Asked(sql, params, types, profile, check, part)
@@ -205,10 +208,12 @@ def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:
     return (as_of, *values) if ":asof_" in sql else values
 
 
-def catalog_rows(state: SchemaState, statement: Query, values: Mapping[str, Stored]) -> Rows:
-    """A query over INFORMATION_SCHEMA, answered from the schema alone."""
+def catalog_rows(
+    state: SchemaState, statement: Query, values: Mapping[str, Stored], stats: QueryStats
+) -> Rows:
+    """A query over INFORMATION_SCHEMA or SPANNER_SYS, answered without the database's file."""
     columns = {view.name: view_columns(state.schema, view) for view in views(state.schema)}
-    connection = catalog.connection(state.schema, statement.catalog, columns)
+    connection = catalog.connection(state.schema, statement.catalog, columns, stats.table)
     try:
         return collected(
             Reader(connection, [0]), statement.sql, values, statement.columns, state.schema

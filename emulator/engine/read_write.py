@@ -87,9 +87,8 @@ class ReadWriteTransaction:
             if not isinstance(statement, Query):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
             if statement.catalog:
-                return catalog_rows(
-                    state, statement, bound(statement.bindings, params, self._now())
-                )
+                values = bound(statement.bindings, params, self._now())
+                return catalog_rows(state, statement, values, self._around.query_stats)
             if statement.draws:
                 self._active()
             if self._dml is None:

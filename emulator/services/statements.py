@@ -115,15 +115,18 @@ def untyped_kinds(
     return found
 
 
-def run(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
-    """Runs a statement in a transaction, once; DML that is sent again is dealt with before."""
+def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
+    """Runs a statement in a transaction, once; DML that is sent again is dealt with before.
+
+    ``counted`` counts the rows that a query scans.
+    """
     engine = selected.transaction.engine
     if mode == PLAN:
         return planned(prepared, selected)
     if isinstance(prepared.statement, Query):
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take queries.")
-        profile = mode in MEASURED
+        profile = counted or mode in MEASURED
         asked = prepared.sql, prepared.params, prepared.types
         if prepared.part is None:
             rows = engine.query(*asked, profile=profile, check=selected.check)
