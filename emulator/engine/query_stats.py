@@ -99,14 +99,21 @@ class QueryStats:
     """The statistics of one database; lost when the process ends. Thread-safe."""
 
     _minutes: dict[int, dict[Key, Sums]] = field(default_factory=dict)
+    _minute: int = 0
+    _started: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def counts(self, text: str) -> bool:
         """Whether the next execution of a text should count the rows that it scans."""
+        minute = this_minute()
         with self._lock:
-            now = self._minutes.get(this_minute(), {})
-            done = sum(sums.executions for key, sums in now.items() if key[2] == text)
-        return done % COUNTED_EACH == 0
+            if minute != self._minute:
+                self._minute, self._started = minute, {}
+            if len(self._started) >= TEXTS_MAX and text not in self._started:
+                return False
+            number = self._started.get(text, 0)
+            self._started[text] = number + 1
+        return number % COUNTED_EACH == 0
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""

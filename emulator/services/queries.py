@@ -153,6 +153,17 @@ class Queries:
             raise
         return measurement.until_read(outcome, counted=counted)
 
+    def _measured_dml(self, session: Session, prepared: Prepared, selected: Selected) -> Outcome:
+        """A statement of a batch."""
+        stats = session.database.engine.query_stats
+        measurement = Measurement(stats, prepared, selected.transaction, "")
+        try:
+            outcome = run_dml(prepared, selected, 0)
+        except SpannerError:
+            measurement.failed()
+            raise
+        return measurement.until_read(outcome, counted=False)
+
     def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
         """A plan; nothing is run."""
         try:
@@ -206,7 +217,7 @@ class Queries:
                     )
                 begun = None if answer.result_sets else selected.begun
                 first = Selected(transaction, begun, selected.check)
-                outcome = run_dml(prepared, first, 0)
+                outcome = self._measured_dml(session, prepared, first)
                 answer.result_sets.add().ParseFromString(whole(outcome, unmarked(transaction)))
         except SpannerError as error:
             if error.retry_delay_seconds is not None:
