@@ -23,6 +23,7 @@ HINTS = "spanner_hints"
 """Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
 
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
+SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 
 
 class Spanner(BigQuery):
@@ -96,6 +97,7 @@ def parse_query(sql: str) -> Parsed:
     while len(tokens) > 1 and tokens[-2].text == ";":
         del tokens[-2]
     text, hints = cut_hints(sql[: tokens[-2].end if len(tokens) > 1 else 0], tokens)
+    text = cut_sequences(text, tokens)
     text, conflict = cut_conflict(text, tokens)
     text, returned = cut_returning(text, tokens)
     tree = parse_one(text, sql)
@@ -108,7 +110,7 @@ def parse_query(sql: str) -> Parsed:
 
 def parse_expression(sql: str) -> exp.Expr:
     """A scalar expression, as DDL holds it. Raises DdlSyntaxError."""
-    tree = parse_one(f"SELECT {sql}", sql)
+    tree = parse_one(f"SELECT {cut_sequences(sql, list(tokenize(sql)))}", sql)
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise DdlSyntaxError(1, 1, "one expression", repr(sql))
     expression: exp.Expr = tree.expressions[0]
@@ -161,6 +163,18 @@ def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
             position = end
         position += 1
     return text, hints
+
+
+def cut_sequences(text: str, tokens: list[Token]) -> str:
+    """Takes out the word SEQUENCE before the name of one, in the functions that take it."""
+    for function, parenthesis, word in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if (
+            function.text.upper() in SEQUENCE_FUNCTIONS
+            and parenthesis.text == "("
+            and word.text.upper() == "SEQUENCE"
+        ):
+            text = blank(text, word.start, word.end)
+    return text
 
 
 def cut_conflict(text: str, tokens: list[Token]) -> tuple[str, str]:

@@ -474,10 +474,12 @@ def _(step: steps.DropNamedSchema, schema: Schema) -> Schema:
 
 @_apply.register
 def _(step: steps.CreateVerbatim, schema: Schema) -> Schema:
-    others = tuple(
-        v for v in schema.verbatim if v.kind != step.item.kind or not same(v.name, step.item.name)
-    )
-    return replace(schema, verbatim=(*others, step.item))
+    item = step.item
+    there = [v.kind == item.kind and same(v.name, item.name) for v in schema.verbatim]
+    if not any(there):
+        return replace(schema, verbatim=(*schema.verbatim, item))
+    found = tuple(item if is_it else v for v, is_it in zip(schema.verbatim, there, strict=True))
+    return replace(schema, verbatim=found)
 
 
 @_apply.register

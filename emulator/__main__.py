@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from emulator.errors import SpannerError
+from emulator.faults import Faults, parse_faults
 from emulator.server import StartError, start
 
 READY = "listening on "
@@ -23,10 +25,12 @@ def serve(
     ready_file: Path | None = None,
     prepare: Callable[[str], None] | None = None,
     change_stream_churn_seconds: float = 0.0,
+    faults: Faults | None = None,
 ) -> int:
     """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
 
-    ``prepare`` is called with the address when the server answers, before it says so.
+    ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
+    what goes wrong from the start.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     stop = threading.Event()
@@ -34,7 +38,11 @@ def serve(
         signal.signal(number, lambda *_: stop.set())
     try:
         server = start(
-            host, port, data_dir, change_stream_churn_seconds=change_stream_churn_seconds
+            host,
+            port,
+            data_dir,
+            faults=faults,
+            change_stream_churn_seconds=change_stream_churn_seconds,
         )
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -66,13 +74,25 @@ def main() -> int:
         metavar="SECONDS",
         help="split, merge or move partitions of change streams so often (0: never)",
     )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="what goes wrong, such as aborted_commit_probability=0.1 (may be repeated)",
+    )
     options = parser.parse_args()
+    try:
+        faults = parse_faults(options.fault)
+    except SpannerError as error:
+        parser.error(error.message)
     return serve(
         options.host,
         options.port,
         options.data_dir,
         options.ready_file,
         change_stream_churn_seconds=options.change_stream_churn,
+        faults=faults,
     )
 
 

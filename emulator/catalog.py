@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import apsw
 
+from ddl import sequences, views
+from ddl.references import columns_in
 from ddl.render import type_text
 from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from emulator import errors
 from emulator.sql.functions import register
-from emulator.sql.types import BOOL, INT64, STRING, quote_name
+from emulator.sql.types import BOOL, FLOAT64, INT64, STRING, TIMESTAMP, quote_name
 
 Row = tuple[object, ...]
 View = tuple[tuple[str, Type], ...]
 
 
 def view(text: str) -> View:
-    """Columns of a view from 'NAME TYPE, ...'; S is STRING, I INT64, B BOOL."""
-    types = {"S": STRING, "I": INT64, "B": BOOL, "Y": Type(TypeCode.BYTES)}
+    """Columns of a view from 'NAME TYPE, ...'; S is STRING, I INT64, B BOOL, and so on."""
+    types = {
+        "S": STRING,
+        "I": INT64,
+        "B": BOOL,
+        "Y": Type(TypeCode.BYTES),
+        "F": FLOAT64,
+        "T": TIMESTAMP,
+    }
     pairs = (each.split() for each in text.split(","))
     return tuple((name, types[code]) for name, code in pairs)
 
 
+QUERY_STATS = view(
+    "INTERVAL_END T, REQUEST_TAG S, QUERY_TYPE S, TEXT S, TEXT_TRUNCATED B, TEXT_FINGERPRINT I,"
+    " EXECUTION_COUNT I, AVG_LATENCY_SECONDS F, AVG_ROWS F, AVG_ROWS_SCANNED F,"
+    " AVG_CPU_SECONDS F, ALL_FAILED_EXECUTION_COUNT I, ALL_FAILED_AVG_LATENCY_SECONDS F,"
+    " RUN_IN_RW_TRANSACTION_EXECUTION_COUNT I"
+)
+
 VIEWS: dict[str, View] = {
+    "SPANNER_SYS.QUERY_STATS_TOP_MINUTE": QUERY_STATS,
+    "SPANNER_SYS.QUERY_STATS_TOP_10MINUTE": QUERY_STATS,
+    "SPANNER_SYS.QUERY_STATS_TOP_HOUR": QUERY_STATS,
     "INFORMATION_SCHEMA.SCHEMATA": view(
         "CATALOG_NAME S, SCHEMA_NAME S, SCHEMA_OWNER S, PROTO_BUNDLE Y"
     ),
@@ -64,6 +83,14 @@ VIEWS: dict[str, View] = {
         " TABLE_SCHEMA S, TABLE_NAME S, COLUMN_NAME S, ORDINAL_POSITION I,"
         " POSITION_IN_UNIQUE_CONSTRAINT I"
     ),
+    "INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE": view(
+        "TABLE_CATALOG S, TABLE_SCHEMA S, TABLE_NAME S, CONSTRAINT_CATALOG S,"
+        " CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S"
+    ),
+    "INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE": view(
+        "TABLE_CATALOG S, TABLE_SCHEMA S, TABLE_NAME S, COLUMN_NAME S, CONSTRAINT_CATALOG S,"
+        " CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S"
+    ),
     "INFORMATION_SCHEMA.CHECK_CONSTRAINTS": view(
         "CONSTRAINT_CATALOG S, CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S, CHECK_CLAUSE S,"
         " SPANNER_STATE S"
@@ -72,6 +99,13 @@ VIEWS: dict[str, View] = {
         "CONSTRAINT_CATALOG S, CONSTRAINT_SCHEMA S, CONSTRAINT_NAME S,"
         " UNIQUE_CONSTRAINT_CATALOG S, UNIQUE_CONSTRAINT_SCHEMA S, UNIQUE_CONSTRAINT_NAME S,"
         " MATCH_OPTION S, UPDATE_RULE S, DELETE_RULE S, SPANNER_STATE S"
+    ),
+    "INFORMATION_SCHEMA.VIEWS": view(
+        "TABLE_CATALOG S, TABLE_SCHEMA S, TABLE_NAME S, VIEW_DEFINITION S, SECURITY_TYPE S"
+    ),
+    "INFORMATION_SCHEMA.SEQUENCES": view("CATALOG S, SCHEMA S, NAME S, DATA_TYPE S"),
+    "INFORMATION_SCHEMA.SEQUENCE_OPTIONS": view(
+        "CATALOG S, SCHEMA S, NAME S, OPTION_NAME S, OPTION_TYPE S, OPTION_VALUE S"
     ),
     "INFORMATION_SCHEMA.CHANGE_STREAMS": view(
         "CHANGE_STREAM_CATALOG S, CHANGE_STREAM_SCHEMA S, CHANGE_STREAM_NAME S, ALL B"
@@ -91,21 +125,34 @@ VIEWS: dict[str, View] = {
 }
 
 
-def connection(schema: Schema, views: Sequence[str]) -> apsw.Connection:
-    """A new SQLite in memory that holds these views, filled."""
+def connection(
+    schema: Schema,
+    wanted: Sequence[str],
+    user_views: Mapping[str, View] | None = None,
+    system: Callable[[str], Iterable[Row]] | None = None,
+) -> apsw.Connection:
+    """A new SQLite in memory that holds these views, filled.
+
+    ``user_views`` are the columns of the database's own views, by their names. ``system`` gives
+    the rows of a table of SPANNER_SYS.
+    """
     database = apsw.Connection(":memory:")
     register(database)
-    for name in views:
+    for name in wanted:
         columns = VIEWS[name]
         listed = ", ".join(quote_name(column) for column, _ in columns)
         database.execute(f"CREATE TABLE {quote_name(name)} ({listed})")
-        if name not in CONTENTS:
+        if name in CONTENTS:
+            found = list(CONTENTS[name](schema))
+        elif system is not None and name.startswith("SPANNER_SYS."):
+            found = list(system(name))
+        else:
             raise errors.unimplemented(name)
         marks = ", ".join("?" * len(columns))
-        database.executemany(
-            f"INSERT INTO {quote_name(name)} VALUES ({marks})",
-            list(CONTENTS[name](schema)),
-        )
+        database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", found)
+        if name == "INFORMATION_SCHEMA.COLUMNS":
+            rows = list(user_view_columns(user_views or {}))
+            database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", rows)
     return database
 
 
@@ -118,11 +165,6 @@ def split(name: str) -> tuple[str, str]:
 def yes(value: bool) -> str:
     """YES or NO."""
     return "YES" if value else "NO"
-
-
-def own_views() -> Iterator[str]:
-    """The names of the views themselves."""
-    return (name.split(".", maxsplit=1)[1] for name in VIEWS)
 
 
 def schemata(schema: Schema) -> Iterator[Row]:
@@ -154,8 +196,8 @@ def tables(schema: Schema) -> Iterator[Row]:
     for item in schema.verbatim:
         if item.kind == "VIEW":
             yield "", *split(item.name), "VIEW", None, None, None, None, None
-    for name in own_views():
-        yield "", "INFORMATION_SCHEMA", name, "VIEW", None, None, None, None, None
+    for name in VIEWS:
+        yield "", *split(name), "VIEW", None, None, None, None, None
 
 
 def columns(schema: Schema) -> Iterator[Row]:
@@ -168,6 +210,13 @@ def columns(schema: Schema) -> Iterator[Row]:
             column = Column(column_name, type_)
             row = column_row(column, number)
             yield "", *name.split(".", maxsplit=1), *row[:10], None, *row[11:]
+
+
+def user_view_columns(user_views: Mapping[str, View]) -> Iterator[Row]:
+    """The columns of the database's own views."""
+    for name, listed in user_views.items():
+        for number, (column_name, type_) in enumerate(listed, 1):
+            yield "", *split(name), *column_row(Column(column_name, type_), number)
 
 
 def column_row(column: Column, number: int) -> Row:
@@ -280,10 +329,14 @@ def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str
 
 
 def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
-    """Table, name and clause of every CHECK."""
+    """Table, name and clause of every CHECK; NOT NULL is one, as in Spanner."""
     for table in schema.tables:
+        last = split(table.name)[1]
         for number, check in enumerate(table.checks, 1):
-            yield table, check.name or f"CK_{split(table.name)[1]}_{number}", check.expression
+            yield table, check.name or f"CK_{last}_{number}", check.expression
+        for column in table.columns:
+            if column.not_null:
+                yield table, f"CK_IS_NOT_NULL_{last}_{column.name}", f"{column.name} IS NOT NULL"
 
 
 def table_constraints(schema: Schema) -> Iterator[Row]:
@@ -302,6 +355,35 @@ def key_column_usage(schema: Schema) -> Iterator[Row]:
         for number, column in enumerate(listed, 1):
             position = number if kind == "FOREIGN KEY" else None
             yield "", owner[0], name, "", *owner, column, number, position
+
+
+def usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]]:
+    """Table and name of every constraint, with the table and columns that it speaks of."""
+    for table, name, kind, listed in constraint_rows(schema):
+        if kind == "PRIMARY KEY":
+            yield table, name, table, listed
+    for table in schema.tables:
+        for number, key in enumerate(table.foreign_keys, 1):
+            target = schema.table(key.referenced_table)
+            if target is not None:
+                last = split(table.name)[1]
+                name = key.name or f"FK_{last}_{split(target.name)[1]}_{number}"
+                yield table, name, target, key.referenced_columns
+    for table, name, clause in check_rows(schema):
+        yield table, name, table, columns_in(clause, table)
+
+
+def constraint_table_usage(schema: Schema) -> Iterator[Row]:
+    """The tables that constraints speak of."""
+    for table, name, target, _ in usages(schema):
+        yield "", *split(target.name), "", split(table.name)[0], name
+
+
+def constraint_column_usage(schema: Schema) -> Iterator[Row]:
+    """The columns that constraints speak of."""
+    for table, name, target, listed in usages(schema):
+        for column in listed:
+            yield "", *split(target.name), column, "", split(table.name)[0], name
 
 
 def check_constraints(schema: Schema) -> Iterator[Row]:
@@ -328,6 +410,29 @@ def referential_constraints(schema: Schema) -> Iterator[Row]:
                 key.on_delete.value,
                 "COMMITTED",
             )
+
+
+def view_rows(schema: Schema) -> Iterator[Row]:
+    """The database's own views."""
+    for item in views.views(schema):
+        read = views.read_view(item.text)
+        yield "", *split(item.name), read.query, read.security
+
+
+def sequence_rows(schema: Schema) -> Iterator[Row]:
+    """The sequences; those of IDENTITY columns are not told."""
+    for item in schema.verbatim:
+        if item.kind == sequences.KIND:
+            yield "", *split(item.name), "INT64"
+
+
+def sequence_option_rows(schema: Schema) -> Iterator[Row]:
+    """What is set of each sequence."""
+    for item in schema.verbatim:
+        if item.kind == sequences.KIND:
+            for name, value in sequences.read_sequence(item.text).options().items():
+                kind = "STRING" if name == "sequence_kind" else "INT64"
+                yield "", *split(item.name), name, kind, value.strip("'")
 
 
 def change_streams(schema: Schema) -> Iterator[Row]:
@@ -371,8 +476,13 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "INDEX_COLUMNS": index_columns,
         "TABLE_CONSTRAINTS": table_constraints,
         "KEY_COLUMN_USAGE": key_column_usage,
+        "CONSTRAINT_TABLE_USAGE": constraint_table_usage,
+        "CONSTRAINT_COLUMN_USAGE": constraint_column_usage,
         "CHECK_CONSTRAINTS": check_constraints,
         "REFERENTIAL_CONSTRAINTS": referential_constraints,
+        "VIEWS": view_rows,
+        "SEQUENCES": sequence_rows,
+        "SEQUENCE_OPTIONS": sequence_option_rows,
         "CHANGE_STREAMS": change_streams,
         "CHANGE_STREAM_OPTIONS": change_stream_options,
         "CHANGE_STREAM_TABLES": change_stream_tables,

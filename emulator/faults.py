@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import grpc
@@ -54,6 +54,18 @@ class Faults:
                 raise invalid_argument(f"The fault {name} must be a number of 0 or more.")
             given[name] = int(value) if name in whole else float(value)
         return replace(cls(), **given)  # type: ignore[arg-type]
+
+
+def parse_faults(pairs: Sequence[str]) -> Faults:
+    """Faults from texts of the form name=number. Raises INVALID_ARGUMENT for others."""
+    values: dict[str, object] = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            values[name] = float(text)
+        except ValueError:
+            raise invalid_argument(f"A fault is written name=number, not {pair!r}.") from None
+    return Faults.from_mapping(values)
 
 
 class FaultInjector:

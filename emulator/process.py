@@ -69,15 +69,21 @@ class ServerProcess:
 
 
 def spawn(
-    data_dir: Path | None = None, port: int = 0, change_stream_churn_seconds: float = 0.0
+    data_dir: Path | None = None,
+    port: int = 0,
+    change_stream_churn_seconds: float = 0.0,
+    faults: Faults | None = None,
 ) -> ServerProcess:
-    """Starts a server on loopback and returns when it serves.
+    """Starts a server on loopback and returns when it serves; ``faults`` from the start.
 
     Raises RuntimeError when it does not come up; why is on its standard error.
     """
     command = [sys.executable, "-m", "emulator", "--port", str(port)]
     if change_stream_churn_seconds:
         command += ["--change-stream-churn", str(change_stream_churn_seconds)]
+    for name, value in asdict(faults or Faults()).items():
+        if value:
+            command += ["--fault", f"{name}={value}"]
     if data_dir is not None:
         command += ["--data-dir", str(data_dir)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -16,11 +16,6 @@ def postgresql() -> SpannerError:
     return unimplemented("The PostgreSQL dialect")
 
 
-def proto_descriptors() -> SpannerError:
-    """Proto and enum types."""
-    return unimplemented("CREATE PROTO BUNDLE (proto_descriptors)")
-
-
 def queue_mutation() -> SpannerError:
     """Mutations that send to or acknowledge a queue."""
     return unimplemented("A mutation of a queue (send, ack)")

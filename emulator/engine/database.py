@@ -11,11 +11,13 @@ import apsw
 
 from ddl.render import render_schema
 from ddl.schema import Dialect, Schema, Type
+from emulator.engine import proto_bundle
 from emulator.engine.change_streams.partitions import Partition, churn
 from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
 from emulator.engine.maintenance import Maintenance
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import (
@@ -64,6 +66,7 @@ class Database:
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
         self._ddl_lock = threading.Lock()
         self._cleared_to = 0
+        self.query_stats = QueryStats()
         self._timeline = Timeline(clock)
         self._writer = Writer(self._storage, clock, self._timeline)
         last_commit, version = prepare(self._writer.connection, clock.now())
@@ -73,7 +76,11 @@ class Database:
         self._writer.capture.load()
         self._snapshots = Snapshots(self._storage, self._state)
         self._around = Surroundings(
-            self._snapshots, self._timeline, self._state, self.oldest_readable
+            self._snapshots,
+            self._timeline,
+            self._state,
+            self.oldest_readable,
+            self.query_stats,
         )
         self.change_streams = ChangeReader(
             self._storage,
@@ -96,15 +103,27 @@ class Database:
         return self._writer.state.version
 
     def update_ddl(
-        self, texts: Sequence[str], on_done: Callable[[int, int], None] = ignore
+        self,
+        texts: Sequence[str],
+        on_done: Callable[[int, int], None] = ignore,
+        descriptors: bytes = b"",
     ) -> None:
         """Executes statements one after another; those before a failing one stay.
 
         ``on_done`` is called after each with its index and its commit timestamp in microseconds.
+        ``descriptors`` is the FileDescriptorSet of a proto bundle.
         """
         with self._ddl_lock:
             for index, text in enumerate(texts):
-                on_done(index, change_schema(self._writer, text))
+                on_done(index, change_schema(self._writer, text, descriptors))
+
+    def proto_descriptors(self) -> bytes:
+        """The FileDescriptorSet of the database's proto bundle; empty without one."""
+        reader = self._storage.borrow()
+        try:
+            return proto_bundle.load(reader.connection)
+        finally:
+            self._storage.give_back(reader)
 
     def ddl(self) -> list[str]:
         """Statements that create the same schema again."""
@@ -203,6 +222,7 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
         'CREATE TABLE IF NOT EXISTS "$statements" (number INTEGER PRIMARY KEY, text TEXT NOT NULL)',
         CREATE_REFERENCES,
         CREATE_SEQUENCES,
+        proto_bundle.CREATE_BUNDLE,
         *CREATE_STREAM_TABLES,
     )
     connection.execute(

@@ -208,13 +208,20 @@ class Dml:
         if row is not None:
             raise future_timestamp(str(row[0]))
 
+    def keyed(self, table: str, column: str) -> bool:
+        """Whether a column is part of its table's key: no row can be found before it is known."""
+        found = self.state.schema.table(table)
+        return found is not None and column in {p.column.casefold() for p in found.primary_key}
+
     def refuse_pending(self, sql: str) -> None:
         """A query must not read a commit timestamp that is not known yet."""
         if not self.pending:
             return
         read = self.state.columns_read(self.connection, sql)
+        tables = {name for name, _ in read}
         for table, column in sorted(self.pending):
-            if (f"t${table}", column) in read:
+            whole = self.keyed(table, column) and f"t${table}" in tables
+            if whole or (f"t${table}", column) in read:
                 raise pending_read(f"{table}.{column}")
 
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import apsw
 
-from ddl.schema import Schema, TypeCode
+from ddl.schema import KeyPart, Schema, Table, TypeCode
 from emulator.engine.keys import clauses, key_parts
 from emulator.engine.refusals import (
     commit_timestamp_not_allowed,
     future_timestamp,
+    generated_key_changed,
     key_column_missing,
     row_exists,
     row_not_found,
     unknown_table,
     wrong_row_size,
 )
-from emulator.engine.requests import COMMIT_TIMESTAMP, Delete, KeySet, MutationKind, Stored
+from emulator.engine.requests import (
+    COMMIT_TIMESTAMP,
+    Delete,
+    KeyRange,
+    KeySet,
+    MutationKind,
+    Stored,
+)
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
 from emulator.storage.sqlite import current
 
@@ -107,6 +115,7 @@ def update_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Every row must be there."""
+    plan, rows = with_computed_keys(connection, plan, rows)
     if plan.padding:
         raise key_column_missing(plan.table.name, plan.columns[-1].name)
     identify(plan)
@@ -119,6 +128,7 @@ def upsert_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Looks for each row first: for keys with NULL, and where constraints judge the whole row."""
+    plan, rows = with_computed_keys(connection, plan, rows)
     for row in rows:
         if not (plan.identified and update_row(connection, plan, row, moment)):
             connection.execute(plan.insert.sql, row + plan.insert.tail(moment))
@@ -128,10 +138,31 @@ def replace_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Delete, then insert."""
+    plan, rows = with_computed_keys(connection, plan, rows)
     identify(plan)
     for row in rows:
         connection.execute(plan.delete, key_of(plan, row))
         connection.execute(plan.insert.sql, row + plan.insert.tail(moment))
+
+
+def with_computed_keys(
+    connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row]
+) -> tuple[WritePlan, Sequence[Row]]:
+    """Rows with the generated parts of their keys; one that was given must be the computed one."""
+    rule = plan.key_rule
+    if rule is None:
+        return plan, rows
+    found: list[Row] = [
+        (*row, *connection.execute(rule.sql, row).fetchall()[0]) if rule.keyed is not None else row
+        for row in rows
+    ]
+    if rule.keyed is not None:
+        return rule.keyed, found
+    for row in rows:
+        computed = connection.execute(rule.sql, row).fetchall()[0]
+        if computed != tuple(row[place] for place in rule.places):
+            raise generated_key_changed(plan.table.name, key_of(plan, row))
+    return plan, rows
 
 
 PATHS = {
@@ -171,7 +202,7 @@ def delete_rows(connection: apsw.Connection, schema: Schema, delete: Delete, mom
         raise unknown_table(delete.table)
     deleted = 0
     for clause in clauses(
-        key_parts(table, None), timely(delete.keys, moment), len(table.primary_key)
+        key_parts(table, None), timely(table, delete.keys, moment), len(table.primary_key)
     ):
         sql = f"DELETE FROM {current(table.name)} WHERE {clause.sql}"
         connection.execute(sql, clause.values)
@@ -179,12 +210,44 @@ def delete_rows(connection: apsw.Connection, schema: Schema, delete: Delete, mom
     return deleted
 
 
-def timely(keys: KeySet, moment: Moment) -> KeySet:
-    """A key set in which the commit timestamp stands for itself."""
-    if not any(COMMIT_TIMESTAMP in key for key in keys.keys):
+def timely(table: Table, keys: KeySet, moment: Moment) -> KeySet:
+    """A key set in which the commit timestamp stands for itself, in a range for the far future."""
+    stamped = {c.name for c in table.columns if c.allow_commit_timestamp}
+    parts = table.primary_key
+    if not any(part.column in stamped for part in parts):
         return keys
-    placed = (
-        tuple(moment.text if part == COMMIT_TIMESTAMP else part for part in key)
-        for key in keys.keys
+    points = tuple(placed(key, moment.text) for key in keys.keys)
+    ranges = tuple(
+        replace(r, start=placed(r.start, PENDING_TEXT), end=placed(r.end, PENDING_TEXT))
+        for r in keys.ranges
     )
-    return replace(keys, keys=tuple(placed))
+    for each in ranges:
+        latest = latest_timestamp(parts, stamped, each)
+        if latest is not None and moment.now < latest < PENDING_TEXT:
+            raise future_timestamp(latest)
+    return replace(keys, keys=points, ranges=ranges)
+
+
+def placed(key: Row, text: str) -> Row:
+    """A key with a timestamp in the place of the sentinel."""
+    return tuple(text if part == COMMIT_TIMESTAMP else part for part in key)
+
+
+def latest_timestamp(
+    parts: Sequence[KeyPart], stamped: Collection[str], keys: KeyRange
+) -> str | None:
+    """The latest commit timestamp that a range speaks of, when the range is not empty."""
+    pairs = list(zip(keys.start, keys.end, strict=False))
+    differing = [place for place, (start, end) in enumerate(pairs) if start != end]
+    if not differing:
+        one_key = keys.start_closed and keys.end_closed and len(keys.start) == len(keys.end)
+        values = [
+            value for part, value in zip(parts, keys.end, strict=False) if part.column in stamped
+        ]
+        return max(map(str, values)) if one_key and values else None
+    part = parts[differing[0]]
+    start, end = pairs[differing[0]]
+    low, high = (end, start) if part.descending else (start, end)
+    if part.column not in stamped or not isinstance(high, str):
+        return None
+    return high if not isinstance(low, str) or low < high else None

@@ -120,9 +120,8 @@ def refuse_others(statement: Statement, state: SchemaState) -> Update | Delete:
     """Only an UPDATE or DELETE that looks at nothing but the row itself can be partitioned."""
     if not isinstance(statement, Update | Delete):
         raise invalid_argument("Partitioned DML supports UPDATE and DELETE statements only.")
-    others = {name.casefold() for name in statement.tables} - {statement.table.casefold()}
-    if others:
-        raise not_partitionable(f"it reads {', '.join(sorted(others))}")
+    if statement.tables:
+        raise not_partitionable(f"it has a subquery over {', '.join(sorted(statement.tables))}")
     if statement.returning is not None:
         raise not_partitionable("it has a THEN RETURN clause")
     if state.schema.table(statement.table) is None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import apsw
 
 from ddl.schema import Type
+from ddl.views import views
 from emulator import catalog
 from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
+from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import from_sqlite, too_old
 from emulator.engine.requests import KeyRange, KeySet, Rows, Stats, Stored
@@ -19,8 +21,9 @@ from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import Part, key_ranges
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
+from emulator.engine.view_rules import view_columns
 from emulator.engine.write_plans import Moment
-from emulator.errors import failed_precondition
+from emulator.errors import invalid_argument
 from emulator.sql.statements import Query
 from emulator.storage.history import source
 from emulator.storage.sqlite import Reader
@@ -34,6 +37,7 @@ class Surroundings:
     timeline: Timeline
     state: Callable[[], SchemaState]
     oldest_readable: Callable[[], int]
+    query_stats: QueryStats
 
 
 class ReadOnlyTransaction:
@@ -59,8 +63,13 @@ class ReadOnlyTransaction:
         """
         state = self._around.state()
         statement = state.compile(sql, types, counted=profile)
+        if isinstance(statement, Query) and statement.draws:
+            raise invalid_argument(
+                "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
+            )
         if isinstance(statement, Query) and statement.catalog:
-            return catalog_rows(state, statement, self._values(statement, params))
+            values = self._values(statement, params)
+            return catalog_rows(state, statement, values, self._around.query_stats)
         snapshot = self._snapshot()
         try:
             query = Asked(sql, params, types, profile, check, part)
@@ -124,9 +133,9 @@ class ReadOnlyTransaction:
         within, bounds = asked.part.condition(state.schema) if asked.part else ("", {})
         statement = state.compile(asked.sql, asked.types, counted=asked.profile, within=within)
         if not isinstance(statement, Query):
-            raise failed_precondition(
+            raise invalid_argument(
                 "DML statements can only be performed in a read-write or partitioned-dml "
-                "transaction."
+                "transaction. Current transaction type is ReadOnly."
             )
         values = self._values(statement, asked.params) | bounds
         as_of = snapshot.changed(statement.tables, self._around.timeline)
@@ -199,9 +208,12 @@ def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:
     return (as_of, *values) if ":asof_" in sql else values
 
 
-def catalog_rows(state: SchemaState, statement: Query, values: Mapping[str, Stored]) -> Rows:
-    """A query over INFORMATION_SCHEMA, answered from the schema alone."""
-    connection = catalog.connection(state.schema, statement.catalog)
+def catalog_rows(
+    state: SchemaState, statement: Query, values: Mapping[str, Stored], stats: QueryStats
+) -> Rows:
+    """A query over INFORMATION_SCHEMA or SPANNER_SYS, answered without the database's file."""
+    columns = {view.name: view_columns(state.schema, view) for view in views(state.schema)}
+    connection = catalog.connection(state.schema, statement.catalog, columns, stats.table)
     try:
         return collected(
             Reader(connection, [0]), statement.sql, values, statement.columns, state.schema

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import apsw
+import grpc
 
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, commit_columns
@@ -51,7 +52,8 @@ class Phase(Enum):
 class ReadWriteTransaction:
     """Reads a snapshot until its first DML; from then on it keeps the turn to write.
 
-    What it read before is looked at again when it takes the turn: see ``observations``.
+    What it read before is looked at again when it takes the turn: see ``observations``. A statement
+    that fails against a constraint ends all writing: the transaction repeats its error.
     """
 
     def __init__(self, around: Surroundings, writer: Writer) -> None:
@@ -62,6 +64,7 @@ class ReadWriteTransaction:
         self._last_used = time.monotonic()
         self._dml: Dml | None = None
         self._observed: Observations | None = None
+        self._failure: SpannerError | None = None
 
     def query(
         self,
@@ -84,9 +87,10 @@ class ReadWriteTransaction:
             if not isinstance(statement, Query):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
             if statement.catalog:
-                return catalog_rows(
-                    state, statement, bound(statement.bindings, params, self._now())
-                )
+                values = bound(statement.bindings, params, self._now())
+                return catalog_rows(state, statement, values, self._around.query_stats)
+            if statement.draws:
+                self._active()
             if self._dml is None:
                 asked = Asked(sql, params, types, profile, check)
                 return self._observe_query(statement, asked)
@@ -203,6 +207,7 @@ class ReadWriteTransaction:
         """
         with self._mutex:
             self._refuse_closed()
+            self._repeat_failure()
             self.state.compile(sql, types)
             dml = self._active()
             statement = dml.state.compile(sql, types)
@@ -219,7 +224,10 @@ class ReadWriteTransaction:
                 else:
                     execute("ROLLBACK TO statement")
                     execute("RELEASE statement")
-                raise self._writer.translated(error) from error
+                told = self._writer.translated(error)
+                if isinstance(told, SpannerError) and against_constraint(error):
+                    self._failure = told
+                raise told from error
             finally:
                 watch(self._writer.reader, None)
             execute("RELEASE statement")
@@ -233,6 +241,9 @@ class ReadWriteTransaction:
                 # What was only read was true at its snapshot: there is nothing to look at again.
                 self._phase = Phase.CLOSED
                 return self._writer.write(mutations, origin)
+            if self._failure is not None:
+                self._end(Phase.CLOSED)
+                raise self._failure
             dml = self._active()
             try:
                 return self._commit(dml, mutations, origin)
@@ -309,6 +320,11 @@ class ReadWriteTransaction:
         """The time of what is read from the snapshot."""
         return Moment.at(self._observations().read_timestamp_micros)
 
+    def _repeat_failure(self) -> None:
+        """After an error of a constraint nothing is written any more, as in Spanner."""
+        if self._failure is not None:
+            raise self._failure
+
     def _refuse_closed(self) -> None:
         if self._phase is Phase.ABORTED:
             raise aborted("Transaction was aborted; it must be tried again.")
@@ -328,6 +344,15 @@ class ReadWriteTransaction:
         if self._dml is not None:
             return self._dml.state
         return self._observed.state if self._observed is not None else self._writer.state
+
+
+def against_constraint(error: BaseException) -> bool:
+    """Whether a statement failed for what the rows hold, not for what it says."""
+    if isinstance(error, SpannerError):
+        return error.code is grpc.StatusCode.ALREADY_EXISTS or (
+            isinstance(error.__cause__, apsw.ConstraintError)
+        )
+    return isinstance(error, apsw.ConstraintError)
 
 
 def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:

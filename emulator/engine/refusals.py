@@ -83,6 +83,13 @@ def row_not_found(table: str, key: Sequence[Stored]) -> SpannerError:
     return not_found(f"Row {told(key)} in table {table} is missing. Row cannot be updated.")
 
 
+def generated_key_changed(table: str, key: tuple[Stored, ...]) -> SpannerError:
+    """A write would move a row to another key."""
+    return out_of_range(
+        f"Cannot change a generated column of the primary key of table {table}, row {list(key)}."
+    )
+
+
 def future_timestamp(text: str) -> SpannerError:
     """An explicit commit timestamp lies in the future."""
     return failed_precondition(f"Cannot write timestamps in the future, found: {text}")

@@ -12,10 +12,13 @@ from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
 from ddl.schema import Column, Dialect, Schema
+from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
+from emulator.engine.definitions import defined, restarted
 from emulator.engine.refusals import from_sqlite
 from emulator.engine.state import SchemaState
+from emulator.engine.view_rules import checked_views
 from emulator.engine.writer import Writer
 from emulator.errors import (
     SpannerError,
@@ -31,35 +34,44 @@ from emulator.storage.migration import Backfill, migrate
 from emulator.storage.sqlite import current, quote
 
 LOCK_WAIT_SECONDS = 600.0
-RECORDED_KINDS = {"ROLE", "CHANGE STREAM"}
+RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
+ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
 
 
-def change_schema(writer: Writer, text: str) -> int:
-    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing."""
+def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
+    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing.
+
+    ``descriptors`` are those that came with the statement, for a proto bundle.
+    """
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
         step = parsed(text, state.schema.dialect)
+        proto_bundle.check(step, descriptors)
         schema = evolved(state.schema, step)
+        restarts = restarted(state.schema, step)
         after = SchemaState(state.version + 1, schema, layouts(schema), time.time_ns() // 1000)
 
         def work(micros: int) -> None:
             connection = writer.connection
+            writer.sequences.change(after.schema, restarts)
             rewrite(connection, state, after, timestamp_text(micros))
             judge(connection, step, after.schema, micros)
+            proto_bundle.save(connection, step, descriptors)
             writer.capture.streams_changed(state.schema, after.schema, micros)
+            writer.sequences.save()
             connection.execute('INSERT INTO "$statements" (text) VALUES (?)', (text,))
             connection.execute('UPDATE "$state" SET schema_version = ?', (after.version,))
 
         micros = writer.alone(work)
         writer.state = after
-        writer.sequences.load(after.schema)
         writer.capture.load()
         return micros
     finally:
+        writer.sequences.load(writer.state.schema)
         writer.turn.release()
 
 
@@ -79,7 +91,7 @@ def parsed(text: str, dialect: Dialect) -> steps.Step:
         raise invalid_argument(f"Error parsing Spanner DDL statement: {text} : {error}") from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
         raise unimplemented(f"CREATE {step.item.kind}")
-    if isinstance(step, steps.OtherStatement) and step.kind not in {"GRANT", "REVOKE", "ANALYZE"}:
+    if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
         raise unimplemented(step.kind)
     if any(column.type.vector_length is not None for column in columns_of(step)):
         raise unimplemented("vector_length")
@@ -98,14 +110,15 @@ def columns_of(step: steps.Step) -> tuple[Column, ...]:
 def evolved(schema: Schema, step: steps.Step) -> Schema:
     """The schema after a step, in the server's errors."""
     try:
-        after = apply(schema, step)
+        taken = defined(schema, step)
+        after = schema if taken is None else apply(schema, taken)
     except NameNotFoundError as error:
         raise not_found(str(error)) from error
     except DdlError as error:
         raise failed_precondition(str(error)) from error
     retention_seconds(after.options)
     check_streams(after)
-    return after
+    return checked_views(schema, after, step)
 
 
 def rewrite(connection: apsw.Connection, before: SchemaState, after: SchemaState, now: str) -> None:

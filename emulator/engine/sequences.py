@@ -1,13 +1,19 @@
-"""Counters of IDENTITY columns, their bits reversed so that the values make no hot spot."""
+"""Counters of IDENTITY columns and sequences, their bits reversed: the values make no hot spot."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import apsw
 
 from ddl.schema import Identity, Schema
+from ddl.sequences import Sequence, sequences
 from emulator.errors import failed_precondition
+from emulator.sql.sequences import identity_counter, sequence_counter
 
 BITS = 63
+COUNTER_END = 1 << BITS
+ATTEMPTS_MAX = 2_000
 CREATE_SEQUENCES = (
     'CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, counter INTEGER NOT NULL)'
 )
@@ -18,9 +24,23 @@ def reversed_bits(counter: int) -> int:
     return int(f"{counter:0{BITS}b}"[::-1], 2)
 
 
-def counter_name(table: str, column: str) -> str:
-    """How the counter of a column is called."""
-    return f"{table}.{column}".casefold()
+def rules(schema: Schema) -> Mapping[str, Identity]:
+    """How each counter of a schema counts."""
+    columns = {
+        identity_counter(table.name, column.name): column.identity
+        for table in schema.tables
+        for column in table.columns
+        if column.identity is not None
+    }
+    named = {sequence_counter(name): rule(each) for name, each in sequences(schema).items()}
+    return columns | named
+
+
+def rule(sequence: Sequence) -> Identity:
+    """The part of a sequence that counts."""
+    low, high = sequence.skip_range_min, sequence.skip_range_max
+    skipped = None if low is None or high is None else (low, high)
+    return Identity(sequence.start_with_counter, skipped)
 
 
 class Sequences:
@@ -31,39 +51,51 @@ class Sequences:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._rules: dict[str, Identity] = {}
+        self._rules: Mapping[str, Identity] = {}
         self._counters: dict[str, int] = {}
         self._drawn: set[str] = set()
         connection.create_scalar_function("next_value_", self.next, 1)
+        connection.create_scalar_function("sequence_state_", self.state, 2)
 
     def load(self, schema: Schema) -> None:
         """Takes the rules from the schema and the counters from the file."""
-        self._rules = {
-            counter_name(table.name, column.name): column.identity
-            for table in schema.tables
-            for column in table.columns
-            if column.identity is not None
-        }
+        self._rules = rules(schema)
         rows = self._connection.execute('SELECT name, counter FROM "$sequences"').fetchall()
-        kept = {str(name): int(str(counter)) for name, counter in rows}
-        for name, rule in self._rules.items():
-            first = rule.start_counter or 1
-            self._counters[name] = max(kept.get(name, first), self._counters.get(name, first))
+        self._counters = {str(name): int(str(counter)) for name, counter in rows}
+
+    def change(self, schema: Schema, restarted: Mapping[str, int]) -> None:
+        """Inside a schema change: forgets what was dropped, and moves counters that were used."""
+        self._rules = rules(schema)
+        self._counters = {n: c for n, c in self._counters.items() if n in self._rules}
+        for name, first in restarted.items():
+            if name in self._counters:
+                self._counters[name] = first
+        self._connection.execute('DELETE FROM "$sequences"')
+        self._connection.executemany(
+            'INSERT INTO "$sequences" VALUES (?, ?)', list(self._counters.items())
+        )
 
     def next(self, *arguments: apsw.SQLiteValue) -> int:
         """The next value of a counter."""
         name = str(arguments[0])
         rule = self._rules[name]
         low, high = rule.skip_range or (1, 0)
-        while True:
-            counter = self._counters[name]
-            if counter >= 1 << BITS:
-                raise failed_precondition(f"The identity column {name} has no values left.")
+        for _ in range(ATTEMPTS_MAX):
+            counter = self._counters.get(name, rule.start_counter or 1)
+            if counter >= COUNTER_END:
+                break
             self._counters[name] = counter + 1
             self._drawn.add(name)
             value = reversed_bits(counter)
             if not low <= value <= high:
                 return value
+        kind, _, rest = name.rpartition(" ")
+        told = f"Sequence {rest}" if kind else f"Identity column {name}"
+        raise failed_precondition(f"{told} is exhausted")
+
+    def state(self, *arguments: apsw.SQLiteValue) -> int | None:
+        """The counter, or None before its first value."""
+        return self._counters.get(str(arguments[0]))
 
     def save(self) -> None:
         """Writes the counters that were drawn from, inside the transaction that commits."""

@@ -13,9 +13,9 @@ from emulator.engine.refusals import (
     unknown_table,
 )
 from emulator.engine.requests import Stored
-from emulator.engine.sequences import counter_name
 from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
+from emulator.sql.sequences import identity_counter
 from emulator.sql.statements import Expression
 from emulator.storage.sqlite import PENDING, current, literal, quote
 
@@ -66,6 +66,19 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRule:
+    """How the generated columns of a key follow from the columns of a row.
+
+    ``sql`` binds a row and gives them. ``keyed`` is the plan for rows that end with them; it is
+    None where they were given: they stand at ``places``.
+    """
+
+    sql: str
+    keyed: WritePlan | None
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WritePlan:
     """How rows of some columns are written into a table.
 
@@ -88,6 +101,7 @@ class WritePlan:
     stampable: frozenset[str]
     timestamps: tuple[int, ...]
     mutations_per_row: int
+    key_rule: KeyRule | None = None
 
 
 def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> WritePlan:
@@ -125,7 +139,28 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
             if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
         ),
         mutations_per_row=len(columns) + entries(schema, table, columns),
+        key_rule=key_rule(schema, table, columns, key_columns),
     )
+
+
+def key_rule(
+    schema: Schema, table: Table, columns: tuple[Column, ...], key_columns: Sequence[Column]
+) -> KeyRule | None:
+    """The rule, when the key has generated columns and what they depend on is given."""
+    generated = [c for c in key_columns if c.generated is not None]
+    given = {c.name for c in columns}
+    expressions = [compile_expression(c.generated or "", table, schema) for c in generated]
+    if not generated or any(not given >= set(e.columns) for e in expressions):
+        return None
+    named = ", ".join(f"?{n} AS {quote(c.name)}" for n, c in enumerate(columns, 1))
+    sql = f"SELECT {', '.join(e.sql for e in expressions)} FROM (SELECT {named})"
+    names = [c.name for c in columns]
+    missing = [c.name for c in generated if c.name not in given]
+    if missing and len(missing) < len(generated):
+        return None
+    keyed = plan_write(schema, table.name, [*names, *missing]) if missing else None
+    places = tuple(names.index(c.name) for c in generated if c.name in given)
+    return KeyRule(sql, keyed, places)
 
 
 def named_column(table: Table, name: str) -> Column:
@@ -244,7 +279,7 @@ class Writer:
     def identities(self) -> list[tuple[str, str]]:
         """The IDENTITY columns that are not given draw their next value."""
         return [
-            (c.name, f"next_value_({literal(counter_name(self.table.name, c.name))})")
+            (c.name, f"next_value_({literal(identity_counter(self.table.name, c.name))})")
             for c in self.table.columns
             if c.identity is not None and c.name not in self.places
         ]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from google.protobuf.empty_pb2 import Empty
 
+from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import PLAIN_ORIGIN, Committed, Origin
 from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import Context
 from emulator.services.sessions import Session, Sessions, Transaction
-from emulator.services.transactions import writable
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -51,7 +51,7 @@ class Commits:
         """Gives a transaction up; what is committed stays."""
         session = self._sessions.get(request.session)
         transaction = self._sessions.transaction(session, request.transaction_id)
-        writable(transaction)
+        committable(transaction)
         with transaction.lock:
             if transaction.committed is not None:
                 raise failed_precondition("Cannot rollback a transaction after Commit().")
@@ -86,10 +86,12 @@ class Commits:
     def _commit_transaction(
         self, session: Session, transaction: Transaction, request: Message
     ) -> Committed:
-        engine = writable(transaction)
+        engine = committable(transaction)
         with transaction.lock:
             if transaction.committed is not None:
                 return transaction.committed
+            if transaction.failure is not None:
+                raise transaction.failure
             if transaction.ended:
                 raise ended(transaction)
             database = session.database
@@ -102,12 +104,22 @@ class Commits:
             except SpannerError as error:
                 transaction.roll_back()
                 transaction.aborted = error.retry_delay_seconds is not None
+                transaction.failure = None if transaction.aborted else error
                 raise
             finally:
                 transaction.ended = True
                 if session.active is transaction:
                     session.active = None
             return transaction.committed
+
+
+def committable(transaction: Transaction) -> ReadWriteTransaction:
+    """The engine's transaction. Raises when it is of a kind that has no end to be told."""
+    if not isinstance(transaction.engine, ReadWriteTransaction):
+        raise failed_precondition(
+            "Cannot commit or rollback a read-only or partitioned-dml transaction."
+        )
+    return transaction.engine
 
 
 def origin_of(request: Message, excluded: bool) -> Origin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from google.protobuf.empty_pb2 import Empty
 
@@ -61,8 +61,6 @@ class DatabaseAdmin:
             )
         if request.database_dialect == POSTGRESQL:
             raise unsupported.postgresql()
-        if request.proto_descriptors:
-            raise unsupported.proto_descriptors()
         self._registry.instance(request.parent)
         name = f"{request.parent}/databases/{identifier}"
         if name in self._registry.databases:
@@ -71,7 +69,7 @@ class DatabaseAdmin:
         for statement in statements:
             check_syntax(statement)
 
-        proto = shown(self._registry.create_database(name, statements))
+        proto = shown(self._registry.create_database(name, statements, request.proto_descriptors))
         operation = operation_name(name)
         self._registry.start_operation(operation, m.CreateDatabaseMetadata(database=name))
         self._registry.change_operation(operation, lambda started: succeeded(started, proto))
@@ -120,8 +118,6 @@ class DatabaseAdmin:
                 "UpdateDatabaseDdl needs at least one statement and takes "
                 f"{limits.STATEMENTS_IN_DDL_MAX} at most."
             )
-        if request.proto_descriptors:
-            raise unsupported.proto_descriptors()
         if request.operation_id and not OPERATION_ID.match(request.operation_id):
             raise invalid_argument(f"Invalid operation id: {request.operation_id}")
         for statement in statements:
@@ -132,13 +128,16 @@ class DatabaseAdmin:
             database.ddl_queue,
             name,
             m.UpdateDatabaseDdlMetadata(database=database.name, statements=statements),
-            lambda: self._execute(database, statements, name),
+            lambda: self._execute(database, request, name),
         )
 
     def get_ddl(self, request: Message, context: Context) -> Message:
         """Statements that create the same schema again."""
         database = self._registry.database(request.database)
-        return m.GetDatabaseDdlResponse(statements=database.engine.ddl())
+        return m.GetDatabaseDdlResponse(
+            statements=database.engine.ddl(),
+            proto_descriptors=database.engine.proto_descriptors(),
+        )
 
     def drop(self, request: Message, context: Context) -> Message:
         """Deletes a database, unless it is protected."""
@@ -159,8 +158,9 @@ class DatabaseAdmin:
         answer.operations.extend(self._registry.operation(name) for name in listed)
         return answer
 
-    def _execute(self, database: HostedDatabase, statements: Sequence[str], name: str) -> Message:
+    def _execute(self, database: HostedDatabase, request: Message, name: str) -> Message:
         """The statements of an operation, with its progress in the metadata."""
+        statements = list(request.statements)
         metadata = m.UpdateDatabaseDdlMetadata(database=database.name, statements=statements)
         for _ in statements:
             times.fill(metadata.progress.add().start_time, now_micros())
@@ -173,7 +173,7 @@ class DatabaseAdmin:
                 name, lambda operation: operation.metadata.Pack(metadata)
             )
 
-        database.engine.update_ddl(statements, on_done)
+        database.engine.update_ddl(statements, on_done, request.proto_descriptors)
         return Empty()
 
 

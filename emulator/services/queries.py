@@ -13,6 +13,7 @@ from emulator.errors import SpannerError, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services import change_streams
 from emulator.services.calls import Context
+from emulator.services.measuring import Measurement, counts_rows
 from emulator.services.partitions import query_digest, range_of, read_digest
 from emulator.services.sessions import Session, Sessions, Transaction
 from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
@@ -138,8 +139,35 @@ class Queries:
 
     def _run(self, prepared: Prepared, selected: Selected, request: Message) -> Outcome:
         """Runs a statement; a transaction that it was to begin ends with it when it fails."""
+        if request.query_mode == PLAN:
+            return self._planned(prepared, selected)
+        stats = self._sessions.get(request.session).database.engine.query_stats
+        tag = request.request_options.request_tag
+        measurement = Measurement(stats, prepared, selected.transaction, tag)
+        counted = counts_rows(stats, request)
         try:
-            return run(prepared, selected, request.query_mode)
+            outcome = run(prepared, selected, request.query_mode, counted=counted)
+        except SpannerError:
+            measurement.failed()
+            selected.abandon()
+            raise
+        return measurement.until_read(outcome, counted=counted)
+
+    def _measured_dml(self, session: Session, prepared: Prepared, selected: Selected) -> Outcome:
+        """A statement of a batch."""
+        stats = session.database.engine.query_stats
+        measurement = Measurement(stats, prepared, selected.transaction, "")
+        try:
+            outcome = run_dml(prepared, selected, 0)
+        except SpannerError:
+            measurement.failed()
+            raise
+        return measurement.until_read(outcome, counted=False)
+
+    def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
+        """A plan; nothing is run."""
+        try:
+            return run(prepared, selected, PLAN)
         except SpannerError:
             selected.abandon()
             raise
@@ -189,7 +217,7 @@ class Queries:
                     )
                 begun = None if answer.result_sets else selected.begun
                 first = Selected(transaction, begun, selected.check)
-                outcome = run_dml(prepared, first, 0)
+                outcome = self._measured_dml(session, prepared, first)
                 answer.result_sets.add().ParseFromString(whole(outcome, unmarked(transaction)))
         except SpannerError as error:
             if error.retry_delay_seconds is not None:

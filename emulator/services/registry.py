@@ -100,14 +100,16 @@ class Registry:
         with self._lock:
             return [d for name, d in sorted(self.databases.items()) if name.startswith(prefix)]
 
-    def create_database(self, name: str, statements: list[str]) -> HostedDatabase:
+    def create_database(
+        self, name: str, statements: list[str], descriptors: bytes = b""
+    ) -> HostedDatabase:
         """A new database with its first schema; nothing is left of it when a statement fails."""
         if name in self.databases:
             raise already_exists(f"Database already exists: {name}")
         file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
         created = self._open(name, file, now_micros())
         try:
-            created.engine.update_ddl(statements)
+            created.engine.update_ddl(statements, descriptors=descriptors)
         except SpannerError:
             created.engine.drop()
             raise

@@ -42,6 +42,7 @@ class Transaction:
     seen: int = 0
     ended: bool = False
     aborted: bool = False
+    failure: SpannerError | None = None
     excluded: bool = False
 
     def answered(self, seqno: int, request: bytes) -> object | None:

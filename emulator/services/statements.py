@@ -11,7 +11,7 @@ from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.engine.splits import Part
-from emulator.errors import failed_precondition, invalid_argument
+from emulator.errors import invalid_argument
 from emulator.services.transactions import Selected, writable
 from emulator.sql.statements import Query, Statement
 from emulator.wire.messages import Message, ResultSetStats
@@ -115,15 +115,18 @@ def untyped_kinds(
     return found
 
 
-def run(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
-    """Runs a statement in a transaction, once; DML that is sent again is dealt with before."""
+def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
+    """Runs a statement in a transaction, once; DML that is sent again is dealt with before.
+
+    ``counted`` counts the rows that a query scans.
+    """
     engine = selected.transaction.engine
     if mode == PLAN:
         return planned(prepared, selected)
     if isinstance(prepared.statement, Query):
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take queries.")
-        profile = mode in MEASURED
+        profile = counted or mode in MEASURED
         asked = prepared.sql, prepared.params, prepared.types
         if prepared.part is None:
             rows = engine.query(*asked, profile=profile, check=selected.check)
@@ -146,8 +149,9 @@ def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
             raise invalid_argument(
                 "DML statements may not be performed in single-use transactions, to avoid replay."
             )
-        raise failed_precondition(
-            "DML statements can only be performed in a read-write or partitioned-dml transaction."
+        raise invalid_argument(
+            "DML statements can only be performed in a read-write or partitioned-dml transaction. "
+            "Current transaction type is ReadOnly."
         )
     result = writable(transaction).execute_dml(
         prepared.sql, prepared.params, prepared.types, check=selected.check

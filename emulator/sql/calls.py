@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ddl.schema import Type, TypeCode
 from emulator import errors
+from emulator.sql import sequences
 from emulator.sql.coerce import coerce, require, unify
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import (
@@ -368,6 +369,7 @@ SPECIAL = {
     "TIMESTAMP_TRUNC": time_truncation,
     "DATE_TRUNC": time_truncation,
     "ERROR": error_call,
+    **sequences.FUNCTIONS,
 }
 
 

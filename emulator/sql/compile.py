@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -11,14 +12,17 @@ from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type
 from emulator import catalog, errors
 from emulator.engine.requests import ResultColumn
+from emulator.errors import SpannerError
 from emulator.sql.dml import Dml, table_scope
 from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
+from emulator.sql.sequences import refuse_in_conditions
 from emulator.sql.statements import Expression, Query, Statement, TableSource
 from emulator.sql.types import STRING, plain, quote_name
 
 QUERIES = Queries()
 DML = Dml(QUERIES)
+NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
     "OPTIMIZER_VERSION",
@@ -40,6 +44,30 @@ STATEMENT_HINTS = {
 def compile_statement(
     sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
 ) -> Statement:
+    """Compiles a query or DML statement; an error about a name says where it stands.
+
+    As ``compiled``.
+    """
+    try:
+        return compiled(sql, schema, types, source)
+    except SpannerError as error:
+        raise located(error, sql) from error
+
+
+def located(error: SpannerError, sql: str) -> SpannerError:
+    """The error with line, column and a mark under the name that was not found."""
+    missing = NAME_NOT_FOUND.fullmatch(error.message)
+    place = missing and re.search(rf"(?<![\w`]){re.escape(missing[1])}(?!\w)", sql)
+    if not place:
+        return error
+    lines = sql[: place.start()].split("\n")
+    line = sql.split("\n")[len(lines) - 1]
+    column = len(lines[-1]) + 1
+    where = f"[at {len(lines)}:{column}]\n{line}\n{'^':>{column}}"
+    return SpannerError(error.code, f"{error.message} {where}")
+
+
+def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource) -> Statement:
     """Compiles a query or DML statement.
 
     ``types`` are the declared parameters. A parameter without a declared type takes the one that
@@ -55,6 +83,7 @@ def compile_statement(
             raise errors.invalid_argument(f"Unsupported hint: {hint}.")
     context = Context(schema, source, types, catalog.VIEWS)
     tree = parsed.tree
+    refuse_in_conditions(tree)
     if isinstance(tree, exp.Insert):
         return DML.insert(parsed, context)
     if isinstance(tree, exp.Update):
@@ -77,6 +106,8 @@ def compile_statement(
         context.bindings(STRING),
         tuple(context.tables),
         tuple(context.catalog),
+        context.draws,
+        tuple(context.views),
     )
 
 
@@ -97,6 +128,7 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
         plain(typed.type or STRING),
         tuple(named),
         context.bindings(STRING),
+        context.draws,
     )
 
 

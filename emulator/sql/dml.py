@@ -163,6 +163,13 @@ class Dml:
         return default_value(column, self._queries, context).sql
 
     def _selected(self, node: exp.Query, columns: tuple[Column, ...], context: Context) -> str:
+        for each in node.find_all(exp.Anonymous):
+            if each.name.upper() == "PENDING_COMMIT_TIMESTAMP":
+                raise errors.invalid_argument(
+                    "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for"
+                    " INSERT or UPDATE of an appropriately typed column; not in the SELECT of an"
+                    " INSERT"
+                )
         sql, found = self._queries.query(node, None, context)
         if len(found) != len(columns):
             raise errors.invalid_argument(

@@ -32,7 +32,8 @@ def partitioned_table(
 
     tree = parse_query(sql).tree
     statement = compile_statement(sql, schema, types, noting)
-    if not isinstance(statement, Query) or len(found) != 1 or not row_by_row(tree):
+    plain = isinstance(statement, Query) and not statement.views and row_by_row(tree)
+    if not plain or len(found) != 1:
         raise errors.invalid_argument(
             "Query is not root partitionable since it does not have a DistributedUnion at the "
             "root. Please check the conditions for a query to be root-partitionable."

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ddl import views
 from ddl.dialect import HINTS
-from ddl.schema import Index, StructField, Table, Type, TypeCode
+from ddl.schema import Index, StructField, Table, Type, TypeCode, Verbatim
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.expressions import Expressions, elements, has_aggregate
 from emulator.sql.proof import check_null_filtered
 from emulator.sql.scope import Context, Relation, Scope
 from emulator.sql.types import FLOATS, INT64, STRING, Typed, common, name_of, plain, quote_name
+from emulator.sql.views import view_query
 
 Columns = tuple[tuple[str, Type], ...]
 TABLE_HINTS = {
@@ -343,6 +345,9 @@ class Queries:
             raise errors.unimplemented("a FROM clause over an array column; write UNNEST(column)")
         if name.upper() in context.catalog_types:
             return self._catalog(name.upper(), alias, scope, context)
+        view = views.view(context.schema, name)
+        if view is not None:
+            return self._view(view, alias, scope, context)
         table = context.schema.table(name)
         if table is None:
             raise errors.invalid_argument(f"Table not found: {name}")
@@ -355,7 +360,25 @@ class Queries:
             check_null_filtered(index, table, alias, query)
         return context.source(table, index, alias)
 
+    def _view(self, view: Verbatim, alias: str, scope: Scope, context: Context) -> str:
+        """A view stands for its query, in which nothing of the query around it is known."""
+        name = view.name.casefold()
+        if name in context.open_views:
+            raise errors.failed_precondition(f"The definition of VIEW `{view.name}` is recursive.")
+        outside, context.with_queries = context.with_queries, {}
+        context.open_views.append(name)
+        context.views[name] = None
+        try:
+            sql, columns = self.query(view_query(view.text), None, context)
+        finally:
+            context.with_queries = outside
+            context.open_views.pop()
+        scope.add(Relation(alias, unique(columns)))
+        return f"({sql}) AS {quote_name(alias)}"
+
     def _catalog(self, name: str, alias: str, scope: Scope, context: Context) -> str:
+        if context.open_views:
+            raise errors.invalid_argument(f"A view may not read {name}")
         context.catalog[name] = None
         scope.add(Relation(alias, context.catalog_types[name]))
         return f"{quote_name(name)} AS {quote_name(alias)}"

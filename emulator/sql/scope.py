@@ -103,7 +103,11 @@ class Scope:
 
 @dataclass(slots=True)
 class Context:
-    """What is gathered while one statement is compiled."""
+    """What is gathered while one statement is compiled.
+
+    ``draws`` says that it takes values of sequences; ``open_views`` are the views inside of which
+    it is compiled at the moment.
+    """
 
     schema: Schema
     source: TableSource
@@ -115,6 +119,9 @@ class Context:
     with_queries: dict[str, Relation] = field(default_factory=dict)
     uses_now: bool = False
     uses_commit: bool = False
+    draws: bool = False
+    views: dict[str, None] = field(default_factory=dict)
+    open_views: list[str] = field(default_factory=list)
     written_table: Table | None = None
     counter: int = 0
 

@@ -35,7 +35,8 @@ class Bindings:
 class Query:
     """A SELECT. ``tables`` are the user tables read; ``catalog`` the INFORMATION_SCHEMA views.
 
-    A query reads either user tables or the catalog, never both (as in Spanner).
+    A query reads either user tables or the catalog, never both (as in Spanner). ``draws`` says
+    that it takes values of sequences; ``views`` are those that it reads, directly or not.
     """
 
     sql: str
@@ -43,6 +44,8 @@ class Query:
     bindings: Bindings
     tables: tuple[str, ...] = ()
     catalog: tuple[str, ...] = ()
+    draws: bool = False
+    views: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +114,4 @@ class Expression:
     type: Type
     columns: tuple[str, ...]
     bindings: Bindings
+    draws: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
-from emulator.errors import unimplemented
+from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.storage import change_streams, integrity
 from emulator.storage.sqlite import PENDING, current, key_index, quote, replaced
@@ -27,6 +27,7 @@ STORAGE_CLASSES = {
 }
 
 KEY_BYTES_MAX = 8_192
+FIXED_BYTES = 8
 
 LENGTHS_MAX = {
     TypeCode.STRING: 2_621_440,
@@ -79,6 +80,8 @@ def layout(table: Table, schema: Schema) -> TableLayout:
     columns = tuple(column_layout(column, table, schema) for column in table.columns)
     checks = tuple(check_text(number, table, schema) for number in range(len(table.checks)))
     checks += key_check(table)
+    for index in schema.indexes_of(table.name):
+        checks += index_key_check(table, index)
     objects = {
         **key_objects(table),
         **history_triggers(table),
@@ -98,7 +101,12 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     parts = [quote(column.name), storage_class]
     generated = None
     if column.generated is not None:
-        generated = compile_expression(column.generated, table, schema).sql
+        compiled = compile_expression(column.generated, table, schema)
+        if compiled.draws:
+            raise invalid_argument(
+                f"Generated column {table.name}.{column.name} may not draw from a sequence."
+            )
+        generated = compiled.sql
         parts.append(f"AS ({generated}) {'STORED' if column.stored else 'VIRTUAL'}")
     if column.not_null:
         parts.append("NOT NULL")
@@ -138,18 +146,36 @@ def element_unit(element: Type) -> str:
 
 def key_check(table: Table) -> tuple[str, ...]:
     """A key may not be too long; only strings and bytes can make it so."""
-    columns = (table.column(part.column) for part in table.primary_key)
-    long = [
+    long = long_columns(table, [part.column for part in table.primary_key])
+    if not long:
+        return ()
+    name = quote(f"key${table.name}")
+    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
+
+
+def index_key_check(table: Table, index: Index) -> tuple[str, ...]:
+    """The key of an index, which ends with the table's; a row outside of it is not judged."""
+    own = [part.column for part in index.parts]
+    rest = [part.column for part in table.primary_key if part.column not in own]
+    if not long_columns(table, own):
+        return ()
+    absent = "".join(f" OR {quote(column)} IS NULL" for column in filter_columns(index))
+    name = quote(f"key${index.name}")
+    long = long_columns(table, own + rest)
+    short = FIXED_BYTES * (len(own + rest) - len(long))
+    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX - short}{absent})",)
+
+
+def long_columns(table: Table, names: list[str]) -> list[str]:
+    """The length in bytes of each column that could be too long for a key."""
+    columns = (table.column(name) for name in names)
+    return [
         f"ifnull(octet_length({quote(c.name)}), 0)"
         for c in columns
         if c is not None
         and c.type.code in LENGTHS_MAX
         and (c.type.length is None or c.type.length * 4 > KEY_BYTES_MAX)
     ]
-    if not long:
-        return ()
-    name = quote(f"key${table.name}")
-    return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
 
 
 def check_text(number: int, table: Table, schema: Schema) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import apsw
 
+from emulator.errors import invalid_argument
 from emulator.sql.functions import register
 
 PENDING = 2**63 - 1
@@ -139,8 +140,20 @@ class Storage:
         connection.create_scalar_function("scanned_", count, 1)
         connection.create_scalar_function("fits_", fits, 2, deterministic=True)
         connection.create_scalar_function("array_fits_", array_fits, 3, deterministic=True)
+        connection.create_scalar_function("next_value_", refuse_drawing, 1)
+        connection.create_scalar_function("sequence_state_", stored_state, 2)
         run(connection, "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = ON")
         return Reader(connection, scanned)
+
+
+def refuse_drawing(*_arguments: apsw.SQLiteValue) -> int:
+    """A sequence's value is drawn where it can be committed (the writer has its own function)."""
+    raise invalid_argument("A sequence's value can only be used in a read-write transaction.")
+
+
+def stored_state(*arguments: apsw.SQLiteValue) -> apsw.SQLiteValue:
+    """A counter as it is stored."""
+    return arguments[1]
 
 
 def fits(*arguments: apsw.SQLiteValue) -> int:

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 
 from ddl.schema import Schema
 from emulator.engine.refusals import unknown_column, unknown_table
-from emulator.engine.requests import Delete, Mutation, MutationKind, Stored, Write
-from emulator.errors import SpannerError, failed_precondition, invalid_argument
+from emulator.engine.requests import Delete, KeyRange, Mutation, MutationKind, Stored, Write
+from emulator.errors import (
+    SpannerError,
+    failed_precondition,
+    invalid_argument,
+    unimplemented,
+)
 from emulator.unsupported import queue_mutation
 from emulator.wire.keys import key_set, key_types
 from emulator.wire.messages import Message
@@ -100,7 +105,21 @@ def deletion(schema: Schema, proto: Message, operation: str | None) -> Delete:
         raise invalid_argument("A mutation has no operation.")
     if operation != "delete":
         raise queue_mutation()
-    return Delete(
-        proto.delete.table,
-        key_set(key_types(schema, proto.delete.table), proto.delete.key_set),
-    )
+    keys = key_set(key_types(schema, proto.delete.table), proto.delete.key_set)
+    for each in keys.ranges:
+        refuse_wide(each)
+    return Delete(proto.delete.table, keys)
+
+
+def refuse_wide(keys: KeyRange) -> None:
+    """Spanner deletes ranges whose bounds differ in their last part only."""
+    common = 0
+    for start, end in zip(keys.start, keys.end, strict=False):
+        if start != end:
+            break
+        common += 1
+    if max(len(keys.start), len(keys.end)) - common > 1:
+        raise unimplemented(
+            f"A delete of the range from {list(keys.start)} to {list(keys.end)}, whose bounds "
+            "differ in more than the last part of the key,"
+        )

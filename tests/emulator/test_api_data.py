@@ -144,18 +144,22 @@ def test_dml_counts_returns_and_is_seen_by_its_transaction(database: Database) -
 
 
 def test_a_batch_of_dml_stops_at_the_first_that_fails(database: Database) -> None:
-    def work(transaction: Transaction) -> object:
+    def work(transaction: Transaction, third: str) -> object:
         return transaction.batch_update(
             [
                 "INSERT INTO T (K, V) VALUES (1, 'a')",
                 ("INSERT INTO T (K, V) VALUES (@k, 'b')", {"k": 2}, {"k": param_types.INT64}),
-                "INSERT INTO T (K, V) VALUES (1, 'again')",
+                third,
                 "INSERT INTO T (K, V) VALUES (3, 'never')",
             ]
         )
 
-    status, counts = database.run_in_transaction(work)
-    assert (status.code, counts) == (code_pb2.ALREADY_EXISTS, [1, 1])
+    with pytest.raises(exceptions.AlreadyExists):
+        database.run_in_transaction(work, "INSERT INTO T (K, V) VALUES (1, 'again')")
+    assert table(database) == []
+    divided = "INSERT INTO T (K, V) VALUES (DIV(1, 0), 'c')"
+    status, counts = database.run_in_transaction(work, divided)
+    assert (status.code, counts) == (code_pb2.OUT_OF_RANGE, [1, 1])
     assert table(database) == [[1, "a"], [2, "b"]]
 
 

@@ -213,11 +213,13 @@ def test_one_commit_is_all_or_nothing(singers: Database) -> None:
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
 
 
-def test_a_failing_statement_leaves_the_transaction_usable(singers: Database) -> None:
+def test_a_statement_that_cannot_be_computed_leaves_the_transaction_usable(
+    singers: Database,
+) -> None:
     transaction = singers.read_write()
     transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
     with pytest.raises(SpannerError):
-        transaction.execute_dml("INSERT INTO Singers (SingerId) VALUES (3), (1)", {}, {})
+        transaction.execute_dml("INSERT INTO Singers (SingerId) VALUES (3), (DIV(1, 0))", {}, {})
     transaction.commit([])
     assert query(singers, ALL) == [(1, "x"), (2, "b")]
 

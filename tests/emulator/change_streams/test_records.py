@@ -189,7 +189,7 @@ def test_a_statement_that_fails_leaves_no_record(database: Database) -> None:
     def work(transaction: Any) -> None:
         transaction.execute_update("INSERT INTO Users (Id) VALUES (8)")
         with pytest.raises(GoogleAPICallError):
-            transaction.execute_update("INSERT INTO Users (Id) VALUES (7), (1)")
+            transaction.execute_update("INSERT INTO Users (Id) VALUES (7), (DIV(1, 0))")
 
     database.run_in_transaction(work)
     found = changes(data_since(database, start))

@@ -1,0 +1,138 @@
+"""Statements about views, sequences and identities as the step that they are for the schema."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ddl import sequences, steps, views
+from ddl.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.schema import Column, Identity, Schema, Table, Verbatim
+from emulator.errors import invalid_argument
+from emulator.sql.sequences import identity_counter, sequence_counter
+
+
+def defined(schema: Schema, step: steps.Step) -> steps.Step | None:
+    """The step to take; None when IF [NOT] EXISTS leaves nothing to do. Raises SchemaError."""
+    if isinstance(step, steps.CreateVerbatim):
+        return created(schema, step.item)
+    if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:
+        refuse_used_sequence(schema, step.name)
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
+        return altered_sequence(schema, step.text)
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
+        return altered_identity(schema, step.text)
+    if isinstance(step, steps.AlterColumn):
+        refuse_change_of_identity(schema, step)
+    return step
+
+
+def restarted(before: Schema, step: steps.Step) -> dict[str, int]:
+    """The counters that a step sets, and to what."""
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
+        name, _ = sequences.altered_name(step.text)
+        found = sequences.sequence(before, name)
+        if found is not None:
+            after = sequences.altered(sequences.read_sequence(found.text), step.text)
+            if after.restarts and after.start_with_counter is not None:
+                return {sequence_counter(found.name): after.start_with_counter}
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
+        table, column, identity, restarts = identity_change(before, step.text)
+        first = identity.start_counter
+        if restarts and first is not None:
+            return {identity_counter(table.name, column.name): first}
+    return {}
+
+
+def created(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE VIEW and CREATE SEQUENCE; other objects are as they are."""
+    if item.kind == views.KIND:
+        view = views.read_view(item.text)
+        if view.security is None:
+            raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
+        if not (view.replaces and views.view(schema, item.name)):
+            free(schema, item.name)
+        return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
+    if item.kind == sequences.KIND:
+        sequence = sequences.read_sequence(item.text)
+        if sequence.optional and sequences.sequence(schema, item.name) is not None:
+            return None
+        free(schema, item.name)
+        if sequence.kind is None and "default_sequence_kind" not in schema.options:
+            raise invalid_argument(
+                "The sequence does not have a valid sequence kind. Please specify the sequence "
+                "kind explicitly or set the database option `default_sequence_kind`."
+            )
+        return steps.CreateVerbatim(Verbatim(item.kind, item.name, sequence.text))
+    return steps.CreateVerbatim(item)
+
+
+def free(schema: Schema, name: str) -> None:
+    """Nothing else of the schema has this name."""
+    folded = name.casefold()
+    taken = [each.name for each in schema.tables] + [each.name for each in schema.indexes]
+    taken += [each.name for each in schema.change_streams]
+    taken += [each.name for each in schema.verbatim if each.kind != "ROLE"]
+    if any(each.casefold() == folded for each in taken):
+        raise DuplicateNameError("Object", name)
+
+
+def altered_sequence(schema: Schema, text: str) -> steps.Step | None:
+    """ALTER SEQUENCE as its CREATE SEQUENCE anew."""
+    name, optional = sequences.altered_name(text)
+    found = sequences.sequence(schema, name)
+    if found is None:
+        if optional:
+            return None
+        raise NameNotFoundError("Sequence", name)
+    after = sequences.altered(sequences.read_sequence(found.text), text)
+    return steps.CreateVerbatim(Verbatim(found.kind, found.name, after.text))
+
+
+def refuse_used_sequence(schema: Schema, name: str) -> None:
+    """A sequence from which a default draws cannot be dropped."""
+    for table in schema.tables:
+        for column in table.columns:
+            if column.default and name.casefold() in sequences.sequences_in(column.default):
+                raise SchemaError(
+                    f"Cannot drop sequence `{name}` on which there are dependent columns: "
+                    f"{table.name}.{column.name}."
+                )
+
+
+def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity, bool]:
+    """What ALTER IDENTITY changes, to what, and whether the counter starts anew."""
+    table_name, column_name = sequences.identity_column(text)
+    table = schema.table(table_name)
+    if table is None:
+        raise NameNotFoundError("Table", table_name)
+    column = table.column(column_name)
+    if column is None:
+        raise NameNotFoundError("Column", f"{table_name}.{column_name}")
+    if column.identity is None:
+        raise invalid_argument(
+            f"Column is not an identity column in table {table.name}: {column.name}"
+        )
+    return table, column, *sequences.identity_after(column.identity, text)
+
+
+def altered_identity(schema: Schema, text: str) -> steps.Step:
+    """ALTER IDENTITY as the column's definition anew."""
+    table, column, identity, _ = identity_change(schema, text)
+    return steps.AlterColumn(table.name, replace(column, identity=identity))
+
+
+def refuse_change_of_identity(schema: Schema, step: steps.AlterColumn) -> None:
+    """A column is an identity from its beginning to its end."""
+    table = schema.table(step.table)
+    column = table.column(step.column.name) if table is not None else None
+    if table is None or column is None:
+        return
+    where = f"`{table.name}.{column.name}`"
+    if column.identity is None and step.column.identity is not None:
+        raise invalid_argument(f"Cannot alter column {where} to an identity column.")
+    if column.identity is not None and step.column.identity is None:
+        if step.column.default is not None or step.column.generated is not None:
+            raise invalid_argument(
+                f"Cannot alter an identity column {where} to a generated or default column."
+            )
+        raise invalid_argument(f"Cannot alter column {where} to drop the identity property.")

@@ -1,0 +1,73 @@
+"""Statements as the query statistics count them: from their start until their rows are read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+from emulator.engine.query_stats import Execution, QueryStats
+from emulator.engine.read_write import ReadWriteTransaction
+from emulator.services.sessions import Transaction
+from emulator.services.statements import MEASURED, Outcome, Prepared
+from emulator.wire.messages import Message
+
+
+class Measurement:
+    """One execution that runs."""
+
+    def __init__(
+        self, stats: QueryStats, prepared: Prepared, transaction: Transaction, tag: str
+    ) -> None:
+        self._stats = stats
+        self._thread = threading.get_ident()
+        self._cpu = time.thread_time()
+        self._started = time.perf_counter()
+        self._done = False
+        self._execution = Execution(
+            prepared.sql,
+            tag,
+            partitioned=prepared.part is not None,
+            read_write=isinstance(transaction.engine, ReadWriteTransaction),
+        )
+
+    def failed(self) -> None:
+        """The statement gave an error."""
+        self._record(replace(self._execution, failed=True))
+
+    def until_read(self, outcome: Outcome, *, counted: bool) -> Outcome:
+        """The outcome; the execution ends when its rows are closed."""
+        rows = outcome.rows
+        close = rows.close
+
+        def closed() -> None:
+            close()
+            found = outcome.row_count if outcome.row_count is not None else rows.stats.rows_returned
+            scanned = rows.stats.rows_scanned if counted else None
+            self._record(replace(self._execution, rows=found, rows_scanned=scanned))
+
+        rows.close = closed
+        return outcome
+
+    def _record(self, execution: Execution) -> None:
+        if self._done:
+            return
+        self._done = True
+        same = threading.get_ident() == self._thread
+        self._stats.record(
+            replace(
+                execution,
+                latency_seconds=time.perf_counter() - self._started,
+                cpu_seconds=time.thread_time() - self._cpu if same else 0.0,
+            )
+        )
+
+
+def counts_rows(stats: QueryStats, request: Message) -> bool:
+    """Whether this execution counts the rows that it scans: asked for, or one of a sample.
+
+    A stream that is taken up again must meet its rows in the order of before: it is no sample.
+    """
+    if request.query_mode in MEASURED:
+        return True
+    return not request.resume_token and stats.counts(request.sql)

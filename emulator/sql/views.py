@@ -1,0 +1,71 @@
+"""The query of a view: parsed once, and judged by Spanner's rules for views."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+
+from ddl.dialect import parse_query
+from ddl.errors import DdlSyntaxError
+from ddl.views import read_view
+from emulator import errors
+
+
+@lru_cache(maxsize=1_000)
+def view_query(text: str) -> exp.Query:
+    """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for what no view may say."""
+    query = read_view(text).query
+    try:
+        tree = parse_query(query).tree
+    except DdlSyntaxError as error:
+        raise errors.invalid_argument(f"Syntax error: {error}") from error
+    if not isinstance(tree, exp.Query):
+        raise errors.invalid_argument("A view is defined by a query")
+    judge(tree)
+    return tree
+
+
+def judge(tree: exp.Expr) -> None:
+    """No parameters, no WITH, no stars, and every column with its table (strict resolution)."""
+    if tree.find(exp.Parameter) is not None:
+        raise errors.invalid_argument("Query parameters cannot be used inside SQL view bodies")
+    if tree.find(exp.With) is not None:
+        raise errors.invalid_argument("WITH clauses are unsupported in view definitions.")
+    for select in tree.find_all(exp.Select):
+        if any(is_star(each) for each in select.expressions):
+            raise errors.invalid_argument(
+                "SELECT * is not allowed in strict name resolution mode; name the columns"
+            )
+    for column in tree.find_all(exp.Column):
+        if not column.table and not known_alias(column):
+            raise errors.invalid_argument(
+                f"Column name {column.name} cannot be used without a qualifier in strict name"
+                " resolution mode"
+            )
+
+
+def is_star(node: exp.Expr) -> bool:
+    """* or alias.*"""
+    return isinstance(node, exp.Star) or (
+        isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+    )
+
+
+def known_alias(column: exp.Column) -> bool:
+    """Whether a bare name is an alias: of the SELECT list, or of something in FROM."""
+    name = column.name.casefold()
+    node: exp.Expr | None = column.parent_select
+    while node is not None:
+        if isinstance(node, exp.Select):
+            aliases = {each.alias.casefold() for each in node.expressions if each.alias}
+            for source in node.find_all(exp.Unnest, exp.Table, exp.Subquery):
+                aliases |= {source.alias_or_name.casefold()}
+            if name in aliases:
+                return True
+        elif isinstance(node, exp.SetOperation):
+            return True
+        node = node.parent_select
+    return isinstance(column.find_ancestor(exp.Order), exp.Order) and bool(
+        column.find_ancestor(exp.SetOperation)
+    )

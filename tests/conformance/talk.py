@@ -1,0 +1,178 @@
+"""What the conformance tests say to a database, in few words; only the official client inside.
+
+``Transaction`` speaks to the API itself where the client's classes would not let a test do what the
+server must refuse.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from google.cloud.spanner_v1 import (
+    CommitRequest,
+    ExecuteBatchDmlRequest,
+    ExecuteSqlRequest,
+    KeySet,
+    ReadRequest,
+    TransactionOptions,
+    TransactionSelector,
+)
+from google.cloud.spanner_v1._helpers import _make_list_value_pbs
+from google.cloud.spanner_v1.database import Database
+
+Rows = list[list[Any]]
+Change = Callable[[Any], None]
+SENTINEL = "spanner.commit_timestamp()"
+ALL = KeySet(all_=True)
+
+
+def ddl(database: Database, *statements: str) -> None:
+    """Changes the schema."""
+    database.update_ddl(statements).result(60)
+
+
+def rows(database: Database, sql: str, **bound: Any) -> Rows:
+    """A strong query, or one at a bound such as ``read_timestamp``."""
+    with database.snapshot(**bound) as snapshot:
+        return [list(row) for row in snapshot.execute_sql(sql)]
+
+
+def read(
+    database: Database, table: str, columns: str, keys: KeySet = ALL, index: str = "", **bound: Any
+) -> Rows:
+    """A strong read by key, or one at a bound."""
+    with database.snapshot(**bound) as snapshot:
+        found = snapshot.read(table, columns.split(), keys, index=index)
+        return [list(row) for row in found]
+
+
+def change(method: str, table: str, columns: str, *values: Sequence[Any]) -> Change:
+    """A mutation: insert, update, insert_or_update or replace."""
+    return lambda batch: getattr(batch, method)(table, columns.split(), values)
+
+
+def insert(table: str, columns: str, *values: Sequence[Any]) -> Change:
+    """The most frequent mutation."""
+    return change("insert", table, columns, *values)
+
+
+def delete(table: str, keys: KeySet | Sequence[Any]) -> Change:
+    """Deletes the rows of a key set, or of one key."""
+    chosen = keys if isinstance(keys, KeySet) else KeySet(keys=[list(keys)])
+    return lambda batch: batch.delete(table, chosen)
+
+
+def commit(database: Database, *changes: Change) -> datetime.datetime:
+    """Mutations in one transaction; its commit timestamp."""
+    with database.batch() as batch:
+        for each in changes:
+            each(batch)
+    committed: datetime.datetime = batch.committed
+    return committed
+
+
+def dml(database: Database, *statements: str) -> Rows:
+    """Statements in one transaction; the rows that the last one returns."""
+
+    def work(transaction: Any) -> Rows:
+        found: Rows = []
+        for sql in statements:
+            found = [list(row) for row in transaction.execute_sql(sql)]
+        return found
+
+    return database.run_in_transaction(work)  # type: ignore[no-any-return]
+
+
+READ_WRITE = TransactionOptions(read_write=TransactionOptions.ReadWrite())
+READ_ONLY = TransactionOptions(
+    read_only=TransactionOptions.ReadOnly(strong=True, return_read_timestamp=True)
+)
+PARTITIONED = TransactionOptions(partitioned_dml=TransactionOptions.PartitionedDml())
+
+
+class Transaction:
+    """A transaction that goes on after errors, as far as the server lets it."""
+
+    def __init__(self, database: Database, options: TransactionOptions = READ_WRITE) -> None:
+        self._api = database.spanner_api
+        self._session = self._api.create_session(database=database.name).name
+        begun = self._api.begin_transaction(session=self._session, options=options)
+        self.read_timestamp = begun.read_timestamp
+        self._selector = TransactionSelector(id=begun.id)
+        self._id = begun.id
+        self._seqno = 0
+
+    def sql(self, text: str) -> Rows:
+        """A query or DML statement; the values as the wire has them."""
+        self._seqno += 1
+        request = ExecuteSqlRequest(
+            session=self._session, transaction=self._selector, sql=text, seqno=self._seqno
+        )
+        return [list(row) for row in self._api.execute_sql(request=request).rows]
+
+    def batch_dml(self, *statements: str) -> int:
+        """Several statements at once; the code of the status."""
+        self._seqno += 1
+        request = ExecuteBatchDmlRequest(
+            session=self._session,
+            transaction=self._selector,
+            statements=[ExecuteBatchDmlRequest.Statement(sql=sql) for sql in statements],
+            seqno=self._seqno,
+        )
+        return int(self._api.execute_batch_dml(request=request).status.code)
+
+    def read(self, table: str, columns: str, *key: Any, index: str = "") -> Rows:
+        """The row of a key, or every row."""
+        keys = KeySet(keys=[list(key)]) if key else ALL
+        request = ReadRequest(
+            session=self._session,
+            transaction=self._selector,
+            table=table,
+            index=index,
+            columns=columns.split(),
+            key_set=keys._to_pb(),
+        )
+        return [list(row) for row in self._api.read(request=request).rows]
+
+    def commit(self, *changes: Change) -> datetime.datetime:
+        """Ends the transaction with mutations."""
+        gathered = Mutations()
+        for each in changes:
+            each(gathered)
+        request = CommitRequest(
+            session=self._session, transaction_id=self._id, mutations=gathered.found
+        )
+        committed: datetime.datetime = self._api.commit(request=request).commit_timestamp
+        return committed
+
+    def rollback(self) -> None:
+        """Gives the transaction up."""
+        self._api.rollback(session=self._session, transaction_id=self._id)
+
+
+class Mutations:
+    """Takes changes as a batch of the client does."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, Any]] = []
+
+    def insert(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
+        """A mutation that inserts."""
+        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
+        self.found.append({"insert": write})
+
+    def update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
+        """A mutation that updates."""
+        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
+        self.found.append({"update": write})
+
+    def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
+        """A mutation that inserts or updates."""
+        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
+        self.found.append({"insert_or_update": write})
+
+    def delete(self, table: str, keys: KeySet) -> None:
+        """A mutation that deletes."""
+        self.found.append({"delete": {"table": table, "key_set": keys._to_pb()}})

@@ -1,0 +1,142 @@
+"""INFORMATION_SCHEMA tells the schema as Spanner does."""
+
+from __future__ import annotations
+
+import pytest
+from google.api_core import exceptions
+from google.cloud.spanner_v1.database import Database
+from talk import rows
+
+OPTION = "OPTIONS (allow_commit_timestamp = true)"
+SCHEMA = (
+    f"""CREATE TABLE Base (
+      A INT64, B STRING(9), C BYTES(MAX) NOT NULL, D ARRAY<FLOAT64>, E TIMESTAMP {OPTION},
+      F INT64 AS (A + 1) STORED, G STRING(MAX) DEFAULT ('x'), H NUMERIC,
+      CONSTRAINT positive CHECK (A > 0)) PRIMARY KEY (A, B DESC)""",
+    """CREATE TABLE Child (A INT64, B STRING(9), K BOOL,
+      CONSTRAINT fk FOREIGN KEY (A) REFERENCES Other (X) ON DELETE CASCADE)
+      PRIMARY KEY (A, B DESC, K), INTERLEAVE IN PARENT Base ON DELETE CASCADE""",
+    "CREATE TABLE Other (X INT64) PRIMARY KEY (X)",
+    "CREATE UNIQUE NULL_FILTERED INDEX ByH ON Base (H DESC) STORING (G)",
+    "CREATE CHANGE STREAM Changes FOR Base(G), Child OPTIONS (retention_period = '36h')",
+)
+ORDERED = (SCHEMA[2], SCHEMA[0], SCHEMA[1], *SCHEMA[3:])
+pytestmark = pytest.mark.ddl(*ORDERED)
+FROM = "FROM INFORMATION_SCHEMA"
+
+
+def test_tables_and_their_families(database: Database) -> None:
+    columns = "TABLE_NAME, TABLE_TYPE, PARENT_TABLE_NAME, ON_DELETE_ACTION, INTERLEAVE_TYPE"
+    found = rows(database, f"SELECT {columns} {FROM}.TABLES WHERE TABLE_SCHEMA = '' ORDER BY 1")
+    assert found == [
+        ["Base", "BASE TABLE", None, None, None],
+        ["Child", "BASE TABLE", "Base", "CASCADE", "IN PARENT"],
+        ["Other", "BASE TABLE", None, None, None],
+    ]
+    system = f"SELECT COUNT(*) {FROM}.TABLES WHERE TABLE_SCHEMA = 'INFORMATION_SCHEMA'"
+    assert rows(database, f"{system} AND TABLE_TYPE = 'VIEW'")[0][0] > 10
+    named = rows(database, f"SELECT SCHEMA_NAME {FROM}.SCHEMATA ORDER BY 1")
+    assert named == [[""], ["INFORMATION_SCHEMA"], ["SPANNER_SYS"]]
+
+
+def test_columns_in_their_order(database: Database) -> None:
+    columns = "COLUMN_NAME, SPANNER_TYPE, IS_NULLABLE, IS_GENERATED, IS_STORED, COLUMN_DEFAULT"
+    found = rows(
+        database,
+        f"SELECT {columns}, GENERATION_EXPRESSION {FROM}.COLUMNS WHERE TABLE_NAME = 'Base'"
+        " ORDER BY ORDINAL_POSITION",
+    )
+    assert found == [
+        ["A", "INT64", "YES", "NEVER", None, None, None],
+        ["B", "STRING(9)", "YES", "NEVER", None, None, None],
+        ["C", "BYTES(MAX)", "NO", "NEVER", None, None, None],
+        ["D", "ARRAY<FLOAT64>", "YES", "NEVER", None, None, None],
+        ["E", "TIMESTAMP", "YES", "NEVER", None, None, None],
+        ["F", "INT64", "YES", "ALWAYS", "YES", None, "A + 1"],
+        ["G", "STRING(MAX)", "YES", "NEVER", None, "'x'", None],
+        ["H", "NUMERIC", "YES", "NEVER", None, None, None],
+    ]
+    options = f"SELECT COLUMN_NAME, OPTION_NAME, OPTION_TYPE, OPTION_VALUE {FROM}.COLUMN_OPTIONS"
+    assert rows(database, options) == [["E", "allow_commit_timestamp", "BOOL", "TRUE"]]
+
+
+def test_indexes_with_the_primary_keys(database: Database) -> None:
+    columns = "INDEX_NAME, INDEX_TYPE, IS_UNIQUE, IS_NULL_FILTERED, INDEX_STATE"
+    where = "WHERE TABLE_NAME = 'Base' ORDER BY INDEX_TYPE, 1"
+    assert rows(database, f"SELECT {columns} {FROM}.INDEXES {where}") == [
+        ["ByH", "INDEX", True, True, "READ_WRITE"],
+        ["PRIMARY_KEY", "PRIMARY_KEY", True, False, None],
+    ]
+    parts = "INDEX_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_ORDERING, IS_NULLABLE, SPANNER_TYPE"
+    where = "WHERE TABLE_NAME = 'Base' ORDER BY INDEX_NAME, ORDINAL_POSITION"
+    assert rows(database, f"SELECT {parts} {FROM}.INDEX_COLUMNS {where}") == [
+        ["ByH", "G", None, None, "YES", "STRING(MAX)"],
+        ["ByH", "H", 1, "DESC", "NO", "NUMERIC"],
+        ["PRIMARY_KEY", "A", 1, "ASC", "YES", "INT64"],
+        ["PRIMARY_KEY", "B", 2, "DESC", "YES", "STRING(9)"],
+    ]
+
+
+def test_constraints(database: Database) -> None:
+    named = "('PK_Base', 'positive', 'fk', 'PK_Child')"
+    columns = "CONSTRAINT_NAME, TABLE_NAME, CONSTRAINT_TYPE"
+    where = f"WHERE CONSTRAINT_NAME IN {named} ORDER BY 1"
+    assert rows(database, f"SELECT {columns} {FROM}.TABLE_CONSTRAINTS {where}") == [
+        ["PK_Base", "Base", "PRIMARY KEY"],
+        ["PK_Child", "Child", "PRIMARY KEY"],
+        ["fk", "Child", "FOREIGN KEY"],
+        ["positive", "Base", "CHECK"],
+    ]
+    clause = f"SELECT CHECK_CLAUSE {FROM}.CHECK_CONSTRAINTS WHERE CONSTRAINT_NAME = 'positive'"
+    assert rows(database, clause) == [["A > 0"]]
+    columns = "CONSTRAINT_NAME, UNIQUE_CONSTRAINT_NAME, MATCH_OPTION, UPDATE_RULE, DELETE_RULE"
+    assert rows(database, f"SELECT {columns} {FROM}.REFERENTIAL_CONSTRAINTS") == [
+        ["fk", "PK_Other", "SIMPLE", "NO ACTION", "CASCADE"]
+    ]
+    columns = "CONSTRAINT_NAME, COLUMN_NAME, ORDINAL_POSITION, POSITION_IN_UNIQUE_CONSTRAINT"
+    where = "WHERE CONSTRAINT_NAME IN ('PK_Base', 'fk') ORDER BY 1, 3"
+    assert rows(database, f"SELECT {columns} {FROM}.KEY_COLUMN_USAGE {where}") == [
+        ["PK_Base", "A", 1, None],
+        ["PK_Base", "B", 2, None],
+        ["fk", "A", 1, 1],
+    ]
+    usage = f"SELECT TABLE_NAME, COLUMN_NAME {FROM}.CONSTRAINT_COLUMN_USAGE"
+    assert rows(database, f"{usage} WHERE CONSTRAINT_NAME = 'fk'") == [["Other", "X"]]
+    usage = f"SELECT TABLE_NAME {FROM}.CONSTRAINT_TABLE_USAGE WHERE CONSTRAINT_NAME = 'positive'"
+    assert rows(database, usage) == [["Base"]]
+
+
+def test_not_null_is_a_check_too(database: Database) -> None:
+    where = "WHERE CONSTRAINT_NAME = 'CK_IS_NOT_NULL_Base_C'"
+    clause = f"SELECT CHECK_CLAUSE {FROM}.CHECK_CONSTRAINTS {where}"
+    assert rows(database, clause) == [["C IS NOT NULL"]]
+
+
+def test_change_streams(database: Database) -> None:
+    assert rows(database, f"SELECT CHANGE_STREAM_NAME, `ALL` {FROM}.CHANGE_STREAMS") == [
+        ["Changes", False]
+    ]
+    tables = f"SELECT TABLE_NAME, ALL_COLUMNS {FROM}.CHANGE_STREAM_TABLES ORDER BY 1"
+    assert rows(database, tables) == [["Base", False], ["Child", True]]
+    columns = f"SELECT TABLE_NAME, COLUMN_NAME {FROM}.CHANGE_STREAM_COLUMNS"
+    assert rows(database, columns) == [["Base", "G"]]
+    options = f"SELECT OPTION_NAME, OPTION_VALUE {FROM}.CHANGE_STREAM_OPTIONS"
+    assert rows(database, options) == [["retention_period", "36h"]]
+
+
+def test_the_dialect_is_an_option(database: Database) -> None:
+    options = f"SELECT OPTION_VALUE {FROM}.DATABASE_OPTIONS"
+    assert rows(database, f"{options} WHERE OPTION_NAME = 'database_dialect'") == [
+        ["GOOGLE_STANDARD_SQL"]
+    ]
+
+
+def test_it_is_read_only_and_named_in_any_case(database: Database) -> None:
+    lower = "select table_name from information_schema.tables where table_name = 'Other'"
+    assert rows(database, lower) == [["Other"]]
+    with pytest.raises(exceptions.InvalidArgument, match="Table not found"):
+        rows(database, f"SELECT * {FROM}.NOTHING")
+    with pytest.raises(exceptions.InvalidArgument):
+        database.run_in_transaction(
+            lambda t: t.execute_update("DELETE FROM INFORMATION_SCHEMA.TABLES WHERE TRUE")
+        )
