@@ -127,8 +127,8 @@ class Watcher:
     def run(self) -> None:
         """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
         cannot be mended by trying again."""
-        self._start()
         try:
+            self._start()
             self._schedule.poll(self.config.interval, "poll", self._poll)
             if self._connection.lease is not None:
                 self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
@@ -143,8 +143,8 @@ class Watcher:
 
     def run_once(self) -> int:
         """Delivers what is there now, then ends; the number of rows."""
-        self._start()
         try:
+            self._start()
             if self._connection.lease is not None:
                 self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
             self._schedule.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from google.api_core.exceptions import OutOfRange
@@ -11,6 +11,7 @@ from google.cloud.spanner_v1 import Type, TypeCode
 from watcher import sql
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.lineage import Lineage, reads_child
+from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import Child, DataRecord, Record, records_of
 from watcher.captures.change_stream.rows import BATCH_ROWS, Gathering
 from watcher.captures.change_stream.watched import Wanted, WatchedStream
@@ -22,6 +23,9 @@ from watcher.stream import WireValue, timestamp_text
 from watcher.window import Slice, Window
 
 HEARTBEAT_MILLISECONDS = 10_000
+OPEN_HEARTBEAT_MILLISECONDS = 1_000
+"""Spanner: the least. A quiet partition's watermark is so old at most."""
+
 ALL = Wanted()
 TYPES = {
     "start": Type(code=TypeCode.TIMESTAMP),
@@ -108,13 +112,28 @@ class ChangeStreamCapture:
         if self.wanted.takes(record):
             gathering.add(self.whole.completed(record) if self.whole else record, token)
 
-    def _records(self, token: str | None, start: int, end: int) -> Iterator[Record]:
-        """The records of a partition, or the partitions themselves; both ends are inside."""
+    def open(self, start: int) -> OpenQueries:
+        """Queries that stay open, from a timestamp (outside) on."""
+        return OpenQueries(self._records, start)
+
+    def gathered(
+        self, records: Iterable[tuple[str, DataRecord]], window: Window
+    ) -> StreamRows | None:
+        """Records with their partitions as changes; None where none is wanted."""
+        gathering = Gathering(window, self.stream.keys)
+        for token, record in records:
+            self._gather(gathering, record, token)
+        return gathering.taken() if gathering.rows else None
+
+    def _records(self, token: str | None, start: int, end: int | None = None) -> Iterator[Record]:
+        """The records of a partition, or the partitions themselves; both ends are inside. Without
+        an end the query stays open."""
+        beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
         params: dict[str, WireValue] = {
             "start": timestamp_text(start),
-            "end": timestamp_text(end),
+            "end": timestamp_text(end) if end is not None else None,
             "token": token,
-            "heartbeat": str(HEARTBEAT_MILLISECONDS),
+            "heartbeat": str(beat),
         }
         stream = query_stream(self.address)
         try:

@@ -1,0 +1,183 @@
+"""Queries of a change stream that stay open: changes come as they are committed, in milliseconds.
+
+A thread a partition reads; one queue keeps the order of each partition. Children are opened when
+everything of their parents was taken from it, so that the order of every key is commit order.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from queue import Empty, Full, Queue
+
+from watcher.captures.change_stream.records import Child, DataRecord, Heartbeat, Record
+
+QUEUE_RECORDS = 2_000
+TAKEN_RECORDS_MAX = 2_000
+PAUSE_SECONDS = 0.2
+
+Read = Callable[[str | None, int], Iterator[Record]]
+"""Opens a query from a timestamp on: of a partition, or, without a token, for the partitions."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """A partition that is being read. Everything of it below ``reached`` was taken."""
+
+    token: str
+    reached: int
+    children: list[Child] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A thread is done: with its partition, or with an error."""
+
+    error: Exception | None = None
+
+
+class OpenQueries:
+    """The open queries of one reader, from a timestamp (outside) on."""
+
+    def __init__(self, read: Read, start: int) -> None:
+        self._read = read
+        self._queue: Queue[tuple[Partition, Record | Ended]] = Queue(QUEUE_RECORDS)
+        self._closed = threading.Event()
+        self._open: dict[str, Partition] = {}
+        self._finished: set[str] = set()
+        self._reached = start
+        roots = [each for each in read(None, start + 1) if isinstance(each, Child)]
+        self._waiting = {child.token: child for child in roots}
+        self._open_next()
+
+    @property
+    def watermark(self) -> int:
+        """Every change at or below it was taken: the least of all partitions, those that have not
+        begun, too. It never goes back."""
+        reached = [partition.reached for partition in self._open.values()]
+        reached += [child.start for child in self._waiting.values()]
+        self._reached = max(self._reached, min(reached, default=0) - 1)
+        return self._reached
+
+    def take(self, seconds: float) -> list[tuple[str, DataRecord]]:
+        """The changes that came, each with its partition; waits so long for the first.
+
+        Raises what a query ended with.
+        """
+        found: list[tuple[str, DataRecord]] = []
+        deadline = time.monotonic() + seconds
+        while len(found) < TAKEN_RECORDS_MAX:
+            left = 0.0 if found else max(0.0, deadline - time.monotonic())
+            try:
+                partition, record = (
+                    self._queue.get(timeout=left) if left else self._queue.get(False)
+                )
+            except Empty:
+                break
+            if isinstance(record, DataRecord):
+                found.append((partition.token, record))
+            self._note(partition, record)
+        return found
+
+    def close(self) -> None:
+        """Ends the threads; each notices with its next record or heartbeat."""
+        self._closed.set()
+
+    def _note(self, partition: Partition, record: Record | Ended) -> None:
+        """What is known now of the partition that a record came from."""
+        if isinstance(record, DataRecord):
+            # More may come at the same timestamp.
+            partition.reached = max(partition.reached, record.commit_timestamp)
+        elif isinstance(record, Heartbeat):
+            partition.reached = max(partition.reached, record.timestamp + 1)
+        elif isinstance(record, Child):
+            partition.children.append(record)
+        elif record.error is not None:
+            raise record.error
+        else:
+            self._finish(partition)
+        if self._waiting:
+            self._open_next()
+
+    def _finish(self, partition: Partition) -> None:
+        """A partition has ended; both parents of a merged child name it."""
+        del self._open[partition.token]
+        self._finished.add(partition.token)
+        for child in partition.children:
+            if child.token not in self._finished and child.token not in self._open:
+                self._waiting.setdefault(child.token, child)
+
+    def _open_next(self) -> None:
+        for child in sorted(self._waiting.values(), key=lambda each: each.start):
+            if self._ready(child):
+                del self._waiting[child.token]
+                partition = Partition(child.token, child.start)
+                self._open[child.token] = partition
+                work = threading.Thread(target=self._follow, args=(partition,), daemon=True)
+                work.start()
+
+    def _ready(self, child: Child) -> bool:
+        """True when all its parents have ended. One that is not known ended before this began,
+        unless a partition that has not come so far yet is still to name it."""
+        if all(parent in self._finished for parent in child.parents):
+            return True
+        if any(parent in self._open or parent in self._waiting for parent in child.parents):
+            return False
+        begun = all(partition.reached >= child.start for partition in self._open.values())
+        return begun and all(each.start >= child.start for each in self._waiting.values())
+
+    def _follow(self, partition: Partition) -> None:
+        """Reads a partition until it ends. A query that ends without naming children has not come
+        to the end of its partition: it is opened again where it stopped."""
+        place = Place(partition.reached)
+        ended = False
+        try:
+            while not ended and not self._closed.is_set():
+                came = False
+                for record in self._read(partition.token, place.at):
+                    came = True
+                    ended = ended or isinstance(record, Child)
+                    if place.new(record) and not self._put(partition, record):
+                        return
+                if not came:
+                    self._closed.wait(PAUSE_SECONDS)
+            self._put(partition, Ended())
+        except Exception as error:  # noqa: BLE001 (handed to the reader)
+            self._put(partition, Ended(error))
+
+    def _put(self, partition: Partition, record: Record | Ended) -> bool:
+        """Waits while the queue is full; False when nobody takes any more."""
+        while not self._closed.is_set():
+            try:
+                self._queue.put((partition, record), timeout=PAUSE_SECONDS)
+            except Full:
+                continue
+            return True
+        return False
+
+
+@dataclass(slots=True)
+class Place:
+    """How far a partition was read: a query that is opened again at ``at`` repeats records."""
+
+    at: int
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def new(self, record: Record) -> bool:
+        """True for a record that did not come before."""
+        if isinstance(record, Heartbeat):
+            self._reach(record.timestamp)
+        if not isinstance(record, DataRecord):
+            return True
+        self._reach(record.commit_timestamp)
+        name = (record.transaction_id, record.sequence)
+        if record.commit_timestamp < self.at or name in self._seen:
+            return False
+        self._seen.add(name)
+        return True
+
+    def _reach(self, timestamp: int) -> None:
+        if timestamp > self.at:
+            self.at, self._seen = timestamp, set()
