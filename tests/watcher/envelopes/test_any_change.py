@@ -26,7 +26,7 @@ from watcher.envelopes.avro import event_schema
 from watcher.envelopes.datastream import DatastreamAvro
 from watcher.envelopes.images import last_row
 from watcher.envelopes.schema_files import schema_text
-from watcher.errors import ConfigurationError
+from watcher.errors import ConfigurationError, EnvelopeError
 
 CHOICES: list[tuple[str, dict[str, object]]] = [
     ("plain", {}),
@@ -94,6 +94,31 @@ def allowed(chosen: Envelope, known: Known) -> bool:
     except ConfigurationError:
         return False
     return True
+
+
+@given(drawn=changes())
+def test_a_row_is_whole_or_refused_even_without_the_check(drawn: tuple[Change, Known]) -> None:
+    change, _ = drawn
+    columns = {name for name, _ in change.shape.columns}
+    for record in written(change, "datastream", {}):
+        assert set(record["payload"]) == columns
+    for record in written(change, "debezium", {}):
+        assert all(
+            row is None or set(row) == columns for row in (record["before"], record["after"])
+        )
+    for record in written(change, "ydb", {"mode": "NEW_AND_OLD_IMAGES"}):
+        existed = change.operation in (Operation.UPDATE, Operation.DELETE)
+        assert ("newImage" in record, "oldImage" in record) == ("update" in record, existed)
+        for name in {"newImage", "oldImage"} & set(record):
+            assert set(record[name]) == columns - set(change.shape.primary_key)
+
+
+def written(change: Change, name: str, options: dict[str, object]) -> list[Any]:
+    """The record of a change; none when it is refused."""
+    try:
+        return [json.loads(next(encode([change], envelope(name, options)))[1] or b"")]
+    except EnvelopeError:
+        return []
 
 
 @given(drawn=changes())
