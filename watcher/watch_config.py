@@ -91,12 +91,14 @@ class StreamConfig(Section):
     """Which change stream is read, with ``capture = "change-stream"``: ``name``, or the only one
     that watches the tables. ``operations`` and ``tag`` (of transactions) leave other changes out.
     ``whole_rows`` reads the values that the stream's capture type leaves out, at the commit
-    timestamp: a call a record."""
+    timestamp: a call a record. ``push`` keeps queries open instead of asking every interval:
+    changes come in milliseconds, one by one instead of window by window."""
 
     name: Text | None = None
     operations: tuple[Literal["INSERT", "UPDATE", "DELETE"], ...] = ()
     tag: Text | None = None
     whole_rows: bool = False
+    push: bool = False
 
     @property
     def wanted_operations(self) -> frozenset[Operation]:
@@ -229,6 +231,11 @@ def check_stream(config: WatchConfig) -> None:
         raise ConfigurationError(
             "clearing is for polled tables: Spanner itself lets go of the records of a change"
             " stream after its retention period; leave [clearing] out"
+        )
+    if config.stream.push and config.transactions:
+        raise ConfigurationError(
+            "stream.push delivers changes as they come, transactions = true a window of them at"
+            " its end: choose one"
         )
     if config.table:
         raise ConfigurationError(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
+from fixtures.server import connect
 from fixtures.singers import address_of
 from fixtures.versions import TABLES, Writes, by_row, row_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
+from emulator.process import spawn
 from watcher import Change, Operation, Watcher
 from watcher.captures import StreamRows
 from watcher.changes import plain_change
@@ -195,3 +197,126 @@ def test_what_does_not_go_together_is_refused(database: Database) -> None:
         watch_config(options(database, start="earliest"))
     with pytest.raises(NotWatchableError, match="no change stream X; it has: S"):
         delivered(database, stream={"name": "X"})
+
+
+# Queries that stay open.
+
+
+class Pushed:
+    """A watcher with open queries in a thread; changes as they come, each once."""
+
+    def __init__(self, database: Database, **more: object) -> None:
+        self.changes: list[Change] = []
+        self._arrived = threading.Condition()
+        self.watcher = Watcher(**options(database, stream={"push": True}, **more))
+        self.watcher.on_change(self._take)
+        self._raised: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run)
+
+    def _take(self, change: Change) -> None:
+        with self._arrived:
+            self.changes.append(change)
+            self._arrived.notify_all()
+
+    def _run(self) -> None:
+        try:
+            self.watcher.run()
+        except Exception as error:  # noqa: BLE001 (handed to the test)
+            self._raised.append(error)
+
+    def __enter__(self) -> Pushed:
+        self._thread.start()
+        return self
+
+    def wait(self, count: int, before: Sequence[Change] = ()) -> list[Change]:
+        """Until so many different changes have come, with those from before."""
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: len(once([*before, *self.changes])) >= count, 60)
+            return once([*before, *self.changes])
+
+    def __exit__(self, *_: object) -> None:
+        self.watcher.stop()
+        self._thread.join(60)
+        assert not self._raised
+
+
+def once(changes: Sequence[Change]) -> list[Change]:
+    """The changes without those that came again."""
+    return list({change.id: change for change in changes}.values())
+
+
+def versions(writes: Writes) -> int:
+    return sum(len(each) for each in writes.truth.values())
+
+
+@pytest.mark.slow
+def test_open_queries_deliver_every_version_while_partitions_move() -> None:
+    with spawn(change_stream_churn_seconds=0.1) as server:
+        database = connect(server.address).database("push", ddl_statements=[*TABLES, STREAM])
+        database.create().result(60)
+        delivered(database)
+        writes = Writes(database, 21)
+        with Pushed(database) as pushed:
+            for _ in range(4):
+                writes.write(30)
+                found = pushed.wait(versions(writes))
+            assert len(found) == len(pushed.changes)
+        writes.write(20)
+        with Pushed(database) as again:
+            again.wait(1)
+            writes.write(20)
+            assert by_row(again.wait(versions(writes), found)) == writes.truth
+        assert delivered(database) == []
+
+
+@pytest.mark.slow
+def test_open_queries_outlive_a_server_that_breaks_them(
+    database: Database, faults: Callable[..., None]
+) -> None:
+    delivered(database)
+    writes = Writes(database, 22)
+    faults(unavailable_after_rows=3)
+    with Pushed(database) as pushed:
+        writes.write(60)
+        assert by_row(pushed.wait(versions(writes))) == writes.truth
+        assert len(once(pushed.changes)) == len(pushed.changes)
+
+
+def test_open_queries_end_when_they_are_drained(database: Database) -> None:
+    delivered(database)
+    writes = Writes(database, 23)
+    writes.write(20)
+    pushed = Pushed(database)
+    with pushed:
+        pushed.wait(1)
+        pushed.watcher.drain()
+        pushed._thread.join(60)
+    assert by_row(pushed.changes) == writes.truth
+    assert delivered(database) == []
+
+
+def test_a_table_that_comes_later_is_watched_from_its_first_row(
+    create_database: Callable[..., Database],
+) -> None:
+    database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
+    found: list[Change] = []
+    arrived = threading.Event()
+    watcher = Watcher(**options(database, tables=["*"], refresh=0))
+
+    @watcher.on_change
+    def _(change: Change) -> None:
+        found.append(change)
+        if change.table == "Later" and change.key["Id"] == 2:
+            arrived.set()
+
+    delivered(database, tables=["*"])
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
+    for key in (1, 2):
+        with database.batch() as batch:
+            batch.insert("Later", ["Id"], [(key,)])
+    assert arrived.wait(60)
+    watcher.stop()
+    thread.join(60)
+    assert [change.key["Id"] for change in found if change.table == "Later"] == [1, 2]

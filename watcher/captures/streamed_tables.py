@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.captures import Look, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice, WatchedStream
+from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.records import DataRecord
 from watcher.captures.poll import PollCapture, query_stream
 from watcher.columns import TIMESTAMP
 from watcher.window import Window
@@ -46,6 +48,16 @@ class StreamedTables:
     def partitions(self, window: Window) -> Sequence[PartitionSlice]:
         """The partitions that are active when a window begins: one call."""
         return self._capture.plan(window)
+
+    def open(self, start: int) -> OpenQueries:
+        """Queries that stay open, from a timestamp (outside) on."""
+        return self._capture.open(start)
+
+    def gathered(
+        self, records: Iterable[tuple[str, DataRecord]], window: Window
+    ) -> StreamRows | None:
+        """Records with their partitions as changes; None where none is wanted."""
+        return self._capture.gathered(records, window)
 
     def capture(self, table: str) -> PollCapture:
         """The capture that reads a table whole."""

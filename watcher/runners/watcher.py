@@ -13,6 +13,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from watcher.captures import Changed
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.captures.streamed_tables import StreamedTables
 from watcher.clearing import Clearing
 from watcher.config import resolve_start
 from watcher.consumers import Command, Progress, State
@@ -23,6 +24,7 @@ from watcher.metrics import Metrics
 from watcher.runners.backfilling import Backfilling
 from watcher.runners.connection import NAMELESS, Connection
 from watcher.runners.delivery import Delivering, DeliveryPolicy
+from watcher.runners.pushing import Pushing
 from watcher.runners.schedule import Schedule
 from watcher.runners.sinks import (
     CallbackEach,
@@ -84,7 +86,8 @@ class Watcher:
         self._not_before = 0.0
         self._failures = self._schema_failures = self._idle = 0
         self._refreshed = 0.0
-        self._lost = False
+        self._lost = self._once = False
+        self._pushing: Pushing | None = None
         self._turn = threading.Lock()
 
     # What to do with changes: one of these before ``run``.
@@ -136,6 +139,8 @@ class Watcher:
                 self._schedule.every(self.config.clearing.every, "clearing", self._clear)
             self._schedule.start()
             self._schedule.wait()
+            if self._pushing is not None:
+                self._pushing.finish()
         except BaseException as error:
             self._close(error)
             raise
@@ -143,6 +148,7 @@ class Watcher:
 
     def run_once(self) -> int:
         """Delivers what is there now, then ends; the number of rows."""
+        self._once = True
         try:
             self._start()
             if self._connection.lease is not None:
@@ -220,8 +226,31 @@ class Watcher:
         held.open()
         held.acquire(self._schedule.pause)
         self._refreshed = time.monotonic()
-        self._watching = Watching(
-            held.source(),
+        self._watching = self._watching_of(held.source(), sink)
+        start = resolve_start(config.start)
+        now = start if start is not None else self._now()
+        self._backfilling = self._backfill(sink, now)
+        self._watching.register(now)
+        self._state = State.RUNNING
+        if config.metrics is not None:
+            self.metrics.serve(config.metrics.host, config.metrics.port)
+
+    def _watching_of(self, source: WatchedTables, sink: Sink) -> Watching:
+        """Window by window, or with queries that stay open; ``run_once`` has an end."""
+        config, held = self.config, self._connection
+        if isinstance(source, StreamedTables) and config.stream.push and not self._once:
+            self._pushing = Pushing(
+                source,
+                held.positions,
+                held.consumer,
+                sink,
+                config.interval,
+                held.owner,
+                self._guard,
+            )
+            return self._pushing
+        return Watching(
+            source,
             held.positions,
             held.consumer,
             sink,
@@ -230,13 +259,6 @@ class Watcher:
             config.transactions,
             self._guard,
         )
-        start = resolve_start(config.start)
-        now = start if start is not None else self._now()
-        self._backfilling = self._backfill(sink, now)
-        self._watching.register(now)
-        self._state = State.RUNNING
-        if config.metrics is not None:
-            self.metrics.serve(config.metrics.host, config.metrics.port)
 
     def _backfill(self, sink: Sink, now: int) -> Backfilling | None:
         """Begins the backfills of tables without a position, and takes up those under way."""
@@ -367,8 +389,15 @@ class Watcher:
         for name in sorted(before ^ set(source.tables)):
             LOG.warning("table %s is %s", name, "gone" if name in before else "watched now, too")
         filled = self._backfill_new(source, before)
-        # All that lies in the index of a table which is new here came after it was made watchable.
-        self._watching.replace_source(source, BEGINNING, filled)
+        self._watching.replace_source(source, self._start_of_new(source), filled)
+
+    def _start_of_new(self, source: WatchedTables) -> int:
+        """Where a table begins that is new here. All that lies in its index came after it was made
+        watchable; of a change stream all that the other tables have not come to yet."""
+        if isinstance(source, PolledTables):
+            return BEGINNING
+        held = self._connection
+        return min(held.positions.of(held.consumer).values(), default=self._now())
 
     def _backfill_new(self, source: WatchedTables, before: frozenset[str]) -> dict[str, int]:
         """Begins the backfills of tables that are new here; where each ends."""
@@ -455,6 +484,8 @@ class Watcher:
             LOG.warning("the error could not be stored: %s", second)
 
     def _close(self, error: BaseException | None) -> None:
+        if self._pushing is not None:
+            self._pushing.close()
         self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
         lease, consumers = self._connection.lease, self._connection.consumers
         if lease is None or consumers is None or isinstance(error, LeaseLostError):
