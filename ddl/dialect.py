@@ -29,6 +29,15 @@ SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 class Spanner(BigQuery):
     """The dialect."""
 
+    class Tokenizer(BigQuery.Tokenizer):  # type: ignore[misc, valid-type]
+        """BigQuery's tokens, and the types that BigQuery lacks."""
+
+        KEYWORDS: ClassVar[dict[str, Any]] = {
+            **BigQuery.Tokenizer.KEYWORDS,
+            "FLOAT32": TokenType.FLOAT,
+            "UUID": TokenType.UUID,
+        }
+
     class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
         """BigQuery's parser with table hints, and without its knowledge of functions."""
 

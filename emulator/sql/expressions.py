@@ -20,6 +20,7 @@ from emulator.sql.types import (
     FLOAT64,
     FLOATS,
     INT64,
+    JSON,
     NUMBERS,
     STRING,
     TIMESTAMP,
@@ -29,6 +30,7 @@ from emulator.sql.types import (
     name_of,
     quote_text,
 )
+from emulator.storage import forms
 
 INT64_MAX = 2**63 - 1
 
@@ -149,8 +151,11 @@ class Expressions:
         return Typed(f"(NOT {inner.sql})", BOOL)
 
     def _neg(self, node: exp.Neg, scope: Scope, context: Context) -> Typed:
+        least = isinstance(node.this, exp.Literal) and str(node.this.this) == str(INT64_MAX + 1)
+        if least and not node.this.is_string:
+            return Typed(f"(-{INT64_MAX} - 1)", INT64, literal=str(-INT64_MAX - 1))
         inner = self.compile(node.this, scope, context)
-        if inner.literal is not None and inner.type is not None:
+        if inner.type in {INT64, FLOAT64} and inner.literal is not None and inner.literal[0] != "-":
             return Typed(f"(-{inner.sql})", inner.type, literal=f"-{inner.literal}")
         zero = Typed("0", INT64, literal="0")
         return arithmetic("sub", [zero, inner], context)
@@ -219,7 +224,8 @@ class Expressions:
         (left, right), type_ = unify(items, context, "operator LIKE")
         if type_.code not in {TypeCode.STRING, TypeCode.BYTES}:
             raise errors.invalid_argument(f"LIKE is not defined for {name_of(type_)}")
-        return Typed(f"fn_like({left.sql}, {right.sql})", BOOL)
+        negation = "NOT " if node.args.get("negate") else ""
+        return Typed(f"({negation}fn_like({left.sql}, {right.sql}))", BOOL)
 
     def _case(self, node: exp.Case, scope: Scope, context: Context) -> Typed:
         conditions, results = [], []
@@ -268,9 +274,19 @@ class Expressions:
             require(self.compile(side, scope, context), INT64, context, f"An operand of {operator}")
             for side in (node.this, node.expression)
         )
-        if operator == "^":
-            return Typed(f"fn_bit_xor({left.sql}, {right.sql})", INT64)
+        if operator in BITWISE_FUNCTIONS:
+            return Typed(f"{BITWISE_FUNCTIONS[operator]}({left.sql}, {right.sql})", INT64)
         return Typed(f"({left.sql} {operator} {right.sql})", INT64)
+
+    def _bitwise_not(self, node: exp.BitwiseNot, scope: Scope, context: Context) -> Typed:
+        inner = self.compile(node.this, scope, context)
+        return Typed(f"(~{require(inner, INT64, context, 'The operand of ~').sql})", INT64)
+
+    def _json(self, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
+        try:
+            return Typed(quote_text(forms.json_form(str(node.this.this))), JSON)
+        except ValueError as error:
+            raise errors.invalid_argument(f"Invalid JSON literal: {error}") from error
 
     def _exists(self, node: exp.Exists, scope: Scope, context: Context) -> Typed:
         query = node.this.this if isinstance(node.this, exp.Subquery) else node.this
@@ -444,6 +460,8 @@ BITWISE = {
     exp.BitwiseRightShift: ">>",
 }
 
+BITWISE_FUNCTIONS = {"^": "fn_bit_xor", "<<": "fn_shift_left", ">>": "fn_shift_right"}
+
 Handler = Callable[..., Typed]
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: Expressions._column,
@@ -461,6 +479,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Or: Expressions._connector,
     exp.Not: Expressions._not,
     exp.Neg: Expressions._neg,
+    exp.BitwiseNot: Expressions._bitwise_not,
+    exp.ParseJSON: Expressions._json,
     exp.Is: Expressions._is,
     exp.Between: Expressions._between,
     exp.In: Expressions._in,

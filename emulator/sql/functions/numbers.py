@@ -238,6 +238,26 @@ def bit_xor(left: int, right: int) -> int:
     return left ^ right
 
 
+def shift_left(value: int, count: int) -> int:
+    """INT64 << INT64: bits that leave are lost."""
+    if count < 0:
+        raise out_of_range("Bitwise shift by negative offset.")
+    return signed(value << count) if count < 64 else 0
+
+
+def shift_right(value: int, count: int) -> int:
+    """INT64 >> INT64: zeros come in, also for negative values."""
+    if count < 0:
+        raise out_of_range("Bitwise shift by negative offset.")
+    return signed((value & (2**64 - 1)) >> count) if count < 64 else 0
+
+
+def signed(value: int) -> int:
+    """The low 64 bits as an INT64."""
+    low = value & (2**64 - 1)
+    return low - 2**64 if low > INT64_MAX else low
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "int64_add": int64_add,
     "int64_sub": int64_sub,
@@ -288,6 +308,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_bit_count": lambda v: (v & (2**64 - 1)).bit_count(),
     "fn_bit_reverse": bit_reverse,
     "fn_bit_xor": bit_xor,
+    "fn_shift_left": shift_left,
+    "fn_shift_right": shift_right,
     "fn_not_negative": not_negative,
     "fn_error": error,
     "to_float32": to_float32,
