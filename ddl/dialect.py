@@ -24,12 +24,13 @@ HINTS = "spanner_hints"
 
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
+KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
 class Spanner(BigQuery):
     """The dialect."""
 
-    class Tokenizer(BigQuery.Tokenizer):  # type: ignore[misc, valid-type]
+    class Tokenizer(BigQuery.Tokenizer):
         """BigQuery's tokens, and the types that BigQuery lacks."""
 
         KEYWORDS: ClassVar[dict[str, Any]] = {
@@ -43,6 +44,9 @@ class Spanner(BigQuery):
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             name: BigQuery.Parser.FUNCTIONS[name] for name in KEPT_FUNCTIONS
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: BigQuery.Parser.FUNCTION_PARSERS[name] for name in KEPT_PARSERS
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import uuid
@@ -119,10 +120,61 @@ def numeric_to_text(form: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def json_form(text: str) -> str:
-    """JSON text -> Spanner's normal form. Raises ValueError."""
-    value = json.loads(text, parse_constant=refuse_constant)
+def json_form(text: str, exact: bool = False) -> str:
+    """JSON text -> Spanner's normal form. Raises ValueError; with ``exact`` also for numbers that
+    neither 64 bits nor a double hold, which are rounded without it.
+    """
+    value = json.loads(
+        text,
+        parse_constant=refuse_constant,
+        parse_int=exact_integer if exact else rounded_integer,
+        parse_float=exact_float if exact else finite_float,
+        object_pairs_hook=first_of_each_key,
+    )
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def rounded_integer(text: str) -> int | float:
+    """An integer of 64 bits, signed or not, or the nearest double."""
+    number = int(text) if len(text) < 30 else 1 << 64
+    return number if -(1 << 63) <= number < 1 << 64 else finite_float(text)
+
+
+def exact_integer(text: str) -> int | float:
+    """The same, refused where the double is another number."""
+    number = rounded_integer(text)
+    if number != int(text):
+        raise ValueError(f"the number {text} cannot be stored without loss of precision")
+    return number
+
+
+def finite_float(text: str) -> float:
+    """A double; too large a number is none."""
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text} is out of range")
+    return number
+
+
+def exact_float(text: str) -> float:
+    """A double that prints as the number it was read from."""
+    number = finite_float(text)
+    if Decimal(repr(number)) != Decimal(text):
+        raise ValueError(f"the number {text} cannot be stored without loss of precision")
+    return number
+
+
+def first_of_each_key(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object; of equal keys the first counts."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        found.setdefault(key, value)
+    return found
+
+
+def base64_text(value: object) -> str:
+    """BYTES as Spanner writes them; inside an array they are so already."""
+    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
 
 
 def refuse_constant(word: str) -> object:

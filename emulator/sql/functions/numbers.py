@@ -258,6 +258,52 @@ def signed(value: int) -> int:
     return low - 2**64 if low > INT64_MAX else low
 
 
+def negate_float(value: Float) -> Float:
+    """-x of FLOAT64: also of zero."""
+    return write(-read(value))
+
+
+def quotient(left: Decimal, right: Decimal) -> Decimal:
+    """DIV of NUMERIC: towards zero."""
+    return NUMERIC_CONTEXT.divide(left, right).quantize(Decimal(1), ROUND_DOWN, NUMERIC_CONTEXT)
+
+
+def percentage(value: Float) -> Float:
+    """The percentage of TABLESAMPLE."""
+    if value == "NaN" or not 0 <= read(value) <= 100:
+        raise out_of_range(f"PERCENT value {value} of TABLESAMPLE must be from 0 to 100")
+    return value
+
+
+def on_bits(operation: Callable[[int, int], int]) -> Callable[[bytes, bytes], bytes]:
+    """& | ^ of BYTES of one length."""
+
+    def call(left: bytes, right: bytes) -> bytes:
+        if len(left) != len(right):
+            raise out_of_range(
+                "Bitwise binary operator for BYTES requires equal length of the inputs."
+            )
+        return bytes(operation(a, b) for a, b in zip(left, right, strict=True))
+
+    return call
+
+
+def shift_bytes(left: bool) -> Callable[[bytes, int], bytes]:
+    """BYTES << INT64, BYTES >> INT64: the length stays, zeros come in."""
+
+    def call(value: bytes, count: int) -> bytes:
+        if count < 0:
+            raise out_of_range("Bitwise shift by negative offset.")
+        size = len(value)
+        number = int.from_bytes(value)
+        if count >= size * 8:
+            return bytes(size)
+        moved = number << count if left else number >> count
+        return (moved & ((1 << size * 8) - 1)).to_bytes(size)
+
+    return call
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "int64_add": int64_add,
     "int64_sub": int64_sub,
@@ -272,6 +318,18 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numeric_sub": on_numerics(NUMERIC_CONTEXT.subtract, "-"),
     "numeric_mul": on_numerics(NUMERIC_CONTEXT.multiply, "*"),
     "numeric_div": on_numerics(NUMERIC_CONTEXT.divide, "/"),
+    "numeric_quotient": on_numerics(quotient, "DIV"),
+    "int64_negate": lambda v: int64(-v, f"-({v})"),
+    "float64_negate": negate_float,
+    "numeric_negate": lambda v: numeric_from_decimal(-decimal_from_numeric(v)),
+    "fn_percentage": percentage,
+    "fn_bytes_and": on_bits(lambda a, b: a & b),
+    "fn_bytes_or": on_bits(lambda a, b: a | b),
+    "fn_bytes_xor": on_bits(lambda a, b: a ^ b),
+    "fn_bytes_not": lambda v: bytes(255 - b for b in v),
+    "fn_bytes_shift_left": shift_bytes(left=True),
+    "fn_bytes_shift_right": shift_bytes(left=False),
+    "fn_bit_count_bytes": lambda v: int.from_bytes(v).bit_count(),
     "numeric_mod": on_numerics(NUMERIC_CONTEXT.remainder, "MOD"),
     "fn_ieee_divide": ieee_divide,
     "fn_abs_int64": abs_int64,
@@ -300,6 +358,12 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_asin": of_float(math.asin, "ASIN"),
     "fn_acos": of_float(math.acos, "ACOS"),
     "fn_atan": of_float(math.atan, "ATAN"),
+    "fn_sinh": of_float(math.sinh, "SINH"),
+    "fn_cosh": of_float(math.cosh, "COSH"),
+    "fn_tanh": of_float(math.tanh, "TANH"),
+    "fn_asinh": of_float(math.asinh, "ASINH"),
+    "fn_acosh": of_float(math.acosh, "ACOSH"),
+    "fn_atanh": of_float(math.atanh, "ATANH"),
     "fn_atan2": of_float(math.atan2, "ATAN2"),
     "fn_is_nan": lambda v: v == "NaN",
     "fn_is_inf": lambda v: math.isinf(read(v)),

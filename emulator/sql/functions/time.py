@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import calendar
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from emulator.errors import invalid_argument, out_of_range
+import grpc
+
+from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.storage import forms
 
 NANOS = {
@@ -103,6 +106,23 @@ def date_add(form: str, amount: int, unit: str) -> str:
         return date(year, month + 1, min(day.day, last)).isoformat()
     except (OverflowError, ValueError) as error:
         raise out_of_range(f"Date out of range: {form} and {amount} {unit}") from error
+
+
+def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
+    """GENERATE_DATE_ARRAY: both ends are in; months are counted from the first."""
+    if amount == 0:
+        raise out_of_range("Sequence step cannot be 0.")
+    found: list[str] = []
+    while True:
+        try:
+            current = date_add(first, amount * len(found), unit)
+        except SpannerError as error:
+            if error.code is not grpc.StatusCode.OUT_OF_RANGE:
+                raise
+            return json.dumps(found, separators=(",", ":"))
+        if (current > last) if amount > 0 else (current < last):
+            return json.dumps(found, separators=(",", ":"))
+        found.append(current)
 
 
 def date_diff(left: str, right: str, unit: str) -> int:
@@ -230,6 +250,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_timestamp_micros": from_unit(1_000),
     "fn_unix_date": lambda form: (date.fromisoformat(form) - date(1970, 1, 1)).days,
     "fn_date_from_unix_date": lambda days: (date(1970, 1, 1) + timedelta(days=days)).isoformat(),
+    "fn_generate_dates": generate_dates,
     "fn_date": refusing(lambda y, m, d: date(y, m, d).isoformat()),
     "fn_date_timestamp": date_in,
     "fn_timestamp_string": refusing(timestamp_in),
