@@ -61,6 +61,14 @@ class Spanner(BigQuery):
                 table.meta[HINTS] = hints
             return table
 
+        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+            """A comma is a cross join; JOIN alone, which looks alike, needs a condition."""
+            comma = self._curr and self._curr.token_type is TokenType.COMMA
+            join: exp.Join | None = super()._parse_join(*args, **kwargs)
+            if comma and join is not None:
+                join.set("kind", "CROSS")
+            return join
+
         def _at_hint(self) -> bool:
             return bool(
                 self._curr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import array_of, struct_of
 from emulator.sql.scope import Context
@@ -95,8 +95,8 @@ def require(item: Typed, wanted: Type, context: Context, where: str) -> Typed:
 
 def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
     """All items as one type: what CASE, COALESCE, IN and set operations need."""
-    known = [i.type for i in items if i.type is not None]
-    firm = [i.type for i in items if i.type is not None and i.literal is None]
+    known = [complete(i, items) for i in items if i.type is not None]
+    firm = [complete(i, items) for i in items if i.type is not None and i.literal is None]
     wanted = common(firm) if firm else common(known)
     if not known:
         wanted = STRING if all(i.parameter for i in items) and items else Type(TypeCode.INT64)
@@ -109,6 +109,28 @@ def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed]
         return [require(item, wanted, context, where) for item in items], wanted
     listed = ", ".join(name_of(t) for t in known)
     raise errors.invalid_argument(f"No matching signature for {where} for types {listed}")
+
+
+def complete(item: Typed, items: list[Typed]) -> Type:
+    """The type of an item; a field that is NULL, or a parameter, has the type of another item's."""
+    assert item.type is not None
+    if item.type.code is not TypeCode.STRUCT or item.parts is None:
+        return item.type
+    fields = []
+    for place, (field, part) in enumerate(zip(item.type.fields, item.parts, strict=True)):
+        others = (known_field(other, place) for other in items)
+        found = next((type_ for type_ in others if type_ is not None), field.type)
+        fields.append(field if part.type is not None else StructField(field.name, found))
+    return Type(TypeCode.STRUCT, fields=tuple(fields))
+
+
+def known_field(item: Typed, place: int) -> Type | None:
+    """The type of a struct's field, where anything says it."""
+    if item.type is None or place >= len(item.type.fields):
+        return None
+    if item.parts is not None and item.parts[place].type is None:
+        return None
+    return item.type.fields[place].type
 
 
 def widen(item: Typed, wanted: Type) -> Typed:

@@ -13,6 +13,7 @@ from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import catalog, errors
 from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
+from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql.dml import Dml, table_scope
 from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
@@ -74,6 +75,11 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
     its place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
     Raises INVALID_ARGUMENT for what is wrong, UNIMPLEMENTED for what is not supported.
     """
+    if len(sql) > QUERY_CHARACTERS_MAX:
+        raise errors.invalid_argument(
+            f"Query string length of {len(sql)} exceeds maximum allowed length of"
+            f" {QUERY_CHARACTERS_MAX}"
+        )
     try:
         parsed = parse_query(sql)
     except DdlSyntaxError as error:

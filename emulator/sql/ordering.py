@@ -21,12 +21,14 @@ def order_terms(item: Typed, ordered: exp.Ordered) -> str:
         )
     if ordered.args.get("with_fill"):
         raise errors.unimplemented("ORDER BY ... WITH FILL")
+    # SQLite takes a plain number for the place of a column.
+    sql = f"coalesce({item.sql}, NULL)" if item.literal is not None else item.sql
     down = " DESC" if ordered.args.get("desc") else ""
     # Without the words, NULLs come first upwards and last downwards, as in SQLite.
     nulls = ""
     if bool(ordered.args.get("nulls_first")) == bool(down):
         nulls = " NULLS FIRST" if down else " NULLS LAST"
     if item.type is not None and item.type.code in FLOATS:
-        number = f"({item.sql} <> 'NaN')"
-        return f"{number}{down}{nulls}, {item.sql}{down}{nulls}"
-    return f"{item.sql}{down}{nulls}"
+        number = f"({sql} <> 'NaN')"
+        return f"{number}{down}{nulls}, {sql}{down}{nulls}"
+    return f"{sql}{down}{nulls}"

@@ -8,6 +8,7 @@ from ddl import views
 from ddl.dialect import HINTS
 from ddl.schema import Index, Table, Type, TypeCode, Verbatim
 from emulator import errors
+from emulator.limits import JOINS_MAX
 from emulator.sql.coerce import unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, only
@@ -18,7 +19,6 @@ from emulator.sql.scope import CommonTable, Context, Relation, Scope
 from emulator.sql.types import INT64, Columns, Typed, quote_name
 from emulator.sql.views import view_query
 
-JOINS_MAX = 20
 TABLE_HINTS = {
     "FORCE_INDEX",
     "GROUPBY_SCAN_OPTIMIZATION",
@@ -74,8 +74,8 @@ class From:
             tests = [self._merge(before, added, each.name, side) for each in using]
             return f" {word} {right} ON {' AND '.join(tests)}"
         # A field path, an array of the rows before, needs no condition.
-        if side or (kind != "CROSS" and kind and not isinstance(join.this, exp.Unnest)):
-            raise errors.invalid_argument(f"{side or kind} JOIN must have an ON or USING clause")
+        if side or (kind != "CROSS" and not isinstance(join.this, exp.Unnest)):
+            raise errors.invalid_argument(f"{side or 'INNER'} JOIN must have an ON or USING clause")
         return f" CROSS JOIN {right}"
 
     def _merge(self, left: list[Relation], right: list[Relation], name: str, side: str) -> str:
