@@ -132,9 +132,7 @@ def count(name: str, given: Argument, context: Context) -> Typed:
 def count_if(name: str, given: Argument, context: Context) -> Typed:
     """COUNTIF(condition)."""
     test = require(given.item, BOOL, context, "The argument of COUNTIF")
-    if given.distinct:
-        raise errors.unimplemented("COUNTIF(DISTINCT)")
-    return Typed(f"COUNT(CASE WHEN {test.sql} THEN 1 END)", INT64)
+    return Typed(f"COUNT({given.distinct}CASE WHEN {test.sql} THEN 1 END)", INT64)
 
 
 def total(name: str, given: Argument, context: Context) -> Typed:

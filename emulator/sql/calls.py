@@ -10,6 +10,7 @@ from emulator import errors
 from emulator.sql import (
     array_calls,
     conditional_calls,
+    format_calls,
     json_calls,
     sequences,
     time_calls,
@@ -27,57 +28,19 @@ SPECIAL: dict[str, Call] = {
     **time_calls.CALLS,
     **json_calls.CALLS,
     **sequences.FUNCTIONS,
+    **format_calls.CALLS,
 }
 OWN_FUNCTION = re.compile(r"(fn_|int64_|numeric_|float64_|cast_|to_float32|farm_)\w*\(")
-DOCUMENTED = frozenset(
-    [
-        "APPROX_COSINE_DISTANCE",
-        "APPROX_DOT_PRODUCT",
-        "APPROX_EUCLIDEAN_DISTANCE",
-        "DEBUG_TOKENLIST",
-        "EDGES",
-        "DESTINATION_NODE_ID",
-        "ELEMENT_DEFINITION_NAME",
-        "ELEMENT_ID",
-        "FORMAT",
-        "IS_ACYCLIC",
-        "IS_FIRST",
-        "IS_SIMPLE",
-        "IS_TRAIL",
-        "JUSTIFY_DAYS",
-        "JUSTIFY_HOURS",
-        "JUSTIFY_INTERVAL",
-        "LABELS",
-        "MAKE_INTERVAL",
-        "NODES",
-        "NORMALIZE",
-        "NORMALIZE_AND_CASEFOLD",
-        "PATH",
-        "PATH_FIRST",
-        "PATH_LAST",
-        "PATH_LENGTH",
-        "PROPERTY_NAMES",
-        "REPLACE_FIELDS",
-        "SCORE",
-        "SCORE_NGRAMS",
-        "SEARCH",
-        "SEARCH_NGRAMS",
-        "SEARCH_SUBSTRING",
-        "SNIPPET",
-        "SOURCE_NODE_ID",
-        "TOKEN",
-        "TOKENIZE_BOOL",
-        "TOKENIZE_FULLTEXT",
-        "TOKENIZE_JSON",
-        "TOKENIZE_NGRAMS",
-        "TOKENIZE_NUMBER",
-        "TOKENIZE_SUBSTRING",
-        "TOKENLIST_CONCAT",
-        "ZSTD_COMPRESS",
-        "ZSTD_DECOMPRESS_TO_BYTES",
-        "ZSTD_DECOMPRESS_TO_STRING",
-    ]
-)
+UNSUPPORTED = """
+APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE DEBUG_TOKENLIST
+DESTINATION_NODE_ID EDGES ELEMENT_DEFINITION_NAME ELEMENT_ID GET_INTERNAL_SEQUENCE_STATE
+GET_NEXT_SEQUENCE_VALUE IS_ACYCLIC IS_FIRST IS_SIMPLE IS_TRAIL JUSTIFY_DAYS
+JUSTIFY_HOURS JUSTIFY_INTERVAL LABELS MAKE_INTERVAL NODES PATH PATH_FIRST PATH_LAST
+PATH_LENGTH PROPERTY_NAMES REPLACE_FIELDS SCORE SCORE_NGRAMS SEARCH SEARCH_NGRAMS
+SEARCH_SUBSTRING SNIPPET SOURCE_NODE_ID TOKEN TOKENIZE_BOOL TOKENIZE_FULLTEXT
+TOKENIZE_JSON TOKENIZE_NGRAMS TOKENIZE_NUMBER TOKENIZE_SUBSTRING TOKENLIST_CONCAT
+ZSTD_COMPRESS ZSTD_DECOMPRESS_TO_BYTES ZSTD_DECOMPRESS_TO_STRING
+"""
 """Functions that Spanner has and this server has not."""
 
 
@@ -89,7 +52,7 @@ def call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
     special = SPECIAL.get(name)
     if special is not None:
         return special(compiler, node, scope, context)
-    if name in DOCUMENTED:
+    if name in UNSUPPORTED.split():
         raise errors.unimplemented(f"the function {name}")
     if name not in SIGNATURES:
         raise errors.invalid_argument(f"Function not found: {node.name}")
@@ -107,9 +70,15 @@ def safe(compiler: Compiler, node: exp.SafeFunc, scope: Scope, context: Context)
     return Typed("safe_" + found.sql, found.type, column=found.column)
 
 
+def elsewhere(compiler: Compiler, node: exp.Func, scope: Scope, context: Context) -> Typed:
+    """NET. functions."""
+    raise errors.unimplemented(f"the function {node.sql('bigquery').split('(')[0]}")
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Anonymous: call,
     exp.SafeFunc: safe,
+    exp.NetFunc: elsewhere,
     exp.Extract: time_calls.extract,
     exp.Window: windows.window,
     exp.Interval: time_calls.interval,

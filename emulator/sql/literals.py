@@ -58,7 +58,14 @@ def constant(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Conte
 
 
 def document(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
-    """JSON '...'."""
+    """JSON '...'; the parser takes what follows, as ['a'] and .a, for a part of the text."""
+    if isinstance(node.this, exp.Bracket | exp.Dot):
+        path = node.this.copy()
+        text = path
+        while isinstance(text, exp.Bracket | exp.Dot):
+            text = text.this
+        text.replace(exp.ParseJSON(this=text.copy()))
+        return compiler.compile(path, scope, context)
     try:
         return Typed(quote_text(forms.json_form(str(node.this.this))), JSON)
     except ValueError as error:

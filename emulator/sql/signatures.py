@@ -117,17 +117,18 @@ def add_numbers(table: Signatures) -> None:
     for name, operator in (("ADD", "add"), ("SUBTRACT", "sub"), ("MULTIPLY", "mul")):
         for number, kind in ((INT64, "int64"), (NUMERIC, "numeric"), (FLOAT64, "float64")):
             table.add(f"SAFE_{name}", [number, number], number, f"safe_{kind}_{operator}")
-    table.add("SAFE_DIVIDE", [NUMERIC, NUMERIC], NUMERIC, "safe_numeric_div")
+    # Of INT64 the result is FLOAT64: between two conversions the first listed is taken.
     table.add("SAFE_DIVIDE", [FLOAT64, FLOAT64], FLOAT64, "safe_float64_div")
+    table.add("SAFE_DIVIDE", [NUMERIC, NUMERIC], NUMERIC, "safe_numeric_div")
     table.add("IEEE_DIVIDE", [FLOAT64, FLOAT64], FLOAT64)
-    table.add("CEIL CEILING", [NUMERIC], NUMERIC, "fn_ceil_numeric")
     table.add("CEIL CEILING", [FLOAT64], FLOAT64, "fn_ceil")
-    table.add("FLOOR", [NUMERIC], NUMERIC, "fn_floor_numeric")
+    table.add("CEIL CEILING", [NUMERIC], NUMERIC, "fn_ceil_numeric")
     table.add("FLOOR", [FLOAT64], FLOAT64)
+    table.add("FLOOR", [NUMERIC], NUMERIC, "fn_floor_numeric")
     for name in ("ROUND", "TRUNC"):
         function = f"fn_{name.lower()}"
-        table.add(name, [NUMERIC, INT64], NUMERIC, f"{function}_numeric", optional=1)
         table.add(name, [FLOAT64, INT64], FLOAT64, function, optional=1)
+        table.add(name, [NUMERIC, INT64], NUMERIC, f"{function}_numeric", optional=1)
     table.add("BIT_COUNT", [INT64], INT64)
     table.add("BIT_COUNT", [BYTES], INT64, "fn_bit_count_bytes")
     table.add("BIT_REVERSE", [INT64, BOOL], INT64)
@@ -140,6 +141,10 @@ def add_mathematics(table: Signatures) -> None:
     table.add("POW POWER", [FLOAT64, FLOAT64], FLOAT64, "fn_pow")
     table.add("ATAN2", [FLOAT64, FLOAT64], FLOAT64)
     table.add("LOG", [FLOAT64, FLOAT64], FLOAT64, optional=1)
+    table.add("LOG", [NUMERIC, NUMERIC], NUMERIC, "fn_log_numeric", optional=1)
+    table.add("POW POWER", [NUMERIC, NUMERIC], NUMERIC, "fn_pow_numeric")
+    for name in ("SQRT", "EXP", "LN", "LOG10"):
+        table.add(name, [NUMERIC], NUMERIC, f"fn_{name.lower()}_numeric")
     table.add("IS_NAN IS_INF", [FLOAT64], BOOL)
     for number in (FLOAT64, FLOAT32):
         pair = [array(number), array(number)]

@@ -121,7 +121,7 @@ def from_datatype(node: exp.DataType) -> Type:
         return array(from_datatype(node.expressions[0]))
     if kind == "STRUCT":
         return Type(TypeCode.STRUCT, fields=tuple(map(struct_field, node.expressions)))
-    if kind in BY_DTYPE:
+    if kind in BY_DTYPE and not node.expressions:
         return BY_DTYPE[kind]
     raise errors.unimplemented(f"the type {node.sql('bigquery')}")
 

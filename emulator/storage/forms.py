@@ -6,14 +6,15 @@ import base64
 import json
 import re
 import uuid
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 NUMERIC_SCALE = Decimal(10) ** 9
 NUMERIC_LIMIT = 10**38
 NUMERIC_CONTEXT = Context(prec=100)
-DEFAULT_ZONE = ZoneInfo("America/Los_Angeles")
+UTC_ZONE: tzinfo = UTC
+DEFAULT_ZONE: tzinfo = ZoneInfo("America/Los_Angeles")
 """Spanner's zone for timestamps that name none."""
 
 TIMESTAMP = re.compile(
@@ -36,8 +37,16 @@ def micros_from_timestamp(form: str) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def timestamp(text: str, zone: ZoneInfo = DEFAULT_ZONE) -> str:
+def timestamp(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
     """A timestamp as people write it -> the nine-digit form. Raises ValueError."""
+    try:
+        return timestamp_written(text, zone)
+    except OverflowError as error:
+        raise ValueError(f"Timestamp out of range: '{text}'") from error
+
+
+def timestamp_written(text: str, zone: tzinfo) -> str:
+    """As ``timestamp``; a moment before the year 1 or after 9999 is an OverflowError."""
     match = TIMESTAMP.match(text.strip())
     if match is None:
         raise ValueError(f"Invalid timestamp: '{text}'")
@@ -52,7 +61,7 @@ def timestamp(text: str, zone: ZoneInfo = DEFAULT_ZONE) -> str:
         shifted = moment - offset_of(offset)
     else:
         try:
-            place = ZoneInfo(named) if named else zone
+            place: tzinfo = ZoneInfo(named) if named else zone
         except (ZoneInfoNotFoundError, ValueError) as error:
             raise ValueError(f"Invalid time zone: {named}") from error
         shifted = moment.replace(tzinfo=place).astimezone(UTC).replace(tzinfo=None)
@@ -85,6 +94,11 @@ def date_form(text: str) -> str:
     if match is None:
         raise ValueError(f"Invalid date: '{text}'")
     return date(*map(int, match.groups())).isoformat()
+
+
+def bytes_of(value: object) -> bytes:
+    """BYTES from storage, or in base64 from inside an array."""
+    return value if isinstance(value, bytes) else base64.b64decode(str(value))
 
 
 def numeric_from_decimal(value: Decimal) -> str:
@@ -187,7 +201,7 @@ def uuid_form(text: str) -> str:
     return str(uuid.UUID(text))
 
 
-def timestamp_in_zone(form: str, zone: ZoneInfo) -> str:
+def timestamp_in_zone(form: str, zone: tzinfo) -> str:
     """The nine-digit form -> 'YYYY-MM-DD HH:MM:SS[.fraction]+ZZ[:ZZ]' in a zone."""
     local = datetime.fromisoformat(form[:19] + "+00:00").astimezone(zone)
     fraction = form[20:29].rstrip("0")

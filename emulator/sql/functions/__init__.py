@@ -8,11 +8,21 @@ import apsw
 import grpc
 
 from emulator.errors import SpannerError
-from emulator.sql.functions import aggregates, arrays, casts, json, numbers, text, time
+from emulator.sql.functions import (
+    aggregates,
+    arrays,
+    casts,
+    formatting,
+    json,
+    numbers,
+    text,
+    time,
+)
 
 Function = Callable[..., object]
 
-NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(json.SEEING_NULL)
+SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL
+NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
 
 
@@ -21,7 +31,7 @@ def register(connection: apsw.Connection) -> None:
     scalars: dict[str, Function] = {}
     for module in (casts, numbers, text, time, arrays, json):
         scalars |= module.FUNCTIONS
-    scalars |= json.SEEING_NULL
+    scalars |= SEEING_NULL
     for name, function in scalars.items():
         chosen = function if name in NULL_SAFE else strict(function)
         deterministic = name not in text.RANDOM

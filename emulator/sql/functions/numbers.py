@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal, DecimalException
 
 from emulator.errors import out_of_range
 from emulator.storage.forms import (
@@ -164,13 +164,42 @@ def logarithm(value: float, base: float = math.e) -> float:
     return math.log(value) / math.log(base)
 
 
+def power(left: Float, right: Float) -> Float:
+    """POW: also of NaN there are answers (1 to any power, any to the power of 0)."""
+    base, exponent = read(left), read(right)
+    try:
+        return write(math.pow(base, exponent))
+    except (ValueError, OverflowError) as error:
+        raise out_of_range(f"Floating point error in function: POW({base}, {exponent})") from error
+
+
+def of_numeric(function: Callable[..., Decimal], name: str) -> Callable[..., str]:
+    """A function of mathematics on NUMERIC, rounded to nine digits."""
+
+    def call(*values: str) -> str:
+        numbers = [decimal_from_numeric(value) for value in values]
+        try:
+            return numeric_from_decimal(function(*numbers))
+        except (DecimalException, ValueError) as error:
+            listed = ", ".join(map(str, numbers))
+            raise out_of_range(f"Error in function: {name}({listed})") from error
+
+    return call
+
+
+def numeric_logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
+    """LOG(x [, base])."""
+    found = NUMERIC_CONTEXT.ln(value)
+    return found if base is None else NUMERIC_CONTEXT.divide(found, NUMERIC_CONTEXT.ln(base))
+
+
 def to_float32(value: Float) -> Float:
     """Rounded to single precision; too large is an error."""
     number = read(value)
     if not math.isfinite(number):
         return value
     try:
-        result: float = struct.unpack("f", struct.pack("f", number))[0]
+        result: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError as error:
         raise out_of_range(f"float overflow: {number}") from error
     return result
@@ -351,7 +380,13 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_ln": of_float(math.log, "LN"),
     "fn_log": of_float(logarithm, "LOG"),
     "fn_log10": of_float(math.log10, "LOG10"),
-    "fn_pow": of_float(math.pow, "POW"),
+    "fn_pow": power,
+    "fn_pow_numeric": of_numeric(NUMERIC_CONTEXT.power, "POW"),
+    "fn_sqrt_numeric": of_numeric(NUMERIC_CONTEXT.sqrt, "SQRT"),
+    "fn_exp_numeric": of_numeric(NUMERIC_CONTEXT.exp, "EXP"),
+    "fn_ln_numeric": of_numeric(NUMERIC_CONTEXT.ln, "LN"),
+    "fn_log10_numeric": of_numeric(NUMERIC_CONTEXT.log10, "LOG10"),
+    "fn_log_numeric": of_numeric(numeric_logarithm, "LOG"),
     "fn_sin": of_float(math.sin, "SIN"),
     "fn_cos": of_float(math.cos, "COS"),
     "fn_tan": of_float(math.tan, "TAN"),

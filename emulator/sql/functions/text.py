@@ -8,9 +8,10 @@ import functools
 import hashlib
 import json
 import re
+import unicodedata
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import farmhash
 
@@ -295,6 +296,12 @@ def concatenate_bytes(*values: bytes) -> bytes:
     return b"".join(values)
 
 
+def normalized(value: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], folded: int) -> str:
+    """NORMALIZE, NORMALIZE_AND_CASEFOLD."""
+    found = unicodedata.normalize(form, value)
+    return unicodedata.normalize(form, found.casefold()) if folded else found
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "farm_fingerprint": farm_fingerprint,
     "fn_length": len,
@@ -326,6 +333,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_code_points_to_bytes": bytes_from_code_points,
     "fn_split_substr": split_substr,
     "fn_soundex": soundex,
+    "fn_normalize": normalized,
     "fn_to_base32": lambda v: base64.b32encode(v).decode(),
     "fn_from_base32": from_base32,
     "fn_lower_bytes": ascii_case(upper=False),

@@ -78,8 +78,8 @@ QUERIES: list[tuple[str, list[str], list[tuple[object, ...]]]] = [
      [(3,)]),
     ("SELECT * FROM UNNEST([1, 1, 1, 2]) AS x EXCEPT ALL SELECT 1 ORDER BY x", ["INT64"],
      [(1,), (1,), (2,)]),
-    ("SELECT * FROM UNNEST([1, 1, 2]) AS x INTERSECT ALL SELECT * FROM UNNEST([1, 1, 1]) ORDER BY x",
-     ["INT64"], [(1,), (1,)]),
+    ("SELECT * FROM UNNEST([1, 1, 2]) AS x INTERSECT ALL SELECT * FROM UNNEST([1, 1, 1]) "
+     "ORDER BY x", ["INT64"], [(1,), (1,)]),
     ("SELECT * FROM UNNEST([1, 1, 2]) INTERSECT DISTINCT SELECT * FROM UNNEST([1, 1])", ["INT64"],
      [(1,)]),
     ("(SELECT 3 AS n UNION ALL SELECT 1) ORDER BY n LIMIT 1", ["INT64"], [(1,)]),
@@ -200,7 +200,8 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("SELECT 1 FROM Singers TABLESAMPLE BERNOULLI (101 PERCENT)", exceptions.OutOfRange, "PERCENT"),
     ("SELECT STRUCT(1 AS a)", exceptions.MethodNotImplemented, "struct"),
     ("SELECT s FROM Singers AS s", exceptions.MethodNotImplemented, "struct"),
-    ("WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT n FROM t",
+    ("WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT n "
+     "FROM t",
      exceptions.MethodNotImplemented, "RECURSIVE"),
     ("SELECT COUNT(*) OVER () FROM Singers", exceptions.MethodNotImplemented, "COUNT"),
     ("SELECT ROW_NUMBER() OVER (ORDER BY Id) FROM Singers", exceptions.MethodNotImplemented,
