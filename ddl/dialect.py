@@ -176,7 +176,7 @@ def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
                     raise DdlSyntaxError(*found, "}", "the end of the statement")
                 end += 1
             before = tokens[position - 1] if position else None
-            if before is None or before.text.upper() in {"JOIN", "BY", "SELECT"}:
+            if before is None or before.text.upper() in {"JOIN", "GROUP", "BY", "SELECT"}:
                 if before is None:
                     words = [t.text for t in tokens[position + 1 : end]]
                     hints |= dict(zip(map(str.upper, words[0::4]), words[2::4], strict=False))
