@@ -56,7 +56,7 @@ class Expressions:
         assert scope.grouped is not None
         if not scope.grouped or isinstance(node, CONSTANTS) or has_aggregate(node):
             return None
-        if isinstance(node, exp.Column) and node.name.casefold() in scope.aliases:
+        if any(each.name.casefold() in scope.aliases for each in node.find_all(exp.Column)):
             return None
         scope.in_aggregate = True
         try:

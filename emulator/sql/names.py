@@ -79,6 +79,8 @@ def identifier(compiler: Compiler, node: exp.Identifier, scope: Scope, context: 
 def dot(compiler: Compiler, node: exp.Dot, scope: Scope, context: Context) -> Typed:
     """(expression).field."""
     if isinstance(node.expression, exp.Anonymous):
+        if node.this.name.upper() in {"ML", "AI"}:
+            raise errors.unimplemented(f"the function {node.sql('bigquery')[:40]}")
         raise errors.invalid_argument(f"Function not found: {node.sql('bigquery')[:60]}")
     return path(compiler.compile(node.this, scope, context), [node.expression.name])
 

@@ -14,10 +14,12 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import (
     BOOL,
     BYTES,
+    DATE,
     FLOAT64,
     INT64,
     NUMBERS,
     STRING,
+    TIMESTAMP,
     Typed,
     from_datatype,
     name_of,
@@ -193,6 +195,8 @@ def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context:
 def arithmetic(name: str, items: list[Typed], context: Context) -> Typed:
     """+ - * / on numbers, checked for overflow."""
     sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[name]
+    if name == "sub" and {item.type for item in items} in ({DATE}, {TIMESTAMP}):
+        raise errors.unimplemented("the type INTERVAL, which a difference of times has,")
     if any(item.type is not None and item.type.code not in NUMBERS for item in items):
         given = ", ".join(name_of(item.type) for item in items)
         raise errors.invalid_argument(

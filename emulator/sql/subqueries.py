@@ -54,6 +54,8 @@ def in_(compiler: Compiler, node: exp.In, scope: Scope, context: Context) -> Typ
         return in_unnest(compiler, item, node.args["unnest"], scope, context)
     if node.args.get("query"):
         return in_query(compiler, item, node.args["query"], scope, context)
+    if not node.expressions:
+        raise errors.invalid_argument("Syntax error: IN () needs a value")
     items = [compiler.compile(each, scope, context) for each in node.expressions]
     unified, type_ = unify([item, *items], context, "operator IN")
     return Typed(among(unified[0], unified[1:], type_), BOOL)

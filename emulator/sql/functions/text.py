@@ -116,6 +116,20 @@ def like(value: Text, pattern: Text) -> int:
     return int(like_pattern(pattern).fullmatch(value) is not None)  # type: ignore[arg-type]
 
 
+REGULAR_PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+
+
+def ends_as_in_re2(text: str) -> str:
+    """$ and \\z as the end of the text, which Python calls \\Z; its own $ allows a line break."""
+    lines = re.search(r"\(\?[a-zA-Z]*m", text) is not None
+
+    def one(match: re.Match[str]) -> str:
+        end = match.group() == "\\z" or (match.group() == "$" and not lines)
+        return "\\Z" if end else match.group()
+
+    return REGULAR_PIECE.sub(one, text)
+
+
 @functools.lru_cache(maxsize=1024)
 def regular_expression(pattern: Text) -> re.Pattern[Any]:
     """A regular expression of RE2: classes are ASCII; what only Python knows is refused."""
@@ -124,8 +138,7 @@ def regular_expression(pattern: Text) -> re.Pattern[Any]:
         raise out_of_range(f"Cannot parse regular expression: invalid syntax in {text!r}")
     if re.search(r"\\[pPCQE]|\[:", text):
         raise unimplemented(f"the regular expression {text!r}: a class that only RE2 knows")
-    # \z is the end of the text; Python calls it \Z.
-    text = re.sub(r"(?<!\\)((?:\\\\)*)\\z", r"\1\\Z", text)
+    text = ends_as_in_re2(text)
     try:
         if isinstance(pattern, str):
             return re.compile(text, re.ASCII)

@@ -8,6 +8,11 @@ from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
 
 VALUES: list[tuple[str, str, object]] = [
+    (r"REGEXP_CONTAINS('b\n', r'b$')", "BOOL", False),
+    (r"REGEXP_CONTAINS('b\n', r'(?m)b$')", "BOOL", True),
+    (r"REGEXP_CONTAINS('b$', r'b[$]\z')", "BOOL", True),
+    (r"REGEXP_CONTAINS('b$', r'b\$$')", "BOOL", True),
+    (r"REGEXP_CONTAINS('é', r'\w')", "BOOL", False),
     ("SUBSTR('apple', 2)", "STRING", "pple"),
     ("SUBSTR('apple', -2)", "STRING", "le"),
     ("SUBSTR('apple', 0, 2)", "STRING", "ap"),

@@ -97,6 +97,8 @@ QUERIES: list[tuple[str, list[str], list[tuple[object, ...]]]] = [
     ("SELECT UPPER(Title) FROM Albums GROUP BY UPPER(Title) ORDER BY UPPER(Title)", ["STRING"],
      [("BLUE",), ("GREEN",), ("RED",)]),
     ("SELECT COUNT(*) AS n FROM Albums HAVING n > 100", ["INT64"], []),
+    ("SELECT Id AS k, COUNT(*) AS n FROM Albums GROUP BY k HAVING n > 1 ORDER BY n + 1",
+     ["INT64", "INT64"], [(1, 2)]),
     ("SELECT Id FROM Albums GROUP BY Id ORDER BY COUNT(*) DESC", ["INT64"], [(1,), (2,)]),
     ("SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM Albums GROUP BY Id)", ["INT64"], [(3,)]),
     ("SELECT MOD(x, 2) AS r, ARRAY_AGG(x ORDER BY x DESC) FROM UNNEST([1, 2, 3]) AS x GROUP BY r "
@@ -210,6 +212,12 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
      exceptions.MethodNotImplemented, "SUM"),
     ("SELECT Id FROM Albums GROUP BY ROLLUP (Id)", exceptions.MethodNotImplemented, "ROLLUP"),
     ("SELECT Id FROM Albums GROUP BY CUBE (Id)", exceptions.MethodNotImplemented, "CUBE"),
+    ("SELECT GET_NEXT_SEQUENCE_VALUE(SEQUENCE s)", exceptions.MethodNotImplemented,
+     "GET_NEXT_SEQUENCE_VALUE"),
+    ("SELECT ML.PREDICT(1)", exceptions.MethodNotImplemented, "ML.PREDICT"),
+    ("SELECT INTERVAL 1 DAY", exceptions.MethodNotImplemented, "INTERVAL"),
+    ("SELECT DATE '2024-01-01' - DATE '2024-01-02'", exceptions.MethodNotImplemented, "INTERVAL"),
+    ("SELECT 1 IN ()", exceptions.InvalidArgument, "IN"),
     ("SELECT Id FROM Singers QUALIFY TRUE", exceptions.MethodNotImplemented, "QUALIFY"),
     ("SELECT " + "1" * 1_000_000, exceptions.InvalidArgument, "length"),
     ("SELECT a0.Id FROM Singers a0 " + " ".join(
