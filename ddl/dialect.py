@@ -8,7 +8,6 @@ Spanner's meaning is lost to another dialect's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -26,12 +25,6 @@ HINTS = "spanner_hints"
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
-
-
-def sequence_call(parser: Any, name: str) -> exp.Expr:
-    """f(SEQUENCE name): the word stands where no expression has one."""
-    parser._match_text_seq("SEQUENCE")
-    return exp.Anonymous(this=name, expressions=[parser._parse_table_parts()])
 
 
 class Spanner(BigQuery):
@@ -55,7 +48,6 @@ class Spanner(BigQuery):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: BigQuery.Parser.FUNCTION_PARSERS[name] for name in KEPT_PARSERS
         }
-        FUNCTION_PARSERS |= {name: partial(sequence_call, name=name) for name in SEQUENCE_FUNCTIONS}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 
         def _parse_table_parts(self, *args: object, **kwargs: object) -> exp.Table:
