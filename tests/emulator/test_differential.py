@@ -201,7 +201,8 @@ class Run:
         if row[: len(table.keys)] in draft.rows[table.name] and not upsert:
             with pytest.raises(exceptions.AlreadyExists):
                 transaction.execute_update(sql, params=params, param_types=types)
-            return
+            # From here on the transaction answers with the same refusal.
+            raise DroppedError
         draft.insert(table, row, over=upsert)
         assert transaction.execute_update(sql, params=params, param_types=types) == 1
 
@@ -238,7 +239,12 @@ class Run:
             some = {key for key in known if self.rng.random() < 0.3}
             some.add(table.row(self.rng)[: len(table.keys)])
             return KeySet(keys=[table.sent(key) for key in some]), table.ordered(some & set(known))
-        ends = [self.bound(table, known) for _ in range(2)]
+        # Deletes take the rows below one prefix of a key; other ranges of theirs are UNIMPLEMENTED.
+        ends = (
+            [self.bound(table, known)] * 2
+            if not all_
+            else [self.bound(table, known) for _ in range(2)]
+        )
         low, high = sorted(ends, key=lambda key: 0) if table.compare(*ends) <= 0 else ends[::-1]
         first, last = (
             self.rng.choice(["start_open", "start_closed"]),
