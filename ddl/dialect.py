@@ -24,16 +24,29 @@ HINTS = "spanner_hints"
 
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
+KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
 class Spanner(BigQuery):
     """The dialect."""
+
+    class Tokenizer(BigQuery.Tokenizer):
+        """BigQuery's tokens, and the types that BigQuery lacks."""
+
+        KEYWORDS: ClassVar[dict[str, Any]] = {
+            **BigQuery.Tokenizer.KEYWORDS,
+            "FLOAT32": TokenType.FLOAT,
+            "UUID": TokenType.UUID,
+        }
 
     class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
         """BigQuery's parser with table hints, and without its knowledge of functions."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             name: BigQuery.Parser.FUNCTIONS[name] for name in KEPT_FUNCTIONS
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: BigQuery.Parser.FUNCTION_PARSERS[name] for name in KEPT_PARSERS
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 
@@ -47,6 +60,14 @@ class Spanner(BigQuery):
             if hints:
                 table.meta[HINTS] = hints
             return table
+
+        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+            """A comma is a cross join; JOIN alone, which looks alike, needs a condition."""
+            comma = self._curr and self._curr.token_type is TokenType.COMMA
+            join: exp.Join | None = super()._parse_join(*args, **kwargs)
+            if comma and join is not None:
+                join.set("kind", "CROSS")
+            return join
 
         def _at_hint(self) -> bool:
             return bool(
@@ -155,7 +176,7 @@ def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
                     raise DdlSyntaxError(*found, "}", "the end of the statement")
                 end += 1
             before = tokens[position - 1] if position else None
-            if before is None or before.text.upper() in {"JOIN", "BY", "SELECT"}:
+            if before is None or before.text.upper() in {"JOIN", "GROUP", "BY", "SELECT"}:
                 if before is None:
                     words = [t.text for t in tokens[position + 1 : end]]
                     hints |= dict(zip(map(str.upper, words[0::4]), words[2::4], strict=False))

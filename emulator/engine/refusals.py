@@ -150,6 +150,8 @@ def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
         return failed_precondition(f"Invalid value for a column: {message}")
     if isinstance(error, apsw.TooBigError):
         return invalid_argument("A value or row is larger than the embedded Spanner can store.")
+    if message == "integer overflow":
+        return out_of_range("int64 overflow in SUM")
     return SpannerError(grpc.StatusCode.INTERNAL, f"The embedded Spanner failed: {message}")
 
 

@@ -103,8 +103,11 @@ def named(step: steps.Step) -> str:
 
 def check_names(view: Verbatim, columns: Columns) -> None:
     """Every column of a view has a name of its own (the compiler invents $n for the others)."""
+    seen: set[str] = set()
     for number, (name, _) in enumerate(columns, 1):
-        if not name or name.startswith("$"):
+        repeated = name.casefold() in seen
+        seen.add(name.casefold())
+        if not name or repeated or name.startswith("$"):
             raise invalid_argument(
                 f"Error analyzing the definition of view `{view.name}`: column {number} has no name"
                 " of its own"

@@ -1,17 +1,14 @@
-"""Implicit and explicit conversions between Spanner's types."""
+"""Implicit conversions between Spanner's types."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import math
 from collections.abc import Callable
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
+from emulator.sql.composites import array_of, struct_of
 from emulator.sql.scope import Context
 from emulator.sql.types import (
-    BYTES,
     FLOATS,
     FROM_FLOAT_LITERAL,
     FROM_INTEGER_LITERAL,
@@ -38,11 +35,52 @@ def coerce(item: Typed, wanted: Type, context: Context) -> Typed | None:
         return item
     if item.literal is not None and (converted := literal(item, wanted)) is not None:
         return converted
-    if item.type.code is TypeCode.ARRAY and wanted.code is TypeCode.ARRAY:
-        return Typed(item.sql, wanted) if item.sql == "'[]'" else None
+    if item.type.code is wanted.code and wanted.code in {TypeCode.ARRAY, TypeCode.STRUCT}:
+        return composite(item, wanted, context)
     if wanted.code in WIDER.get(item.type.code, ()):
         return widen(item, wanted)
     return None
+
+
+def composite(item: Typed, wanted: Type, context: Context) -> Typed | None:
+    """An array or struct: part by part where it is written out, else only under other names."""
+    if wanted.element is not None:
+        if item.parts is None:
+            same = item.type is not None and coerce_type(item.type.element, wanted.element)
+            return Typed(item.sql, wanted) if same else None
+        parts = [coerce(part, wanted.element, context) for part in item.parts]
+        return array_of(known, wanted.element) if (known := whole(parts)) is not None else None
+    assert item.type is not None
+    if len(item.type.fields) != len(wanted.fields):
+        return None
+    if item.parts is None:
+        pairs = zip(item.type.fields, wanted.fields, strict=True)
+        same = all(coerce_type(mine.type, theirs.type) for mine, theirs in pairs)
+        return Typed(item.sql, wanted) if same else None
+    parts = [
+        coerce(part, field.type, context)
+        for part, field in zip(item.parts, wanted.fields, strict=True)
+    ]
+    found = whole(parts)
+    return None if found is None else struct_of(found, [field.name for field in wanted.fields])
+
+
+def whole(parts: list[Typed | None]) -> list[Typed] | None:
+    """The parts, if none is missing."""
+    found = [part for part in parts if part is not None]
+    return found if len(found) == len(parts) else None
+
+
+def coerce_type(mine: Type | None, wanted: Type | None) -> bool:
+    """Whether two types differ in the names of struct fields only."""
+    if mine is None or wanted is None or mine.code is not wanted.code:
+        return mine is wanted
+    if mine.code is TypeCode.ARRAY:
+        return coerce_type(mine.element, wanted.element)
+    if len(mine.fields) != len(wanted.fields):
+        return False
+    pairs = zip(mine.fields, wanted.fields, strict=True)
+    return all(coerce_type(one.type, other.type) for one, other in pairs)
 
 
 def require(item: Typed, wanted: Type, context: Context, where: str) -> Typed:
@@ -57,8 +95,8 @@ def require(item: Typed, wanted: Type, context: Context, where: str) -> Typed:
 
 def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
     """All items as one type: what CASE, COALESCE, IN and set operations need."""
-    known = [i.type for i in items if i.type is not None]
-    firm = [i.type for i in items if i.type is not None and i.literal is None]
+    known = [complete(i, items) for i in items if i.type is not None]
+    firm = [complete(i, items) for i in items if i.type is not None and i.literal is None]
     wanted = common(firm) if firm else common(known)
     if not known:
         wanted = STRING if all(i.parameter for i in items) and items else Type(TypeCode.INT64)
@@ -71,6 +109,28 @@ def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed]
         return [require(item, wanted, context, where) for item in items], wanted
     listed = ", ".join(name_of(t) for t in known)
     raise errors.invalid_argument(f"No matching signature for {where} for types {listed}")
+
+
+def complete(item: Typed, items: list[Typed]) -> Type:
+    """The type of an item; a field that is NULL, or a parameter, has the type of another item's."""
+    assert item.type is not None
+    if item.type.code is not TypeCode.STRUCT or item.parts is None:
+        return item.type
+    fields = []
+    for place, (field, part) in enumerate(zip(item.type.fields, item.parts, strict=True)):
+        others = (known_field(other, place) for other in items)
+        found = next((type_ for type_ in others if type_ is not None), field.type)
+        fields.append(field if part.type is not None else StructField(field.name, found))
+    return Type(TypeCode.STRUCT, fields=tuple(fields))
+
+
+def known_field(item: Typed, place: int) -> Type | None:
+    """The type of a struct's field, where anything says it."""
+    if item.type is None or place >= len(item.type.fields):
+        return None
+    if item.parts is not None and item.parts[place].type is None:
+        return None
+    return item.type.fields[place].type
 
 
 def widen(item: Typed, wanted: Type) -> Typed:
@@ -112,74 +172,3 @@ STRING_FORMS: dict[TypeCode, Callable[[str], str]] = {
     TypeCode.UUID: lambda text: quote_text(forms.uuid_form(text)),
     TypeCode.BYTES: lambda text: f"x'{text.encode().hex()}'",
 }
-
-# (from, to) -> the SQLite function of CAST; names are registered by emulator.sql.functions.
-CASTS = {
-    (TypeCode.BOOL, TypeCode.INT64): "",
-    (TypeCode.BOOL, TypeCode.STRING): "cast_bool_string",
-    (TypeCode.INT64, TypeCode.BOOL): "cast_int64_bool",
-    (TypeCode.INT64, TypeCode.FLOAT32): "to_float32",
-    (TypeCode.INT64, TypeCode.FLOAT64): "cast_int64_float64",
-    (TypeCode.INT64, TypeCode.NUMERIC): "int64_to_numeric",
-    (TypeCode.INT64, TypeCode.STRING): "cast_int64_string",
-    (TypeCode.FLOAT32, TypeCode.FLOAT64): "",
-    (TypeCode.FLOAT64, TypeCode.FLOAT32): "to_float32",
-    (TypeCode.FLOAT32, TypeCode.INT64): "cast_float_int64",
-    (TypeCode.FLOAT64, TypeCode.INT64): "cast_float_int64",
-    (TypeCode.FLOAT32, TypeCode.STRING): "cast_float32_string",
-    (TypeCode.FLOAT64, TypeCode.STRING): "cast_float64_string",
-    (TypeCode.FLOAT32, TypeCode.NUMERIC): "cast_float_numeric",
-    (TypeCode.FLOAT64, TypeCode.NUMERIC): "cast_float_numeric",
-    (TypeCode.NUMERIC, TypeCode.INT64): "cast_numeric_int64",
-    (TypeCode.NUMERIC, TypeCode.FLOAT32): "numeric_to_float32",
-    (TypeCode.NUMERIC, TypeCode.FLOAT64): "numeric_to_float64",
-    (TypeCode.NUMERIC, TypeCode.STRING): "cast_numeric_string",
-    (TypeCode.STRING, TypeCode.BOOL): "cast_string_bool",
-    (TypeCode.STRING, TypeCode.INT64): "cast_string_int64",
-    (TypeCode.STRING, TypeCode.FLOAT32): "cast_string_float32",
-    (TypeCode.STRING, TypeCode.FLOAT64): "cast_string_float64",
-    (TypeCode.STRING, TypeCode.NUMERIC): "cast_string_numeric",
-    (TypeCode.STRING, TypeCode.BYTES): "cast_string_bytes",
-    (TypeCode.STRING, TypeCode.DATE): "cast_string_date",
-    (TypeCode.STRING, TypeCode.TIMESTAMP): "cast_string_timestamp",
-    (TypeCode.STRING, TypeCode.UUID): "cast_string_uuid",
-    (TypeCode.UUID, TypeCode.STRING): "",
-    (TypeCode.BYTES, TypeCode.STRING): "cast_bytes_string",
-    (TypeCode.DATE, TypeCode.STRING): "",
-    (TypeCode.DATE, TypeCode.TIMESTAMP): "cast_date_timestamp",
-    (TypeCode.TIMESTAMP, TypeCode.STRING): "cast_timestamp_string",
-    (TypeCode.TIMESTAMP, TypeCode.DATE): "cast_timestamp_date",
-}
-
-
-def cast(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
-    """CAST and SAFE_CAST: the latter gives NULL where the former is an error."""
-    implicit = None if item.literal is not None and safe else coerce(item, wanted, context)
-    if implicit is not None:
-        return Typed(implicit.sql, plain(wanted))
-    assert item.type is not None
-    function = CASTS.get((item.type.code, wanted.code))
-    if function is None:
-        raise errors.invalid_argument(
-            f"Invalid cast from {name_of(item.type)} to {name_of(wanted)}"
-        )
-    if not function:
-        return Typed(item.sql, plain(wanted))
-    prefix = "safe_" if safe else ""
-    return Typed(f"{prefix}{function}({item.sql})", plain(wanted))
-
-
-def bytes_from_base64(text: str) -> bytes:
-    """Base64 as the wire carries BYTES. Raises ValueError."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"Invalid base64: {text[:40]!r}") from error
-
-
-def float_form(value: float) -> float | str:
-    """A float in storage form: SQLite has no NaN."""
-    return "NaN" if math.isnan(value) else value
-
-
-__all__ = ["BYTES", "bytes_from_base64", "cast", "coerce", "float_form", "require", "unify"]

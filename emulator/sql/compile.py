@@ -9,16 +9,17 @@ from sqlglot import exp
 
 from ddl.dialect import parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
-from ddl.schema import Index, Schema, Table, Type
+from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import catalog, errors
 from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
+from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql.dml import Dml, table_scope
 from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
 from emulator.sql.statements import Expression, Query, Statement, TableSource
-from emulator.sql.types import STRING, plain, quote_name
+from emulator.sql.types import STRING, Columns, plain, quote_name
 
 QUERIES = Queries()
 DML = Dml(QUERIES)
@@ -74,6 +75,11 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
     its place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
     Raises INVALID_ARGUMENT for what is wrong, UNIMPLEMENTED for what is not supported.
     """
+    if len(sql) > QUERY_CHARACTERS_MAX:
+        raise errors.invalid_argument(
+            f"Query string length of {len(sql)} exceeds maximum allowed length of"
+            f" {QUERY_CHARACTERS_MAX}"
+        )
     try:
         parsed = parse_query(sql)
     except DdlSyntaxError as error:
@@ -93,6 +99,7 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
     if not isinstance(tree, exp.Query):
         raise errors.invalid_argument(f"Statement not supported: {sql.split(maxsplit=1)[0]}")
     text, columns = QUERIES.query(tree, None, context)
+    refuse_structs(columns)
     if context.uses_commit:
         raise errors.invalid_argument(
             "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or"
@@ -102,13 +109,22 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
         raise errors.unimplemented("a query over both INFORMATION_SCHEMA and tables")
     return Query(
         text,
-        tuple(ResultColumn(name, type_) for name, type_ in columns),
+        tuple(ResultColumn(each.name, each.type) for each in columns),
         context.bindings(STRING),
         tuple(context.tables),
         tuple(context.catalog),
         context.draws,
         tuple(context.views),
     )
+
+
+def refuse_structs(columns: Columns) -> None:
+    """Spanner returns structs inside arrays only."""
+    if any(each.type.code is TypeCode.STRUCT for each in columns):
+        raise errors.unimplemented(
+            "A struct value cannot be returned as a column value: select its fields, or"
+            " ARRAY(SELECT AS STRUCT ...); STRUCT as a result column"
+        )
 
 
 def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:

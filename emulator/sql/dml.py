@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from ddl.dialect import Parsed, parse_expression
@@ -9,8 +11,10 @@ from ddl.schema import Column, Table
 from emulator import errors
 from emulator.engine.requests import ResultColumn
 from emulator.sql.coerce import require
-from emulator.sql.queries import Queries, forced_index, star
-from emulator.sql.scope import Context, Relation, Scope
+from emulator.sql.queries import Queries
+from emulator.sql.relations import forced_index, star, table_relation
+from emulator.sql.scope import Context, Scope
+from emulator.sql.set_operations import results
 from emulator.sql.statements import Delete, Insert, Returning, Update
 from emulator.sql.types import STRING, Typed, plain
 
@@ -177,8 +181,8 @@ class Dml:
             )
         names = [f'"c{number}"' for number in range(len(found))]
         values = [
-            require(Typed(name, type_), column.type, context, f"Value for {column.name}").sql
-            for name, (_, type_), column in zip(names, found, columns, strict=True)
+            require(replace(item, sql=name), column.type, context, f"Value for {column.name}").sql
+            for name, item, column in zip(names, results(found), columns, strict=True)
         ]
         listed = ", ".join(names)
         return f'WITH "$i"({listed}) AS ({sql}) SELECT {", ".join(values)} FROM "$i"'
@@ -192,7 +196,7 @@ class Dml:
         columns, expressions = [], []
         for each in parsed.returning:
             if isinstance(each, exp.Star):
-                items = [(i.name, i.typed) for i in star(scope.relations, each, scope)]
+                items = [(i.column, i) for i in star(scope.relations, each, scope)]
             else:
                 typed = self._expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
@@ -224,9 +228,7 @@ def table_of(node: exp.Expr | None, context: Context) -> Table:
 
 def table_scope(table: Table, alias: str) -> Scope:
     """A scope with the columns of one table."""
-    hidden = frozenset(c.name.casefold() for c in table.columns if c.hidden)
-    columns = tuple((c.name, c.type) for c in table.columns)
-    return Scope([Relation(alias, columns, hidden=hidden)])
+    return Scope([table_relation(table, alias)])
 
 
 def writable(table: Table, name: str) -> Column:

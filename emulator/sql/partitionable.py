@@ -9,8 +9,8 @@ from sqlglot import exp
 from ddl.dialect import parse_query
 from ddl.schema import Index, Schema, Table, Type
 from emulator import errors
+from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement
-from emulator.sql.expressions import has_aggregate
 from emulator.sql.statements import Query
 from emulator.sql.types import quote_name
 

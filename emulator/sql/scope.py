@@ -9,31 +9,52 @@ from ddl.schema import Schema, Table, Type
 from emulator import errors
 from emulator.engine.requests import ResultColumn
 from emulator.sql.statements import Bindings, TableSource
-from emulator.sql.types import Typed, plain, quote_name
+from emulator.sql.types import Typed, physical, plain, quote_name
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Something in a FROM clause. ``value`` is set for UNNEST: the alias is the element itself."""
+    """Something in a FROM clause.
+
+    ``columns`` carry the names that the query gives them (empty or repeated ones too). ``value`` is
+    set where the alias is a value of its own: the element of UNNEST, the row of a value table.
+    """
 
     alias: str
-    columns: tuple[tuple[str, Type], ...]
-    value: Type | None = None
+    columns: tuple[Typed, ...]
+    value: Typed | None = None
     hidden: frozenset[str] = frozenset()
 
-    def column(self, name: str) -> Typed | None:
-        """The column of this name, or None."""
-        folded = name.casefold()
-        for known, type_ in self.columns:
-            if known.casefold() == folded:
-                sql = f"{quote_name(self.alias)}.{quote_name(known)}"
-                return Typed(sql, plain(type_), column=known)
-        return None
+    @classmethod
+    def of(
+        cls,
+        alias: str,
+        columns: tuple[tuple[str, Type], ...],
+        hidden: frozenset[str] = frozenset(),
+    ) -> Relation:
+        """A relation whose columns SQLite calls by their names."""
+        texts = physical([name for name, _ in columns])
+        listed = [
+            Typed(f"{quote_name(alias)}.{quote_name(text)}", plain(type_), column=name)
+            for text, (name, type_) in zip(texts, columns, strict=True)
+        ]
+        return cls(alias, tuple(listed), hidden=hidden)
 
-    def element(self) -> Typed:
-        """The element of an UNNEST."""
-        assert self.value is not None
-        return Typed(f'{quote_name(self.alias)}."value"', self.value, column=self.alias)
+    def named(self, name: str) -> list[Typed]:
+        """The columns of this name."""
+        folded = name.casefold()
+        return [column for column in self.columns if column.column.casefold() == folded]
+
+    def column(self, name: str) -> Typed | None:
+        """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
+        found = self.named(name)
+        if len(found) > 1:
+            raise errors.invalid_argument(f"Column name {name} is ambiguous")
+        return found[0] if found else None
+
+    def owns(self, found: Typed) -> bool:
+        """Whether a resolved name is one of this relation's."""
+        return found == self.value or found in self.columns
 
 
 @dataclass(slots=True)
@@ -41,8 +62,9 @@ class Scope:
     """The relations of one SELECT; ``parent`` is the query around a subquery.
 
     ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
-    that GROUP BY, HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY
-    expressions once the SELECT aggregates: outside of aggregate functions nothing else may stand.
+    that HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY expressions
+    once the SELECT aggregates: outside of aggregate functions nothing else may stand. ``locals``
+    are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -51,12 +73,14 @@ class Scope:
     aliases: dict[str, Typed] = field(default_factory=dict)
     grouped: frozenset[str] | None = None
     in_aggregate: bool = False
+    locals: dict[str, Typed] = field(default_factory=dict)
+    outer_joined: set[str] = field(default_factory=set)
 
     def add(self, relation: Relation) -> None:
         """Puts a relation in scope."""
         if any(r.alias.casefold() == relation.alias.casefold() for r in self.relations):
             raise errors.invalid_argument(
-                f"Duplicate table alias {relation.alias} in the same FROM"
+                f"Duplicate table alias {relation.alias} in the same FROM clause"
             )
         self.relations.append(relation)
 
@@ -67,7 +91,8 @@ class Scope:
         if found is None:
             raise errors.invalid_argument(f"Unrecognized name: {written}")
         free = self.grouped is None or self.in_aggregate or found.sql in self.grouped
-        if not free and any(found == r.column(found.column) for r in self.relations):
+        merged = found in self.merged.values()
+        if not free and (merged or any(r.owns(found) for r in self.relations)):
             raise errors.invalid_argument(
                 f"SELECT list expression references column {written}"
                 " which is neither grouped nor aggregated"
@@ -86,19 +111,29 @@ class Scope:
         if qualifier is not None:
             relation = self.relation(qualifier)
             return relation.column(name) if relation else None
-        if name.casefold() in self.merged:
-            return self.merged[name.casefold()]
-        found = [c for r in self.relations if (c := r.column(name)) is not None]
+        folded = name.casefold()
+        if folded in self.locals:
+            return self.locals[folded]
+        if folded in self.merged:
+            return self.merged[folded]
+        found = [c for r in self.relations for c in r.named(name)]
         found += [
-            r.element()
-            for r in self.relations
-            if r.value is not None and r.alias.casefold() == name.casefold()
+            r.value for r in self.relations if r.value is not None and r.alias.casefold() == folded
         ]
         if len(found) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         if found:
             return found[0]
         return self.parent.find(name, None) if self.parent else None
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A query of WITH: what SQLite calls it, its columns, and whether they are one value's."""
+
+    name: str
+    columns: tuple[tuple[str, Type], ...]
+    value: bool = False
 
 
 @dataclass(slots=True)
@@ -116,7 +151,7 @@ class Context:
     inferred: dict[str, Type | None] = field(default_factory=dict)
     tables: dict[str, None] = field(default_factory=dict)
     catalog: dict[str, None] = field(default_factory=dict)
-    with_queries: dict[str, Relation] = field(default_factory=dict)
+    with_queries: dict[str, CommonTable] = field(default_factory=dict)
     uses_now: bool = False
     uses_commit: bool = False
     draws: bool = False

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from ddl import sequences
 from emulator import errors
+from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import INT64, Typed, quote_text
 
-Compile = Callable[[exp.Expr, Scope, Context], Typed]
 NEXT_VALUE = "GET_NEXT_SEQUENCE_VALUE"
 
 
@@ -25,20 +23,24 @@ def sequence_counter(name: str) -> str:
     return f"sequence {name}".casefold()
 
 
-def next_value(compile_: Compile, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def next_value(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """GET_NEXT_SEQUENCE_VALUE(SEQUENCE s): drawn anew for each row."""
     context.draws = True
     return Typed(f"next_value_({quote_text(named(node, context))})", INT64)
 
 
-def internal_state(compile_: Compile, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def internal_state(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
     """GET_INTERNAL_SEQUENCE_STATE(SEQUENCE s): NULL before the first value."""
     return state(named(node, context))
 
 
-def identity_state(compile_: Compile, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def identity_state(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
     """GET_TABLE_COLUMN_IDENTITY_STATE('table.column')."""
-    item = compile_(node.expressions[0], scope, context)
+    item = compiler.compile(node.expressions[0], scope, context)
     table_name, _, column_name = (item.literal or "").rpartition(".")
     table = context.schema.table(table_name)
     if table is None:
@@ -79,7 +81,7 @@ def refuse_in_conditions(tree: exp.Expr) -> None:
             raise errors.invalid_argument(f"{NEXT_VALUE} is not supported in a WHERE clause.")
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Call] = {
     NEXT_VALUE: next_value,
     "GET_INTERNAL_SEQUENCE_STATE": internal_state,
     "GET_TABLE_COLUMN_IDENTITY_STATE": identity_state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -57,7 +58,8 @@ class Typed:
     """A compiled expression. ``type`` None is not known yet: NULL, or a parameter without a type.
 
     ``literal`` holds a literal's own value, for coercion; ``parameter`` the name of an untyped
-    parameter; ``column`` the name that a result column takes from it.
+    parameter; ``column`` the name that a result column takes from it; ``parts`` the elements or
+    fields of an array or struct that is written out.
     """
 
     sql: str
@@ -65,6 +67,23 @@ class Typed:
     literal: str | None = None
     parameter: str | None = None
     column: str = ""
+    parts: tuple[Typed, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of a query: its name ("" for none) and the expression that gives it."""
+
+    name: str
+    typed: Typed
+
+    @property
+    def type(self) -> Type:
+        """NULL counts as INT64, an untyped parameter as STRING."""
+        return plain(self.typed.type or (STRING if self.typed.parameter else INT64))
+
+
+Columns = tuple[Output, ...]
 
 
 def array(element: Type) -> Type:
@@ -102,7 +121,7 @@ def from_datatype(node: exp.DataType) -> Type:
         return array(from_datatype(node.expressions[0]))
     if kind == "STRUCT":
         return Type(TypeCode.STRUCT, fields=tuple(map(struct_field, node.expressions)))
-    if kind in BY_DTYPE:
+    if kind in BY_DTYPE and not node.expressions:
         return BY_DTYPE[kind]
     raise errors.unimplemented(f"the type {node.sql('bigquery')}")
 
@@ -124,11 +143,38 @@ def common(types: list[Type]) -> Type | None:
     if all(t == first for t in types):
         return first
     codes = {t.code for t in types}
+    if codes == {TypeCode.STRUCT} and len({len(t.fields) for t in types}) == 1:
+        return common_struct(types)
+    if codes == {TypeCode.ARRAY}:
+        element = common([t.element for t in types if t.element is not None])
+        return None if element is None else array(element)
     if codes <= NUMBERS:
         if codes & FLOATS:
             return FLOAT64
         return NUMERIC
     return None
+
+
+def common_struct(types: list[Type]) -> Type | None:
+    """As ``common``, field by field; the names are those of the first."""
+    fields = []
+    for place, first in enumerate(types[0].fields):
+        found = common([type_.fields[place].type for type_ in types])
+        if found is None:
+            return None
+        fields.append(StructField(first.name, found))
+    return Type(TypeCode.STRUCT, fields=tuple(fields))
+
+
+def physical(names: Sequence[str]) -> list[str]:
+    """Names that SQLite can tell apart: unnamed and repeated columns get a number."""
+    seen: set[str] = set()
+    result = []
+    for number, name in enumerate(names):
+        shown = name if name and name.casefold() not in seen else f"${number}"
+        seen.add(shown.casefold())
+        result.append(shown)
+    return result
 
 
 def quote_text(text: str) -> str:

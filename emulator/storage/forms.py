@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import uuid
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 NUMERIC_SCALE = Decimal(10) ** 9
 NUMERIC_LIMIT = 10**38
 NUMERIC_CONTEXT = Context(prec=100)
-DEFAULT_ZONE = ZoneInfo("America/Los_Angeles")
+UTC_ZONE: tzinfo = UTC
+DEFAULT_ZONE: tzinfo = ZoneInfo("America/Los_Angeles")
 """Spanner's zone for timestamps that name none."""
 
 TIMESTAMP = re.compile(
@@ -35,8 +37,16 @@ def micros_from_timestamp(form: str) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def timestamp(text: str, zone: ZoneInfo = DEFAULT_ZONE) -> str:
+def timestamp(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
     """A timestamp as people write it -> the nine-digit form. Raises ValueError."""
+    try:
+        return timestamp_written(text, zone)
+    except OverflowError as error:
+        raise ValueError(f"Timestamp out of range: '{text}'") from error
+
+
+def timestamp_written(text: str, zone: tzinfo) -> str:
+    """As ``timestamp``; a moment before the year 1 or after 9999 is an OverflowError."""
     match = TIMESTAMP.match(text.strip())
     if match is None:
         raise ValueError(f"Invalid timestamp: '{text}'")
@@ -51,7 +61,7 @@ def timestamp(text: str, zone: ZoneInfo = DEFAULT_ZONE) -> str:
         shifted = moment - offset_of(offset)
     else:
         try:
-            place = ZoneInfo(named) if named else zone
+            place: tzinfo = ZoneInfo(named) if named else zone
         except (ZoneInfoNotFoundError, ValueError) as error:
             raise ValueError(f"Invalid time zone: {named}") from error
         shifted = moment.replace(tzinfo=place).astimezone(UTC).replace(tzinfo=None)
@@ -84,6 +94,11 @@ def date_form(text: str) -> str:
     if match is None:
         raise ValueError(f"Invalid date: '{text}'")
     return date(*map(int, match.groups())).isoformat()
+
+
+def bytes_of(value: object) -> bytes:
+    """BYTES from storage, or in base64 from inside an array."""
+    return value if isinstance(value, bytes) else base64.b64decode(str(value))
 
 
 def numeric_from_decimal(value: Decimal) -> str:
@@ -119,10 +134,61 @@ def numeric_to_text(form: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def json_form(text: str) -> str:
-    """JSON text -> Spanner's normal form. Raises ValueError."""
-    value = json.loads(text, parse_constant=refuse_constant)
+def json_form(text: str, exact: bool = False) -> str:
+    """JSON text -> Spanner's normal form. Raises ValueError; with ``exact`` also for numbers that
+    neither 64 bits nor a double hold, which are rounded without it.
+    """
+    value = json.loads(
+        text,
+        parse_constant=refuse_constant,
+        parse_int=exact_integer if exact else rounded_integer,
+        parse_float=exact_float if exact else finite_float,
+        object_pairs_hook=first_of_each_key,
+    )
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def rounded_integer(text: str) -> int | float:
+    """An integer of 64 bits, signed or not, or the nearest double."""
+    number = int(text) if len(text) < 30 else 1 << 64
+    return number if -(1 << 63) <= number < 1 << 64 else finite_float(text)
+
+
+def exact_integer(text: str) -> int | float:
+    """The same, refused where the double is another number."""
+    number = rounded_integer(text)
+    if number != int(text):
+        raise ValueError(f"the number {text} cannot be stored without loss of precision")
+    return number
+
+
+def finite_float(text: str) -> float:
+    """A double; too large a number is none."""
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text} is out of range")
+    return number
+
+
+def exact_float(text: str) -> float:
+    """A double that prints as the number it was read from."""
+    number = finite_float(text)
+    if Decimal(repr(number)) != Decimal(text):
+        raise ValueError(f"the number {text} cannot be stored without loss of precision")
+    return number
+
+
+def first_of_each_key(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object; of equal keys the first counts."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        found.setdefault(key, value)
+    return found
+
+
+def base64_text(value: object) -> str:
+    """BYTES as Spanner writes them; inside an array they are so already."""
+    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
 
 
 def refuse_constant(word: str) -> object:
@@ -135,7 +201,7 @@ def uuid_form(text: str) -> str:
     return str(uuid.UUID(text))
 
 
-def timestamp_in_zone(form: str, zone: ZoneInfo) -> str:
+def timestamp_in_zone(form: str, zone: tzinfo) -> str:
     """The nine-digit form -> 'YYYY-MM-DD HH:MM:SS[.fraction]+ZZ[:ZZ]' in a zone."""
     local = datetime.fromisoformat(form[:19] + "+00:00").astimezone(zone)
     fraction = form[20:29].rstrip("0")

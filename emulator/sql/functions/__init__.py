@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import apsw
+import grpc
 
 from emulator.errors import SpannerError
-from emulator.sql.functions import aggregates, arrays, casts, numbers, text, time
+from emulator.sql.functions import (
+    aggregates,
+    arrays,
+    casts,
+    formatting,
+    json,
+    numbers,
+    text,
+    time,
+)
 
 Function = Callable[..., object]
 
-NULL_SAFE = {"fn_array"}
+SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL
+NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
 
 
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, text, time, arrays):
+    for module in (casts, numbers, text, time, arrays, json):
         scalars |= module.FUNCTIONS
+    scalars |= SEEING_NULL
     for name, function in scalars.items():
         chosen = function if name in NULL_SAFE else strict(function)
         deterministic = name not in text.RANDOM
         connection.create_scalar_function(name, chosen, deterministic=deterministic)
-        if name.startswith(("cast_", "int64_", "numeric_", "float64_", "to_float32")):
-            connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=True)
+        connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=deterministic)
     for name, factory in aggregates.AGGREGATES.items():
         connection.create_aggregate_function(name, factory)
 
@@ -47,7 +58,9 @@ def safe(function: Function) -> Function:
     def call(*arguments: object) -> object:
         try:
             return function(*arguments)
-        except SpannerError:
+        except SpannerError as error:
+            if error.code is not grpc.StatusCode.OUT_OF_RANGE:
+                raise
             return None
 
     return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -112,6 +113,40 @@ def gather(values: list[object]) -> str:
     return dump([to_json(value) for value in values])
 
 
+def spread(root: bool) -> Callable[[list[object]], Float | None]:
+    """VARIANCE and STDDEV of a sample: NULL of fewer than two values, NaN where a value is none."""
+
+    def call(values: list[object]) -> Float | None:
+        found = numbers(values)
+        if len(found) < 2:
+            return None
+        if not all(map(math.isfinite, found)):
+            return "NaN"
+        return write(statistics.stdev(found) if root else statistics.variance(found))
+
+    return call
+
+
+def at_extreme(largest: bool) -> Factory:
+    """ANY_VALUE(x HAVING MAX | MIN y): the value beside the extreme; rows whose y is NULL wait."""
+
+    def factory() -> tuple[list[object], Step, Final]:
+        def step(state: list[object], value: object, by: Any) -> None:
+            if not state or (
+                by is not None and (state[1] is None or before(state[1], by, largest))
+            ):
+                state[:] = [value, by]
+
+        return [], step, lambda state: state[0] if state else None
+
+    return factory
+
+
+def before(known: Any, found: Any, largest: bool) -> bool:
+    """Whether a value is further out than the one known."""
+    return bool(known < found) if largest else bool(found < known)
+
+
 AGGREGATES: dict[str, Factory] = {
     "agg_sum_float64": gathering(sum_float),
     "agg_avg_float64": gathering(average_float),
@@ -122,6 +157,10 @@ AGGREGATES: dict[str, Factory] = {
     "agg_bit_and": gathering(bits(lambda a, b: a & b)),
     "agg_bit_or": gathering(bits(lambda a, b: a | b)),
     "agg_bit_xor": gathering(bits(lambda a, b: a ^ b)),
+    "agg_variance": gathering(spread(root=False)),
+    "agg_deviation": gathering(spread(root=True)),
+    "agg_at_max": at_extreme(largest=True),
+    "agg_at_min": at_extreme(largest=False),
     "agg_array": gathering(gather, nulls=True),
     "agg_single": gathering(single, nulls=True),
     "agg_array_or_null": gathering(lambda values: gather(values) if values else None, nulls=True),

@@ -6,8 +6,10 @@ import base64
 import json
 import math
 from collections.abc import Callable
+from decimal import Decimal
 
 from emulator.errors import out_of_range
+from emulator.storage.forms import decimal_from_numeric, numeric_from_decimal
 
 
 def to_json(value: object) -> object:
@@ -50,11 +52,127 @@ def concatenate(*arrays: str) -> str:
     return dump([item for each in arrays for item in json.loads(each)])
 
 
+def element_at(position: int, name: str) -> Callable[[str], object]:
+    """ARRAY_FIRST, ARRAY_LAST: an error of an empty array."""
+
+    def call(values: str) -> object:
+        items = json.loads(values)
+        if not items:
+            raise out_of_range(f"{name} cannot get an element of an empty array")
+        item: object = items[position]
+        return item
+
+    return call
+
+
+def cut(values: str, low: int, high: int) -> str:
+    """ARRAY_SLICE: both ends are in; negative ones count from the end."""
+    items = json.loads(values)
+    first = low if low >= 0 else max(low + len(items), 0)
+    last = high if high >= 0 else high + len(items)
+    return dump(items[first : last + 1] if last >= 0 else [])
+
+
+def repeated(items: list[object]) -> bool:
+    """Whether an element comes twice; numbers are one however they are written."""
+    return len({json.dumps(unsigned(item)) for item in items}) < len(items)
+
+
+def unsigned(item: object) -> object:
+    """An element as it is compared: -0.0 is 0.0."""
+    return item + 0.0 if isinstance(item, float) else item
+
+
+def includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, str], int]:
+    """ARRAY_INCLUDES_ANY, ARRAY_INCLUDES_ALL: NULL and NaN equal nothing."""
+
+    def call(values: str, wanted: str) -> int:
+        items = json.loads(values)
+        return int(
+            quantifier([w in items and w is not None and w != "NaN" for w in json.loads(wanted)])
+        )
+
+    return call
+
+
+def to_string(values: object, delimiter: object, *null_text: object) -> str | None:
+    """ARRAY_TO_STRING: NULLs are left out, or told by a text."""
+    if values is None or delimiter is None:
+        return None
+    told = null_text[0] if null_text else None
+    items = [told if item is None else item for item in json.loads(str(values))]
+    return str(delimiter).join(str(item) for item in items if item is not None)
+
+
+def to_bytes(values: str, delimiter: bytes, *null_text: bytes) -> bytes:
+    """ARRAY_TO_STRING of BYTES."""
+    items = [null_text[0] if i is None and null_text else i for i in json.loads(values)]
+    texts = [i if isinstance(i, bytes) else base64.b64decode(i) for i in items if i is not None]
+    return delimiter.join(texts)
+
+
 def generate(first: int, last: int, step: int = 1) -> str:
     """GENERATE_ARRAY of INT64, both ends included."""
     if step == 0:
         raise out_of_range("Sequence step cannot be 0.")
     return dump(list(range(first, last + (1 if step > 0 else -1), step)))
+
+
+def generate_float(first: object, last: object, step: object = 1.0) -> str:
+    """GENERATE_ARRAY of FLOAT64."""
+    if "NaN" in (first, last, step):
+        raise out_of_range("Sequence start, end and step cannot be NaN.")
+    low, high, by = float(str(first)), float(str(last)), float(str(step))
+    if by == 0:
+        raise out_of_range("Sequence step cannot be 0.")
+    count = int((high - low) / by) + 1 if (high - low) / by >= 0 else 0
+    return dump([low + by * number for number in range(count)])
+
+
+def generate_numeric(first: str, last: str, step: str | None = None) -> str:
+    """GENERATE_ARRAY of NUMERIC."""
+    by = decimal_from_numeric(step) if step is not None else Decimal(1)
+    low, high = decimal_from_numeric(first), decimal_from_numeric(last)
+    if by == 0:
+        raise out_of_range("Sequence step cannot be 0.")
+    items = []
+    while (low <= high) if by > 0 else (low >= high):
+        items.append(numeric_from_decimal(low))
+        low += by
+    return dump(list(items))
+
+
+def vectors(left: str, right: str) -> tuple[list[float], list[float]]:
+    """Two arrays of numbers of one length."""
+    first, second = json.loads(left), json.loads(right)
+    if None in first or None in second:
+        raise out_of_range("Cannot compute a distance of arrays with NULL elements")
+    if len(first) != len(second):
+        raise out_of_range(f"Array length mismatch: {len(first)} and {len(second)}")
+    return [float(i) for i in first], [float(i) for i in second]
+
+
+def dot_product(left: str, right: str) -> float | str:
+    """DOT_PRODUCT."""
+    first, second = vectors(left, right)
+    found = sum(a * b for a, b in zip(first, second, strict=True))
+    return "NaN" if math.isnan(found) else float(found)
+
+
+def euclidean_distance(left: str, right: str) -> float | str:
+    """EUCLIDEAN_DISTANCE."""
+    found = math.dist(*vectors(left, right))
+    return "NaN" if math.isnan(found) else found
+
+
+def cosine_distance(left: str, right: str) -> float | str:
+    """COSINE_DISTANCE: not of a vector of zeros."""
+    first, second = vectors(left, right)
+    lengths = math.hypot(*first) * math.hypot(*second)
+    if lengths == 0:
+        raise out_of_range("Cannot compute cosine distance against zero vector.")
+    found = 1 - sum(a * b for a, b in zip(first, second, strict=True)) / lengths
+    return "NaN" if math.isnan(found) else found
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -63,5 +181,20 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_float_element": float_element,
     "fn_concat_arrays": concatenate,
     "fn_array_reverse": lambda values: dump(json.loads(values)[::-1]),
+    "fn_array_first": element_at(0, "ARRAY_FIRST"),
+    "fn_array_last": element_at(-1, "ARRAY_LAST"),
+    "fn_array_slice": cut,
+    "fn_first_elements": lambda values, count: dump(json.loads(values)[:count]),
+    "fn_flatten": lambda values: concatenate(*[i for i in json.loads(values) if i is not None]),
+    "fn_array_is_distinct": lambda values: int(not repeated(json.loads(values))),
+    "fn_array_includes_any": includes(any),
+    "fn_array_includes_all": includes(all),
+    "fn_array_to_string": to_string,
+    "fn_array_to_string_bytes": to_bytes,
     "fn_generate_array": generate,
+    "fn_generate_array_float64": generate_float,
+    "fn_generate_array_numeric": generate_numeric,
+    "fn_dot_product": dot_product,
+    "fn_euclidean_distance": euclidean_distance,
+    "fn_cosine_distance": cosine_distance,
 }

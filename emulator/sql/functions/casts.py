@@ -11,7 +11,7 @@ from emulator.errors import out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read, to_float32, write
 from emulator.storage import forms
 
-INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z")
+INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
 
 
 def refusing(function: Callable[[str], object], type_: str) -> Callable[[str], object]:
@@ -47,7 +47,7 @@ def boolean(text: str) -> int:
 
 def floating(text: str) -> Float:
     """A number, inf or nan in any case -> FLOAT64."""
-    if "_" in text:
+    if "_" in text or not text.isascii():
         raise ValueError(text)
     value = float(text)
     if math.isinf(value) and "inf" not in text.lower():

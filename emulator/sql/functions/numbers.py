@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal, DecimalException
 
 from emulator.errors import out_of_range
 from emulator.storage.forms import (
@@ -164,13 +164,42 @@ def logarithm(value: float, base: float = math.e) -> float:
     return math.log(value) / math.log(base)
 
 
+def power(left: Float, right: Float) -> Float:
+    """POW: also of NaN there are answers (1 to any power, any to the power of 0)."""
+    base, exponent = read(left), read(right)
+    try:
+        return write(math.pow(base, exponent))
+    except (ValueError, OverflowError) as error:
+        raise out_of_range(f"Floating point error in function: POW({base}, {exponent})") from error
+
+
+def of_numeric(function: Callable[..., Decimal], name: str) -> Callable[..., str]:
+    """A function of mathematics on NUMERIC, rounded to nine digits."""
+
+    def call(*values: str) -> str:
+        numbers = [decimal_from_numeric(value) for value in values]
+        try:
+            return numeric_from_decimal(function(*numbers))
+        except (DecimalException, ValueError) as error:
+            listed = ", ".join(map(str, numbers))
+            raise out_of_range(f"Error in function: {name}({listed})") from error
+
+    return call
+
+
+def numeric_logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
+    """LOG(x [, base])."""
+    found = NUMERIC_CONTEXT.ln(value)
+    return found if base is None else NUMERIC_CONTEXT.divide(found, NUMERIC_CONTEXT.ln(base))
+
+
 def to_float32(value: Float) -> Float:
     """Rounded to single precision; too large is an error."""
     number = read(value)
     if not math.isfinite(number):
         return value
     try:
-        result: float = struct.unpack("f", struct.pack("f", number))[0]
+        result: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError as error:
         raise out_of_range(f"float overflow: {number}") from error
     return result
@@ -238,6 +267,72 @@ def bit_xor(left: int, right: int) -> int:
     return left ^ right
 
 
+def shift_left(value: int, count: int) -> int:
+    """INT64 << INT64: bits that leave are lost."""
+    if count < 0:
+        raise out_of_range("Bitwise shift by negative offset.")
+    return signed(value << count) if count < 64 else 0
+
+
+def shift_right(value: int, count: int) -> int:
+    """INT64 >> INT64: zeros come in, also for negative values."""
+    if count < 0:
+        raise out_of_range("Bitwise shift by negative offset.")
+    return signed((value & (2**64 - 1)) >> count) if count < 64 else 0
+
+
+def signed(value: int) -> int:
+    """The low 64 bits as an INT64."""
+    low = value & (2**64 - 1)
+    return low - 2**64 if low > INT64_MAX else low
+
+
+def negate_float(value: Float) -> Float:
+    """-x of FLOAT64: also of zero."""
+    return write(-read(value))
+
+
+def quotient(left: Decimal, right: Decimal) -> Decimal:
+    """DIV of NUMERIC: towards zero."""
+    return NUMERIC_CONTEXT.divide(left, right).quantize(Decimal(1), ROUND_DOWN, NUMERIC_CONTEXT)
+
+
+def percentage(value: Float) -> Float:
+    """The percentage of TABLESAMPLE."""
+    if value == "NaN" or not 0 <= read(value) <= 100:
+        raise out_of_range(f"PERCENT value {value} of TABLESAMPLE must be from 0 to 100")
+    return value
+
+
+def on_bits(operation: Callable[[int, int], int]) -> Callable[[bytes, bytes], bytes]:
+    """& | ^ of BYTES of one length."""
+
+    def call(left: bytes, right: bytes) -> bytes:
+        if len(left) != len(right):
+            raise out_of_range(
+                "Bitwise binary operator for BYTES requires equal length of the inputs."
+            )
+        return bytes(operation(a, b) for a, b in zip(left, right, strict=True))
+
+    return call
+
+
+def shift_bytes(left: bool) -> Callable[[bytes, int], bytes]:
+    """BYTES << INT64, BYTES >> INT64: the length stays, zeros come in."""
+
+    def call(value: bytes, count: int) -> bytes:
+        if count < 0:
+            raise out_of_range("Bitwise shift by negative offset.")
+        size = len(value)
+        number = int.from_bytes(value)
+        if count >= size * 8:
+            return bytes(size)
+        moved = number << count if left else number >> count
+        return (moved & ((1 << size * 8) - 1)).to_bytes(size)
+
+    return call
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "int64_add": int64_add,
     "int64_sub": int64_sub,
@@ -252,6 +347,18 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numeric_sub": on_numerics(NUMERIC_CONTEXT.subtract, "-"),
     "numeric_mul": on_numerics(NUMERIC_CONTEXT.multiply, "*"),
     "numeric_div": on_numerics(NUMERIC_CONTEXT.divide, "/"),
+    "numeric_quotient": on_numerics(quotient, "DIV"),
+    "int64_negate": lambda v: int64(-v, f"-({v})"),
+    "float64_negate": negate_float,
+    "numeric_negate": lambda v: numeric_from_decimal(-decimal_from_numeric(v)),
+    "fn_percentage": percentage,
+    "fn_bytes_and": on_bits(lambda a, b: a & b),
+    "fn_bytes_or": on_bits(lambda a, b: a | b),
+    "fn_bytes_xor": on_bits(lambda a, b: a ^ b),
+    "fn_bytes_not": lambda v: bytes(255 - b for b in v),
+    "fn_bytes_shift_left": shift_bytes(left=True),
+    "fn_bytes_shift_right": shift_bytes(left=False),
+    "fn_bit_count_bytes": lambda v: int.from_bytes(v).bit_count(),
     "numeric_mod": on_numerics(NUMERIC_CONTEXT.remainder, "MOD"),
     "fn_ieee_divide": ieee_divide,
     "fn_abs_int64": abs_int64,
@@ -273,13 +380,25 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_ln": of_float(math.log, "LN"),
     "fn_log": of_float(logarithm, "LOG"),
     "fn_log10": of_float(math.log10, "LOG10"),
-    "fn_pow": of_float(math.pow, "POW"),
+    "fn_pow": power,
+    "fn_pow_numeric": of_numeric(NUMERIC_CONTEXT.power, "POW"),
+    "fn_sqrt_numeric": of_numeric(NUMERIC_CONTEXT.sqrt, "SQRT"),
+    "fn_exp_numeric": of_numeric(NUMERIC_CONTEXT.exp, "EXP"),
+    "fn_ln_numeric": of_numeric(NUMERIC_CONTEXT.ln, "LN"),
+    "fn_log10_numeric": of_numeric(NUMERIC_CONTEXT.log10, "LOG10"),
+    "fn_log_numeric": of_numeric(numeric_logarithm, "LOG"),
     "fn_sin": of_float(math.sin, "SIN"),
     "fn_cos": of_float(math.cos, "COS"),
     "fn_tan": of_float(math.tan, "TAN"),
     "fn_asin": of_float(math.asin, "ASIN"),
     "fn_acos": of_float(math.acos, "ACOS"),
     "fn_atan": of_float(math.atan, "ATAN"),
+    "fn_sinh": of_float(math.sinh, "SINH"),
+    "fn_cosh": of_float(math.cosh, "COSH"),
+    "fn_tanh": of_float(math.tanh, "TANH"),
+    "fn_asinh": of_float(math.asinh, "ASINH"),
+    "fn_acosh": of_float(math.acosh, "ACOSH"),
+    "fn_atanh": of_float(math.atanh, "ATANH"),
     "fn_atan2": of_float(math.atan2, "ATAN2"),
     "fn_is_nan": lambda v: v == "NaN",
     "fn_is_inf": lambda v: math.isinf(read(v)),
@@ -288,6 +407,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_bit_count": lambda v: (v & (2**64 - 1)).bit_count(),
     "fn_bit_reverse": bit_reverse,
     "fn_bit_xor": bit_xor,
+    "fn_shift_left": shift_left,
+    "fn_shift_right": shift_right,
     "fn_not_negative": not_negative,
     "fn_error": error,
     "to_float32": to_float32,

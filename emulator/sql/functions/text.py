@@ -1,4 +1,4 @@
-"""Functions of STRING, BYTES and JSON. Positions count characters (STRING) or bytes (BYTES)."""
+"""Functions of STRING and BYTES. Positions count characters (STRING) or bytes (BYTES)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import functools
 import hashlib
 import json
 import re
+import unicodedata
 import uuid
 from collections.abc import Callable
+from typing import Any, Literal
 
 import farmhash
 
@@ -24,11 +26,6 @@ def farm_fingerprint(value: Text) -> int:
     """FarmHash Fingerprint64, read as a signed number."""
     unsigned: int = farmhash.fingerprint64(value)
     return unsigned - 2**64 if unsigned >= 2**63 else unsigned
-
-
-def empty(like: Text) -> Text:
-    """The empty value of the same type."""
-    return like[:0]
 
 
 def substr(value: Text, position: int, length: int | None = None) -> Text:
@@ -93,8 +90,7 @@ def split(value: Text, delimiter: Text | None = None) -> str:
         parts: list[Text] = [value[i : i + 1] for i in range(len(value))]
     else:
         parts = list(value.split(delimiter))  # type: ignore[arg-type]
-    texts = [p if isinstance(p, str) else base64.b64encode(p).decode() for p in parts or [value]]
-    return json.dumps(texts, ensure_ascii=False)
+    return text_array(parts or [value])
 
 
 @functools.lru_cache(maxsize=1024)
@@ -120,28 +116,166 @@ def like(value: Text, pattern: Text) -> int:
     return int(like_pattern(pattern).fullmatch(value) is not None)  # type: ignore[arg-type]
 
 
+REGULAR_PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+
+
+def ends_as_in_re2(text: str) -> str:
+    """$ and \\z as the end of the text, which Python calls \\Z; its own $ allows a line break."""
+    lines = re.search(r"\(\?[a-zA-Z]*m", text) is not None
+
+    def one(match: re.Match[str]) -> str:
+        end = match.group() == "\\z" or (match.group() == "$" and not lines)
+        return "\\Z" if end else match.group()
+
+    return REGULAR_PIECE.sub(one, text)
+
+
 @functools.lru_cache(maxsize=1024)
-def regular_expression(pattern: str) -> re.Pattern[str]:
-    """A regular expression; what only Python's engine knows is refused."""
-    if re.search(r"\(\?[=!<]|\\[1-9]", pattern.replace("(?P<", "")):
-        raise unimplemented("look-around or a back-reference in a regular expression")
+def regular_expression(pattern: Text) -> re.Pattern[Any]:
+    """A regular expression of RE2: classes are ASCII; what only Python knows is refused."""
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    if re.search(r"\(\?(?:=|!|<=|<!|>|\()|\\[1-9]|\(\?P=|[*+?}]\+", text):
+        raise out_of_range(f"Cannot parse regular expression: invalid syntax in {text!r}")
+    if re.search(r"\\[pPCQE]|\[:", text):
+        raise unimplemented(f"the regular expression {text!r}: a class that only RE2 knows")
+    text = ends_as_in_re2(text)
     try:
-        return re.compile(pattern)
+        if isinstance(pattern, str):
+            return re.compile(text, re.ASCII)
+        return re.compile(text.encode("latin-1"))
     except re.error as error:
         raise out_of_range(f"Cannot parse regular expression: {error}") from error
 
 
-def extract(value: str, pattern: str) -> str | None:
+def extract(value: Text, pattern: Text) -> Text | None:
     """REGEXP_EXTRACT: the first match, or its only group."""
-    match = regular_expression(pattern).search(value)
+    match = extracting(pattern).search(value)
     if match is None:
         return None
-    return match.group(1) if match.re.groups else match.group()
+    found: Text | None = match.group(1) if match.re.groups else match.group()
+    return found
 
 
-def substitute(value: str, pattern: str, replacement: str) -> str:
-    """REGEXP_REPLACE: \\1 names a group."""
-    return regular_expression(pattern).sub(replacement.replace("\\0", "\\g<0>"), value)
+def extracting(pattern: Text) -> re.Pattern[Any]:
+    """A regular expression with at most one group."""
+    compiled = regular_expression(pattern)
+    if compiled.groups > 1:
+        raise out_of_range(
+            "Regular expressions passed into extraction functions must not have more"
+            " than 1 capturing group"
+        )
+    return compiled
+
+
+def extract_all(value: Text, pattern: Text) -> str:
+    """REGEXP_EXTRACT_ALL."""
+    compiled = extracting(pattern)
+    group = 1 if compiled.groups else 0
+    return text_array([match.group(group) for match in compiled.finditer(value)])
+
+
+def text_array(values: list[Text]) -> str:
+    """An array of STRING or BYTES in storage form."""
+    texts = [forms.base64_text(value) for value in values]
+    return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def substitute(value: Text, pattern: Text, replacement: Text) -> Text:
+    """REGEXP_REPLACE: \\1 names a group, \\0 the match."""
+    compiled = regular_expression(pattern)
+    text = replacement if isinstance(replacement, str) else replacement.decode("latin-1")
+    pieces = re.split(r"(\\.?)", text, flags=re.DOTALL)
+    for piece in pieces[1::2]:
+        if not re.fullmatch(r"\\[0-9\\]", piece) or (
+            piece[1].isdigit() and int(piece[1]) > compiled.groups
+        ):
+            raise out_of_range(f"Invalid REGEXP_REPLACE pattern: {text}")
+
+    def written(match: re.Match[Any]) -> Text:
+        parts = [
+            piece if not piece.startswith("\\") else "\\" if piece == "\\\\" else None
+            for piece in pieces
+        ]
+        groups = [
+            match.group(int(p[1])) if n is None else n for p, n in zip(pieces, parts, strict=True)
+        ]
+        if isinstance(value, str):
+            return "".join(each or "" for each in groups)
+        return b"".join(
+            each.encode("latin-1") if isinstance(each, str) else each or b"" for each in groups
+        )
+
+    found: Text = compiled.sub(written, value)
+    return found
+
+
+def to_code_points(value: Text) -> str:
+    """TO_CODE_POINTS."""
+    return json.dumps([ord(c) if isinstance(c, str) else c for c in value])
+
+
+def from_code_points(points: str) -> str | None:
+    """CODE_POINTS_TO_STRING: NULL if any is."""
+    items = json.loads(points)
+    if None in items:
+        return None
+    for item in items:
+        if not 0 <= item <= 0x10FFFF or 0xD800 <= item <= 0xDFFF:
+            raise out_of_range(f"Invalid codepoint {item}")
+    return "".join(map(chr, items))
+
+
+def bytes_from_code_points(points: str) -> bytes | None:
+    """CODE_POINTS_TO_BYTES: NULL if any is."""
+    items = json.loads(points)
+    if None in items:
+        return None
+    if any(not 0 <= item <= 255 for item in items):
+        raise out_of_range(f"Invalid extended ASCII code points: {points}")
+    return bytes(items)
+
+
+def split_substr(value: str, delimiter: str, start: int, count: int | None = None) -> str:
+    """SPLIT_SUBSTR: so many splits from one on."""
+    if not delimiter:
+        raise out_of_range("The delimiter of SPLIT_SUBSTR cannot be empty")
+    if count is not None and count < 0:
+        raise out_of_range("The count of SPLIT_SUBSTR cannot be negative")
+    parts = value.split(delimiter)
+    first = start - 1 if start > 0 else max(len(parts) + start, 0) if start else 0
+    return delimiter.join(parts[first:] if count is None else parts[first : first + count])
+
+
+SOUND_GROUPS = ("BFPV", "CGJKQSXZ", "DT", "L", "MN", "R")
+SOUNDS = {letter: digit for digit, group in enumerate(SOUND_GROUPS, 1) for letter in group}
+
+
+def soundex(value: str) -> str:
+    """SOUNDEX: a letter and three digits; H and W do not part equal sounds."""
+    letters = [c for c in value.upper() if "A" <= c <= "Z"]
+    if not letters:
+        return ""
+    code, last = letters[0], SOUNDS.get(letters[0])
+    for letter in letters[1:]:
+        sound = SOUNDS.get(letter)
+        if sound is not None and sound != last:
+            code += str(sound)
+        if letter not in "HW":
+            last = sound
+    return code[:4].ljust(4, "0")
+
+
+def from_base32(text: str) -> bytes:
+    """FROM_BASE32."""
+    try:
+        return base64.b32decode(text)
+    except binascii.Error as error:
+        raise out_of_range(f"Failed to decode invalid base32 string: {text!r}") from error
+
+
+def ascii_case(upper: bool) -> Callable[[bytes], bytes]:
+    """UPPER, LOWER of BYTES: ASCII letters only."""
+    return bytes.upper if upper else bytes.lower
 
 
 def from_hex(text: str) -> bytes:
@@ -175,60 +309,10 @@ def concatenate_bytes(*values: bytes) -> bytes:
     return b"".join(values)
 
 
-def parse_json(text: str) -> str:
-    """PARSE_JSON."""
-    try:
-        return forms.json_form(text)
-    except ValueError as error:
-        raise out_of_range(f"Invalid input to PARSE_JSON: {error}") from error
-
-
-@functools.lru_cache(maxsize=1024)
-def json_path(path: str) -> tuple[str | int, ...]:
-    """$.a.b[0]['c'] as keys and positions."""
-    if not path.startswith("$"):
-        raise out_of_range(f"JSONPath must start with '$': {path}")
-    pattern = re.compile(
-        r"\.([A-Za-z_][\w-]*)|\.\"([^\"]*)\"|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]"
-    )
-    steps: list[str | int] = []
-    offset = 1
-    while offset < len(path):
-        match = pattern.match(path, offset)
-        if match is None:
-            raise out_of_range(f"Unsupported operator in JSONPath: {path}")
-        number = match.group(3)
-        text = next((g for g in match.groups() if g is not None), "")
-        steps.append(int(number) if number is not None else text)
-        offset = match.end()
-    return tuple(steps)
-
-
-def follow(document: str, path: str) -> object:
-    """The value at a path, or None; ``KeyError`` never leaves."""
-    value: object = json.loads(document)
-    for step in json_path(path):
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
-
-
-def json_value(document: str, path: str = "$") -> str | None:
-    """JSON_VALUE: a scalar as a STRING, else NULL."""
-    value = follow(document, path)
-    if value is None or isinstance(value, dict | list):
-        return None
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def json_query(document: str, path: str = "$") -> str | None:
-    """JSON_QUERY: a part of the document."""
-    value = follow(document, path)
-    return None if value is None else forms.json_form(json.dumps(value))
+def normalized(value: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], folded: int) -> str:
+    """NORMALIZE, NORMALIZE_AND_CASEFOLD."""
+    found = unicodedata.normalize(form, value)
+    return unicodedata.normalize(form, found.casefold()) if folded else found
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -243,8 +327,6 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_ltrim": trim("left"),
     "fn_rtrim": trim("right"),
     "fn_substr": substr,
-    "fn_left": lambda v, n: v[: max(n, 0)],
-    "fn_right": lambda v, n: v[max(len(v) - n, 0) :] if n > 0 else empty(v),
     "fn_starts_with": lambda v, p: int(v.startswith(p)),
     "fn_ends_with": lambda v, p: int(v.endswith(p)),
     "fn_strpos": lambda v, p: v.find(p) + 1,
@@ -255,10 +337,20 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_split": split,
     "fn_concat": lambda *values: "".join(values),
     "fn_concat_bytes": concatenate_bytes,
-    "fn_initcap": lambda v: re.sub(r"[^\W_]+", lambda m: m.group().capitalize(), v),
     "fn_like": like,
     "fn_regexp_contains": lambda v, p: int(regular_expression(p).search(v) is not None),
     "fn_regexp_extract": extract,
+    "fn_regexp_extract_all": extract_all,
+    "fn_to_code_points": to_code_points,
+    "fn_code_points_to_string": from_code_points,
+    "fn_code_points_to_bytes": bytes_from_code_points,
+    "fn_split_substr": split_substr,
+    "fn_soundex": soundex,
+    "fn_normalize": normalized,
+    "fn_to_base32": lambda v: base64.b32encode(v).decode(),
+    "fn_from_base32": from_base32,
+    "fn_lower_bytes": ascii_case(upper=False),
+    "fn_upper_bytes": ascii_case(upper=True),
     "fn_regexp_replace": substitute,
     "fn_to_hex": lambda v: v.hex(),
     "fn_from_hex": from_hex,
@@ -270,8 +362,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_md5": hash_with("md5"),
     "fn_safe_convert_bytes_to_string": lambda v: v.decode(errors="replace"),
     "fn_generate_uuid": lambda: str(uuid.uuid4()),
-    "fn_parse_json": parse_json,
-    "fn_to_json_string": lambda v: v,
-    "fn_json_value": json_value,
-    "fn_json_query": json_query,
 }

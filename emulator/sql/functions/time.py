@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import calendar
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from emulator.errors import invalid_argument, out_of_range
+import grpc
+
+from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.sql.functions.format_elements import (
+    Moment,
+    formatted,
+    parsed_date,
+    parsed_timestamp,
+    week,
+)
+from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
 from emulator.storage import forms
 
 NANOS = {
@@ -21,14 +32,6 @@ NANOS = {
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-
-
-def zone_of(name: str) -> ZoneInfo:
-    """A time zone by its name."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise out_of_range(f"Invalid time zone: {name}") from error
 
 
 def nanos(form: str) -> int:
@@ -63,32 +66,60 @@ def timestamp_diff(left: str, right: str, unit: str) -> int:
     """TIMESTAMP_DIFF: whole units, towards zero."""
     difference = nanos(left) - nanos(right)
     whole = abs(difference) // unit_of(unit, NANOS, "TIMESTAMP_DIFF")
+    if whole > INT64_MAX:
+        raise out_of_range(f"TIMESTAMP_DIFF at {unit} precision overflows int64")
     return whole if difference >= 0 else -whole
 
 
 def timestamp_trunc(form: str, unit: str, zone: str) -> str:
-    """TIMESTAMP_TRUNC: days and longer in a zone."""
+    """TIMESTAMP_TRUNC: minutes and longer in a zone."""
     if unit in NANOS and unit != "DAY":
         value = nanos(form)
-        return from_nanos(value - value % NANOS[unit])
-    local = date.fromisoformat(forms.timestamp_in_zone(form, zone_of(zone))[:10])
-    return forms.timestamp(date_trunc(local.isoformat(), unit), zone_of(zone))
+        shift = 0
+        if unit in {"MINUTE", "HOUR"}:
+            local = moment_of(form).astimezone(zone_of(zone))
+            shift = (local.utcoffset() or timedelta()) // timedelta(seconds=1) * 1_000_000_000
+        return from_nanos(value - (value + shift) % NANOS[unit])
+    local_day = forms.timestamp_in_zone(form, zone_of(zone))[:10]
+    return forms.timestamp(date_trunc(local_day, unit, "TIMESTAMP_TRUNC"), zone_of(zone))
 
 
-def date_trunc(form: str, unit: str) -> str:
+def moment_of(form: str) -> datetime:
+    """The nine-digit form -> a time in UTC, without what is below microseconds."""
+    return datetime.fromisoformat(form[:26] + "+00:00")
+
+
+WEEKDAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
+WEEK_STARTS = {
+    "WEEK": 6,
+    "ISOWEEK": 0,
+    **{f"WEEK({name})": number for number, name in enumerate(WEEKDAYS)},
+}
+"""The weekday that begins each kind of week; Monday is 0."""
+
+
+def week_start(day: date, unit: str) -> date:
+    """The first day of the week."""
+    return day - timedelta(days=(day.weekday() - WEEK_STARTS[unit]) % 7)
+
+
+def date_trunc(form: str, unit: str, function: str = "DATE_TRUNC") -> str:
     """DATE_TRUNC."""
     day = date.fromisoformat(form)
     starts: dict[str, Callable[[], date]] = {
         "DAY": lambda: day,
-        "WEEK": lambda: day - timedelta(days=day.isoweekday() % 7),
-        "ISOWEEK": lambda: day - timedelta(days=day.weekday()),
         "MONTH": lambda: day.replace(day=1),
         "QUARTER": lambda: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
         "YEAR": lambda: day.replace(month=1, day=1),
+        "ISOYEAR": lambda: date.fromisocalendar(day.isocalendar().year, 1, 1),
+        **dict.fromkeys(WEEK_STARTS, lambda: week_start(day, unit)),
     }
     if unit not in starts:
-        raise invalid_argument(f"DATE_TRUNC does not support the {unit} date part")
-    return starts[unit]().isoformat()
+        raise invalid_argument(f"{function} does not support the {unit} date part")
+    try:
+        return starts[unit]().isoformat()
+    except OverflowError as error:
+        raise out_of_range(f"{function} resulted in a date before 0001-01-01") from error
 
 
 def date_add(form: str, amount: int, unit: str) -> str:
@@ -105,22 +136,40 @@ def date_add(form: str, amount: int, unit: str) -> str:
         raise out_of_range(f"Date out of range: {form} and {amount} {unit}") from error
 
 
+def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
+    """GENERATE_DATE_ARRAY: both ends are in; months are counted from the first."""
+    if amount == 0:
+        raise out_of_range("Sequence step cannot be 0.")
+    found: list[str] = []
+    while True:
+        try:
+            current = date_add(first, amount * len(found), unit)
+        except SpannerError as error:
+            if error.code is not grpc.StatusCode.OUT_OF_RANGE:
+                raise
+            return json.dumps(found, separators=(",", ":"))
+        if (current > last) if amount > 0 else (current < last):
+            return json.dumps(found, separators=(",", ":"))
+        found.append(current)
+
+
 def date_diff(left: str, right: str, unit: str) -> int:
     """DATE_DIFF: how many borders of the unit lie between."""
     first, second = date.fromisoformat(left), date.fromisoformat(right)
+    if unit in WEEK_STARTS:
+        # Numbers of weeks since the year 1, which began on a Monday.
+        start = WEEK_STARTS[unit]
+        return (first.toordinal() - 1 - start) // 7 - (second.toordinal() - 1 - start) // 7
     months = (first.year - second.year) * 12 + first.month - second.month
     quarters = (first.year * 4 + (first.month - 1) // 3) - (
         second.year * 4 + (second.month - 1) // 3
     )
-    weeks = date.fromisoformat(date_trunc(left, "WEEK")) - date.fromisoformat(
-        date_trunc(right, "WEEK")
-    )
     found = {
         "DAY": (first - second).days,
-        "WEEK": weeks.days // 7,
         "MONTH": months,
         "QUARTER": quarters,
         "YEAR": first.year - second.year,
+        "ISOYEAR": first.isocalendar().year - second.isocalendar().year,
     }
     return unit_of(unit, found, "DATE_DIFF")
 
@@ -128,6 +177,8 @@ def date_diff(left: str, right: str, unit: str) -> int:
 def extract_date(unit: str, form: str) -> int:
     """EXTRACT(part FROM date)."""
     day = date.fromisoformat(form)
+    if unit.startswith("WEEK"):
+        return week(day, unit_of(unit, WEEK_STARTS, "EXTRACT"))
     found = {
         "YEAR": day.year,
         "MONTH": day.month,
@@ -179,38 +230,36 @@ def refusing(function: Callable[..., str]) -> Callable[..., str]:
     return call
 
 
-def timestamp_in(text: str, zone: str = "America/Los_Angeles") -> str:
+def timestamp_in(text: str, zone: str = DEFAULT_ZONE) -> str:
     """TIMESTAMP(text or date [, zone])."""
     return forms.timestamp(text, zone_of(zone))
 
 
-def date_in(form: str, zone: str = "America/Los_Angeles") -> str:
+def date_in(form: str, zone: str = DEFAULT_ZONE) -> str:
     """DATE(timestamp [, zone])."""
     return forms.timestamp_in_zone(form, zone_of(zone))[:10]
 
 
-def string_in(form: str, zone: str = "America/Los_Angeles") -> str:
+def string_in(form: str, zone: str = DEFAULT_ZONE) -> str:
     """STRING(timestamp [, zone])."""
     return forms.timestamp_in_zone(form, zone_of(zone))
 
 
-def format_timestamp(pattern: str, form: str, zone: str = "America/Los_Angeles") -> str:
-    """FORMAT_TIMESTAMP, with the elements that C's strftime knows."""
-    moment = datetime.fromisoformat(form[:26] + "+00:00").astimezone(zone_of(zone))
-    return moment.strftime(pattern)
+def format_timestamp(pattern: str, form: str, zone: str = DEFAULT_ZONE) -> str:
+    """FORMAT_TIMESTAMP."""
+    local = moment_of(form).replace(microsecond=0).astimezone(zone_of(zone))
+    return formatted(pattern, Moment(local, int(form[20:29])))
 
 
 def format_date(pattern: str, form: str) -> str:
     """FORMAT_DATE."""
-    return date.fromisoformat(form).strftime(pattern)
+    return formatted(pattern, Moment(datetime.fromisoformat(form), is_date=True))
 
 
-def parse_timestamp(pattern: str, text: str, zone: str = "America/Los_Angeles") -> str:
+def parse_timestamp(pattern: str, text: str, zone: str = DEFAULT_ZONE) -> str:
     """PARSE_TIMESTAMP."""
-    moment = datetime.strptime(text, pattern)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=zone_of(zone))
-    return from_nanos((moment.astimezone(UTC) - EPOCH) // timedelta(microseconds=1) * 1_000)
+    moment, fraction = parsed_timestamp(pattern, text, zone_of(zone))
+    return from_nanos((moment - EPOCH) // timedelta(seconds=1) * 1_000_000_000 + fraction)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -229,7 +278,10 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_timestamp_millis": from_unit(1_000_000),
     "fn_timestamp_micros": from_unit(1_000),
     "fn_unix_date": lambda form: (date.fromisoformat(form) - date(1970, 1, 1)).days,
-    "fn_date_from_unix_date": lambda days: (date(1970, 1, 1) + timedelta(days=days)).isoformat(),
+    "fn_date_from_unix_date": refusing(
+        lambda days: (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+    ),
+    "fn_generate_dates": generate_dates,
     "fn_date": refusing(lambda y, m, d: date(y, m, d).isoformat()),
     "fn_date_timestamp": date_in,
     "fn_timestamp_string": refusing(timestamp_in),
@@ -237,6 +289,6 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_string_timestamp": string_in,
     "fn_format_timestamp": format_timestamp,
     "fn_format_date": format_date,
-    "fn_parse_date": refusing(lambda p, t: datetime.strptime(t, p).date().isoformat()),
+    "fn_parse_date": parsed_date,
     "fn_parse_timestamp": refusing(parse_timestamp),
 }

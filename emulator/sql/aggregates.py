@@ -1,0 +1,262 @@
+"""Aggregate functions: their arguments with DISTINCT, ORDER BY, LIMIT and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ddl.schema import TypeCode
+from emulator import errors
+from emulator.sql.coerce import require
+from emulator.sql.compiler import Compiler
+from emulator.sql.composites import refuse_array_of_arrays
+from emulator.sql.ordering import order_terms
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import (
+    BOOL,
+    BYTES,
+    FLOAT64,
+    FLOATS,
+    INT64,
+    NUMBERS,
+    NUMERIC,
+    STRING,
+    Typed,
+    array,
+    name_of,
+)
+
+UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The argument of an aggregate and the clauses beside it.
+
+    ``rows`` is what to say behind the call: which rows count. ``limit`` is SQLite text or "".
+    ``extreme`` is the value of HAVING MAX | MIN, with the word.
+    """
+
+    item: Typed
+    more: tuple[Typed, ...] = ()
+    distinct: str = ""
+    order: str = ""
+    rows: str = ""
+    limit: str = ""
+    extreme: tuple[str, Typed] | None = None
+
+
+Aggregate = Callable[[str, Argument, Context], Typed]
+
+
+def aggregate(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """An aggregate function; its arguments may name any column."""
+    name = node.name.upper()
+    if scope.grouped is None:
+        raise errors.invalid_argument(f"Aggregate function {name} not allowed here")
+    if scope.in_aggregate:
+        raise errors.invalid_argument("Aggregations of aggregations are not allowed")
+    scope.in_aggregate = True
+    try:
+        return aggregate_call(compiler, node, scope, context)
+    finally:
+        scope.in_aggregate = False
+
+
+def aggregate_call(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """The call itself, as an aggregate or over a window."""
+    name = node.name.upper()
+    if name == "COUNT" and node.expressions and isinstance(node.expressions[0], exp.Star):
+        return Typed("COUNT(*)", INT64)
+    if not node.expressions:
+        raise errors.invalid_argument(f"No matching signature for aggregate function {name}")
+    return AGGREGATE_CALLS[name](name, argument(compiler, node, scope, context), context)
+
+
+def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Argument:
+    """Reads the arguments; the clauses are wrapped around the last one."""
+    name = node.name.upper()
+    first, others = node.expressions[0], list(node.expressions[1:])
+    last = others[-1] if others else first
+    limit, order, rows = "", "", ""
+    extreme = None
+    if isinstance(last, exp.Limit):
+        found = require(compiler.compile(last.expression, scope, context), INT64, context, "LIMIT")
+        limit, last = f"fn_not_negative({found.sql}, 'LIMIT')", last.this
+    if isinstance(last, exp.Order):
+        terms = [
+            order_terms(compiler.compile(each.this, scope, context), each)
+            for each in last.expressions
+        ]
+        order, last = f" ORDER BY {', '.join(terms)}", last.this
+    if isinstance(last, exp.HavingMax):
+        word = "max" if last.args.get("max") else "min"
+        extreme = (word, compiler.compile(last.expression, scope, context))
+        last = last.this
+    ignoring = isinstance(last, exp.IgnoreNulls)
+    if isinstance(last, exp.IgnoreNulls | exp.RespectNulls):
+        last = last.this
+    if others:
+        others[-1] = last
+    else:
+        first = last
+    distinct = ""
+    if isinstance(first, exp.Distinct):
+        distinct = "DISTINCT "
+        first, others = first.expressions[0], [*first.expressions[1:], *others]
+    item = compiler.compile(first, scope, context)
+    if distinct and item.type is not None and item.type.code in UNGROUPABLE:
+        raise errors.invalid_argument(
+            f"Aggregate functions with DISTINCT cannot be used with arguments of type"
+            f" {name_of(item.type)}"
+        )
+    if ignoring:
+        rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
+    more = tuple(compiler.compile(each, scope, context) for each in others)
+    if extreme is not None and name != "ANY_VALUE":
+        raise errors.unimplemented(f"HAVING MAX and MIN in {name}")
+    if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
+        raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
+    return Argument(item, more, distinct, order, rows, limit, extreme)
+
+
+def count(name: str, given: Argument, context: Context) -> Typed:
+    """COUNT([DISTINCT] x)."""
+    return Typed(f"COUNT({given.distinct}{given.item.sql}){given.rows}", INT64)
+
+
+def count_if(name: str, given: Argument, context: Context) -> Typed:
+    """COUNTIF(condition)."""
+    test = require(given.item, BOOL, context, "The argument of COUNTIF")
+    return Typed(f"COUNT({given.distinct}CASE WHEN {test.sql} THEN 1 END)", INT64)
+
+
+def total(name: str, given: Argument, context: Context) -> Typed:
+    """SUM and AVG of numbers; an INT64 sum that overflows is OUT_OF_RANGE."""
+    type_ = given.item.type or INT64
+    if type_.code not in NUMBERS:
+        raise errors.invalid_argument(
+            f"No matching signature for aggregate function {name}"
+            f" for argument types: {name_of(type_)}"
+        )
+    if given.item.type is None:
+        require(given.item, INT64, context, name)
+    function = name.lower()
+    if type_.code is TypeCode.INT64:
+        result = INT64 if function == "sum" else FLOAT64
+        return Typed(f"{function}({given.distinct}{given.item.sql})", result)
+    kind, result = ("numeric", NUMERIC) if type_.code is TypeCode.NUMERIC else ("float64", FLOAT64)
+    return Typed(f"agg_{function}_{kind}({given.distinct}{given.item.sql})", result)
+
+
+def smallest(name: str, given: Argument, context: Context) -> Typed:
+    """MIN and MAX: storage forms sort as their values, NaN apart."""
+    type_ = given.item.type or INT64
+    if type_.code in UNGROUPABLE:
+        raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
+    function = name.lower()
+    if type_.code in FLOATS:
+        return Typed(f"agg_{function}_float64({given.item.sql})", type_)
+    return Typed(f"{function}({given.distinct}{given.item.sql})", type_)
+
+
+def any_value(name: str, given: Argument, context: Context) -> Typed:
+    """ANY_VALUE(x [HAVING MAX | MIN y])."""
+    if given.extreme is None:
+        return Typed(f"max({given.item.sql})", given.item.type)
+    word, by = given.extreme
+    if by.type is not None and by.type.code in UNGROUPABLE | FLOATS:
+        raise errors.unimplemented(f"HAVING {word.upper()} of {name_of(by.type)}")
+    return Typed(f"agg_at_{word}({given.item.sql}, {by.sql})", given.item.type)
+
+
+def logical(name: str, given: Argument, context: Context) -> Typed:
+    """LOGICAL_AND, LOGICAL_OR."""
+    test = require(given.item, BOOL, context, f"The argument of {name}")
+    return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql})", BOOL)
+
+
+def bitwise(name: str, given: Argument, context: Context) -> Typed:
+    """BIT_AND, BIT_OR, BIT_XOR."""
+    item = require(given.item, INT64, context, f"The argument of {name}")
+    return Typed(f"agg_{name.lower()}({given.distinct}{item.sql})", INT64)
+
+
+def spread(name: str, given: Argument, context: Context) -> Typed:
+    """STDDEV and VARIANCE of a sample: NULL of fewer than two values."""
+    item = given.item
+    if item.type is not None and item.type.code is TypeCode.NUMERIC:
+        item = Typed(f"numeric_to_float64({item.sql})", FLOAT64)
+    item = require(item, FLOAT64, context, f"The argument of {name}")
+    function = "agg_deviation" if name.startswith("STDDEV") else "agg_variance"
+    return Typed(f"{function}({given.distinct}{item.sql})", FLOAT64)
+
+
+def limited(sql: str, given: Argument) -> str:
+    """The first elements of an array, where LIMIT says so."""
+    return f"fn_first_elements({sql}, {given.limit})" if given.limit else sql
+
+
+def array_agg(name: str, given: Argument, context: Context) -> Typed:
+    """ARRAY_AGG(x): NULL of no rows."""
+    type_ = given.item.type or INT64
+    refuse_array_of_arrays(type_)
+    sql = f"agg_array_or_null({given.distinct}{given.item.sql}{given.order}){given.rows}"
+    return Typed(limited(sql, given), array(type_))
+
+
+def array_concat_agg(name: str, given: Argument, context: Context) -> Typed:
+    """ARRAY_CONCAT_AGG(array): NULL arrays add nothing, NULL of no array at all."""
+    if given.item.type is None or given.item.type.code is not TypeCode.ARRAY:
+        raise errors.invalid_argument(f"{name} is not defined for {name_of(given.item.type)}")
+    sql = f"agg_array_or_null({given.item.sql}{given.order})"
+    return Typed(f"fn_flatten({limited(sql, given)})", given.item.type)
+
+
+def string_agg(name: str, given: Argument, context: Context) -> Typed:
+    """STRING_AGG(x [, delimiter]): NULLs add nothing, NULL of nothing."""
+    wanted = BYTES if given.item.type == BYTES else STRING
+    item = require(given.item, wanted, context, f"The argument of {name}")
+    delimiter = "','" if wanted is STRING else "x'2c'"
+    if given.more:
+        delimiter = require(given.more[0], wanted, context, "The delimiter").sql
+    rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
+    gathered = limited(f"agg_array_or_null({given.distinct}{item.sql}{given.order}){rows}", given)
+    suffix = "" if wanted is STRING else "_bytes"
+    return Typed(f"fn_array_to_string{suffix}({gathered}, {delimiter})", wanted)
+
+
+AGGREGATE_CALLS: dict[str, Aggregate] = {
+    "COUNT": count,
+    "COUNTIF": count_if,
+    "SUM": total,
+    "AVG": total,
+    "MIN": smallest,
+    "MAX": smallest,
+    "ANY_VALUE": any_value,
+    "LOGICAL_AND": logical,
+    "LOGICAL_OR": logical,
+    "BIT_AND": bitwise,
+    "BIT_OR": bitwise,
+    "BIT_XOR": bitwise,
+    "ARRAY_AGG": array_agg,
+    "ARRAY_CONCAT_AGG": array_concat_agg,
+    "STRING_AGG": string_agg,
+    "STDDEV": spread,
+    "STDDEV_SAMP": spread,
+    "VARIANCE": spread,
+    "VAR_SAMP": spread,
+}
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """True when an aggregate function stands in the expression, outside of subqueries."""
+    if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATE_CALLS:
+        return not isinstance(node.parent, exp.Window)
+    if isinstance(node, exp.Query):
+        return False
+    return any(has_aggregate(child) for child in node.iter_expressions())

@@ -1,0 +1,110 @@
+"""CAST and SAFE_CAST."""
+
+from __future__ import annotations
+
+from ddl.schema import Type, TypeCode
+from emulator import errors
+from emulator.sql.coerce import coerce
+from emulator.sql.composites import array_of, elements, field_of, struct_of
+from emulator.sql.scope import Context
+from emulator.sql.types import Typed, name_of, plain
+
+# (from, to) -> the SQLite function of CAST; names are registered by emulator.sql.functions.
+CASTS = {
+    (TypeCode.BOOL, TypeCode.INT64): "",
+    (TypeCode.BOOL, TypeCode.STRING): "cast_bool_string",
+    (TypeCode.INT64, TypeCode.BOOL): "cast_int64_bool",
+    (TypeCode.INT64, TypeCode.FLOAT32): "to_float32",
+    (TypeCode.INT64, TypeCode.FLOAT64): "cast_int64_float64",
+    (TypeCode.INT64, TypeCode.NUMERIC): "int64_to_numeric",
+    (TypeCode.INT64, TypeCode.STRING): "cast_int64_string",
+    (TypeCode.FLOAT32, TypeCode.FLOAT64): "",
+    (TypeCode.FLOAT64, TypeCode.FLOAT32): "to_float32",
+    (TypeCode.FLOAT32, TypeCode.INT64): "cast_float_int64",
+    (TypeCode.FLOAT64, TypeCode.INT64): "cast_float_int64",
+    (TypeCode.FLOAT32, TypeCode.STRING): "cast_float32_string",
+    (TypeCode.FLOAT64, TypeCode.STRING): "cast_float64_string",
+    (TypeCode.FLOAT32, TypeCode.NUMERIC): "cast_float_numeric",
+    (TypeCode.FLOAT64, TypeCode.NUMERIC): "cast_float_numeric",
+    (TypeCode.NUMERIC, TypeCode.INT64): "cast_numeric_int64",
+    (TypeCode.NUMERIC, TypeCode.FLOAT32): "numeric_to_float32",
+    (TypeCode.NUMERIC, TypeCode.FLOAT64): "numeric_to_float64",
+    (TypeCode.NUMERIC, TypeCode.STRING): "cast_numeric_string",
+    (TypeCode.STRING, TypeCode.BOOL): "cast_string_bool",
+    (TypeCode.STRING, TypeCode.INT64): "cast_string_int64",
+    (TypeCode.STRING, TypeCode.FLOAT32): "cast_string_float32",
+    (TypeCode.STRING, TypeCode.FLOAT64): "cast_string_float64",
+    (TypeCode.STRING, TypeCode.NUMERIC): "cast_string_numeric",
+    (TypeCode.STRING, TypeCode.BYTES): "cast_string_bytes",
+    (TypeCode.STRING, TypeCode.DATE): "cast_string_date",
+    (TypeCode.STRING, TypeCode.TIMESTAMP): "cast_string_timestamp",
+    (TypeCode.STRING, TypeCode.UUID): "cast_string_uuid",
+    (TypeCode.UUID, TypeCode.STRING): "",
+    (TypeCode.BYTES, TypeCode.STRING): "cast_bytes_string",
+    (TypeCode.DATE, TypeCode.STRING): "",
+    (TypeCode.DATE, TypeCode.TIMESTAMP): "cast_date_timestamp",
+    (TypeCode.TIMESTAMP, TypeCode.STRING): "cast_timestamp_string",
+    (TypeCode.TIMESTAMP, TypeCode.DATE): "cast_timestamp_date",
+}
+
+
+def cast_written(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
+    """A CAST as written; of arrays and structs part by part."""
+    found = cast(item, wanted, safe, context)
+    # Spanner gives a CAST the name of the column that it casts nowhere.
+    return Typed(found.sql, found.type, parts=found.parts)
+
+
+def cast(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
+    """CAST and SAFE_CAST: the latter gives NULL where the former is an error."""
+    if wanted.code in {TypeCode.ARRAY, TypeCode.STRUCT} and item.type is not None:
+        return composite(item, wanted, safe, context)
+    implicit = None if item.literal is not None and safe else coerce(item, wanted, context)
+    if implicit is not None:
+        return Typed(sized(implicit.sql, wanted, safe), plain(wanted))
+    assert item.type is not None
+    function = CASTS.get((item.type.code, wanted.code))
+    if function is None:
+        raise errors.invalid_argument(
+            f"Invalid cast from {name_of(item.type)} to {name_of(wanted)}"
+        )
+    prefix = "safe_" if safe else ""
+    sql = f"{prefix}{function}({item.sql})" if function else item.sql
+    return Typed(sized(sql, wanted, safe), plain(wanted))
+
+
+def sized(sql: str, wanted: Type, safe: bool) -> str:
+    """A cast to STRING(n), BYTES(n): too long a value is an error."""
+    if wanted.length is None:
+        return sql
+    raise errors.unimplemented("a CAST to a type with a length")
+
+
+def composite(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
+    """A cast of an array or a struct."""
+    assert item.type is not None
+    if item.type.code is not wanted.code or len(item.type.fields) != len(wanted.fields):
+        raise errors.invalid_argument(
+            f"Invalid cast from {name_of(item.type)} to {name_of(wanted)}"
+        )
+    if wanted.element is not None:
+        if item.parts is not None:
+            parts = [cast(part, wanted.element, safe, context) for part in item.parts]
+            return array_of(parts, plain(wanted.element))
+        assert item.type.element is not None
+        part = cast(from_row(item.type.element), wanted.element, safe, context)
+        inner = f"SELECT agg_array({part.sql}) FROM {elements(item)}"
+        return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN ({inner}) END", plain(wanted))
+    fields = [
+        cast(field_of(item, number), field.type, safe, context)
+        for number, field in enumerate(wanted.fields)
+    ]
+    made = struct_of(fields, [field.name for field in wanted.fields])
+    if item.parts is not None:
+        return made
+    return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN {made.sql} END", made.type)
+
+
+def from_row(element: Type) -> Typed:
+    """The element that a row of ``elements`` holds."""
+    return Typed('"value"', element)

@@ -1,0 +1,70 @@
+"""Comparisons as SQLite text: NaN, and structs field by field, have rules of their own."""
+
+from __future__ import annotations
+
+from ddl.schema import Type, TypeCode
+from emulator import errors
+from emulator.sql.composites import field_of
+from emulator.sql.types import FLOATS, Typed, name_of
+
+
+def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
+    """left operator right, both of one type. Raises where the type cannot be compared."""
+    if type_.code is TypeCode.STRUCT:
+        return compare_structs(left, operator, right, type_)
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.TOKENLIST}:
+        raise errors.invalid_argument(
+            f"{operator} is not defined for arguments of type {name_of(type_)}"
+        )
+    text = f"{left.sql} {operator} {right.sql}"
+    if type_.code not in FLOATS:
+        return f"({text})"
+    # NaN, a text in storage, is neither equal to, less nor greater than anything; NULL stays NULL.
+    pairs = [(one.sql, other.sql) for one, other in ((left, right), (right, left))]
+    pairs = [pair for pair, side in zip(pairs, (left, right), strict=True) if not side.literal]
+    if operator == "<>":
+        tests = [f"({one} = 'NaN' AND {other} IS NOT NULL)" for one, other in pairs]
+        return f"({' OR '.join([text, *tests])})"
+    tests = [f"({one} <> 'NaN' OR {other} IS NULL)" for one, other in pairs]
+    return f"({' AND '.join([text, *tests])})"
+
+
+def compare_structs(left: Typed, operator: str, right: Typed, type_: Type) -> str:
+    """Equality of structs: of every field in order, names do not matter."""
+    if operator not in {"=", "<>"}:
+        raise errors.invalid_argument(f"{operator} is not defined for {name_of(type_)}")
+    tests = [
+        compare(
+            Typed(field_of(left, number).sql, field.type),
+            "=",
+            Typed(field_of(right, number).sql, field.type),
+            field.type,
+        )
+        for number, field in enumerate(type_.fields)
+    ]
+    whole = f"({' AND '.join(tests) or 'TRUE'})"
+    return whole if operator == "=" else f"(NOT {whole})"
+
+
+def among(item: Typed, choices: list[Typed], type_: Type) -> str:
+    """item IN (choices), all of one type."""
+    if type_.code in FLOATS or type_.code is TypeCode.STRUCT:
+        return "(" + " OR ".join(compare(item, "=", choice, type_) for choice in choices) + ")"
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
+        raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
+    return f"({item.sql} IN ({', '.join(choice.sql for choice in choices)}))"
+
+
+def among_rows(item: Typed, value: str, source: str, type_: Type) -> str:
+    """item IN (the column ``value`` of the rows of ``source``)."""
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
+        raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
+    if type_.code is TypeCode.STRUCT:
+        # EXISTS cannot say "unknown": NULL among the fields must still make the answer NULL.
+        test = compare(item, "=", Typed(value, type_), type_)
+        return (
+            f"(SELECT CASE WHEN max({test}) THEN 1 WHEN count(*) > count({test}) THEN NULL"
+            f" ELSE 0 END FROM {source})"
+        )
+    where = f" WHERE {value} IS NOT 'NaN'" if type_.code in FLOATS else ""
+    return f"({item.sql} IN (SELECT {value} FROM {source}{where}))"

@@ -1,0 +1,82 @@
+"""ARRAY and STRUCT values: JSON text in storage, whose elements have a form of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ddl.schema import StructField, Type, TypeCode
+from emulator import errors
+from emulator.sql.types import FLOATS, INT64, Columns, Typed, array, name_of
+
+
+def array_of(parts: Sequence[Typed], element: Type) -> Typed:
+    """[a, b, ...]; the parts have the element's type."""
+    listed = ", ".join(part.sql for part in parts)
+    return Typed(f"fn_array({listed})", array(element), parts=tuple(parts))
+
+
+def struct_of(parts: Sequence[Typed], names: Sequence[str]) -> Typed:
+    """STRUCT(a AS x, ...)."""
+    fields = tuple(
+        StructField(name, part.type or INT64) for name, part in zip(names, parts, strict=True)
+    )
+    listed = ", ".join(part.sql for part in parts)
+    return Typed(f"fn_array({listed})", Type(TypeCode.STRUCT, fields=fields), parts=tuple(parts))
+
+
+def from_element(sql: str, type_: Type) -> Typed:
+    """An element of a JSON array in the storage form of its type."""
+    if type_.code is TypeCode.BYTES:
+        return Typed(f"fn_from_base64({sql})", type_)
+    if type_.code in FLOATS:
+        return Typed(f"fn_float_element({sql})", type_)
+    return Typed(sql, type_)
+
+
+def field_of(owner: Typed, number: int) -> Typed:
+    """A field of a STRUCT value by its place; NULL of NULL."""
+    assert owner.type is not None
+    if owner.parts is not None:
+        return owner.parts[number]
+    field = owner.type.fields[number]
+    return from_element(f"fn_element({owner.sql}, {number}, 0)", field.type)
+
+
+def struct_field(owner: Typed, name: str) -> Typed:
+    """A field of a STRUCT value by its name."""
+    if owner.type is None or owner.type.code is not TypeCode.STRUCT:
+        raise errors.invalid_argument(
+            f"Cannot access field {name} on a value with type {name_of(owner.type)}"
+        )
+    found = [n for n, f in enumerate(owner.type.fields) if f.name.casefold() == name.casefold()]
+    if len(found) != 1:
+        told = "is ambiguous" if found else "does not exist"
+        raise errors.invalid_argument(f"Field name {name} {told} in {name_of(owner.type)}")
+    element = field_of(owner, found[0])
+    field = owner.type.fields[found[0]]
+    return Typed(element.sql, field.type, column=field.name)
+
+
+def elements(values: Typed) -> str:
+    """A table of an array's elements: "value" and "offset"."""
+    assert values.type is not None
+    assert values.type.element is not None
+    value = from_element('"value"', values.type.element).sql
+    return f'(SELECT {value} AS "value", "key" AS "offset" FROM json_each({values.sql}))'
+
+
+def one_column(sql: str, columns: Columns, where: str) -> tuple[str, Typed]:
+    """A query of one column as one whose column is called v, and that column."""
+    if len(columns) != 1:
+        raise errors.invalid_argument(f"{where} must have only one output column")
+    text = f'WITH "$q"("v") AS ({sql}) SELECT "v" FROM "$q"'
+    return text, Typed('"v"', columns[0].type)
+
+
+def refuse_array_of_arrays(element: Type | None) -> None:
+    """Spanner has no arrays whose elements are arrays."""
+    if element is not None and element.code is TypeCode.ARRAY:
+        raise errors.invalid_argument(
+            "Cannot construct array with element type"
+            f" {name_of(element)} because nested arrays are not supported"
+        )

@@ -1,0 +1,92 @@
+"""Arrays and structs in expressions: written out, and what stands inside them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ddl.schema import TypeCode
+from emulator import errors
+from emulator.sql.coerce import coerce, require, unify
+from emulator.sql.compiler import Compiler, Handler, only
+from emulator.sql.composites import (
+    array_of,
+    from_element,
+    refuse_array_of_arrays,
+    struct_of,
+)
+from emulator.sql.scope import Context, Scope
+from emulator.sql.subqueries import array_subquery
+from emulator.sql.types import INT64, STRING, Typed, array, name_of
+
+
+def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Context) -> Typed:
+    """[a, b], ARRAY[a, b], ARRAY(SELECT ...)."""
+    inside = node.expressions
+    if len(inside) == 1 and isinstance(inside[0], exp.Query) and not bracketed(node):
+        return array_subquery(compiler, inside[0], scope, context)
+    items = [compiler.compile(each, scope, context) for each in inside]
+    if not items:
+        return Typed("'[]'", array(INT64), literal="[]", parts=())
+    unified, type_ = unify(items, context, "ARRAY")
+    refuse_array_of_arrays(type_)
+    return array_of(unified, type_)
+
+
+def bracketed(node: exp.Array) -> bool:
+    """[(SELECT ...)] has a scalar subquery in it; ARRAY(SELECT ...) is made of one."""
+    return isinstance(node.expressions[0], exp.Subquery)
+
+
+def struct_literal(compiler: Compiler, node: exp.Struct, scope: Scope, context: Context) -> Typed:
+    """STRUCT(a AS x, b)."""
+    items, names = [], []
+    for each in node.expressions:
+        named = isinstance(each, exp.PropertyEQ)
+        item = compiler.compile(each.expression if named else each, scope, context)
+        items.append(item)
+        names.append(each.this.name if named else item.column)
+    return struct_of(items, names)
+
+
+def tuple_literal(compiler: Compiler, node: exp.Tuple, scope: Scope, context: Context) -> Typed:
+    """(a, b): a struct whose fields have no names."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    return struct_of(items, [""] * len(items))
+
+
+def subscript(compiler: Compiler, node: exp.Bracket, scope: Scope, context: Context) -> Typed:
+    """array[OFFSET(n)], [ORDINAL(n)], [SAFE_...]; document[n], document['name']."""
+    only(node, "this", "expressions", "offset", "safe")
+    values = compiler.compile(node.this, scope, context)
+    position = compiler.compile(node.expressions[0], scope, context)
+    if values.type is not None and values.type.code is TypeCode.JSON:
+        return json_subscript(values, position, context)
+    if values.type is None or values.type.element is None:
+        raise errors.invalid_argument(
+            f"Subscript access is not supported on {name_of(values.type)}"
+        )
+    if node.args.get("offset") is None:
+        raise errors.invalid_argument(
+            "Array elements are accessed as array[OFFSET(n)] or array[ORDINAL(n)]"
+        )
+    position = require(position, INT64, context, "An array position")
+    safe = 1 if node.args.get("safe") else 0
+    sql = f"fn_element({values.sql}, {position.sql} - {node.args['offset']}, {safe})"
+    return from_element(sql, values.type.element)
+
+
+def json_subscript(document: Typed, position: Typed, context: Context) -> Typed:
+    """A member by its name, an element by its place."""
+    key = coerce(position, INT64, context) if position.type == INT64 else None
+    if key is None:
+        key = require(position, STRING, context, "A JSON subscript")
+        return Typed(f"fn_json_member({document.sql}, {key.sql})", document.type)
+    return Typed(f"fn_json_item({document.sql}, {key.sql})", document.type)
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Array: array_literal,
+    exp.Struct: struct_literal,
+    exp.Tuple: tuple_literal,
+    exp.Bracket: subscript,
+}

@@ -1,0 +1,49 @@
+"""FORMAT, NORMALIZE and NORMALIZE_AND_CASEFOLD."""
+
+from __future__ import annotations
+
+import json
+
+from sqlglot import exp
+
+from emulator import errors
+from emulator.sql.coerce import require
+from emulator.sql.compiler import Call, Compiler
+from emulator.sql.conditional_calls import compiled
+from emulator.sql.json_calls import described
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import INT64, STRING, Typed, quote_text
+
+FORMS = {"NFC", "NFKC", "NFD", "NFKD"}
+
+
+def format_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """FORMAT(pattern, value, ...): each value goes with its type."""
+    pattern, *items = compiled(compiler, node, scope, context, 1, 10_000)
+    listed = [require(pattern, STRING, context, "The pattern of FORMAT").sql]
+    for item in items:
+        unknown = STRING if item.parameter else INT64
+        listed.append(quote_text(json.dumps(described(item.type or unknown))))
+        listed.append(require(item, item.type or unknown, context, "A value of FORMAT").sql)
+    return Typed(f"fn_format({', '.join(listed)})", STRING)
+
+
+def normalize(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """NORMALIZE(text [, form])."""
+    name = node.name.upper()
+    if not 1 <= len(node.expressions) <= 2:
+        raise errors.invalid_argument(f"Number of arguments does not match for function {name}")
+    item = compiler.compile(node.expressions[0], scope, context)
+    item = require(item, STRING, context, f"The argument of {name}")
+    form = node.expressions[1].name.upper() if len(node.expressions) > 1 else "NFC"
+    if form not in FORMS:
+        raise errors.invalid_argument(f"Invalid normalization mode {form} of {name}")
+    folded = 1 if name.endswith("CASEFOLD") else 0
+    return Typed(f"fn_normalize({item.sql}, '{form}', {folded})", STRING)
+
+
+CALLS: dict[str, Call] = {
+    "FORMAT": format_,
+    "NORMALIZE": normalize,
+    "NORMALIZE_AND_CASEFOLD": normalize,
+}

@@ -1,0 +1,83 @@
+"""GROUP BY: its keys, and whether a SELECT aggregates."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from emulator import errors
+from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
+from emulator.sql.compiler import Compiler, only
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import Typed, name_of
+
+
+def aggregates(node: exp.Select) -> bool:
+    """Whether a SELECT gives one row a group."""
+    if node.args.get("group") is not None:
+        return True
+    order, having = node.args.get("order"), node.args.get("having")
+    parts = [*node.expressions, *(order.expressions if order is not None else ())]
+    parts += [having.this] if having is not None else []
+    return any(map(has_aggregate, parts))
+
+
+def keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Context) -> list[Typed]:
+    """The expressions to group by."""
+    group = node.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        raise errors.unimplemented("GROUP BY ALL")
+    for each in [*group.expressions, *(n for n in group.args if group.args[n])]:
+        word = each if isinstance(each, str) else type(each).__name__
+        if word.lower() in {"rollup", "cube", "groupingsets", "grouping_sets", "totals"}:
+            raise errors.unimplemented(f"GROUP BY {word.upper()}")
+    only(group, "expressions", "all")
+    return [one_key(compiler, each, node, scope, context) for each in group.expressions]
+
+
+def one_key(
+    compiler: Compiler, node: exp.Expr, query: exp.Select, scope: Scope, context: Context
+) -> Typed:
+    """An expression, the number of an item, or the alias of one that no column has."""
+    target = node
+    if isinstance(node, exp.Literal) and not node.is_string:
+        target = item(node, query.expressions)
+    elif isinstance(node, exp.Column) and not node.table:
+        match = [
+            each
+            for each in query.expressions
+            if isinstance(each, exp.Alias) and each.alias.casefold() == node.name.casefold()
+        ]
+        if match and scope.find(node.name, None) is None:
+            target = match[0]
+    inner = target.this if isinstance(target, exp.Alias) else target
+    if has_aggregate(inner):
+        raise errors.invalid_argument("Aggregate functions are not allowed in GROUP BY")
+    key = compiler.compile(inner, scope, context)
+    if key.type is not None and key.type.code in UNGROUPABLE:
+        raise errors.invalid_argument(
+            f"Grouping by expressions of type {name_of(key.type)} is not allowed"
+        )
+    return key
+
+
+def item(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
+    """The item of the SELECT list with this number."""
+    number = int(node.this) if str(node.this).isdigit() else 0
+    if not 1 <= number <= len(items):
+        raise errors.invalid_argument(
+            f"GROUP BY column number {node.this} is out of range: the SELECT list has {len(items)}"
+        )
+    if isinstance(items[number - 1], exp.Star):
+        raise errors.unimplemented("GROUP BY with the number of a *")
+    return items[number - 1]
+
+
+def clause(found: list[Typed]) -> str:
+    """GROUP BY as SQLite text; SQLite would take a plain number for a place."""
+    if not found:
+        return ""
+    return " GROUP BY " + ", ".join(
+        f"coalesce({k.sql}, NULL)" if k.literal else k.sql for k in found
+    )

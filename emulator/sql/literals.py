@@ -1,0 +1,83 @@
+"""Literals in storage form."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from emulator import errors
+from emulator.sql.compiler import Compiler, Handler
+from emulator.sql.operators import INT64_MAX
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING, Typed, quote_text
+from emulator.storage import forms
+
+
+def number_or_text(compiler: Compiler, node: exp.Literal, scope: Scope, context: Context) -> Typed:
+    """A string, an integer or a float."""
+    text = str(node.this)
+    if node.is_string:
+        return Typed(quote_text(text), STRING, literal=text)
+    if text.isdigit():
+        if int(text) > INT64_MAX:
+            raise errors.invalid_argument(f"Invalid integer literal: {text}")
+        return Typed(text.lstrip("0") or "0", INT64, literal=text)
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise errors.invalid_argument(f"Invalid floating point literal: {text}")
+    return Typed(repr(value), FLOAT64, literal=text)
+
+
+def hexadecimal(compiler: Compiler, node: exp.HexString, scope: Scope, context: Context) -> Typed:
+    """0xFF."""
+    number = int(str(node.this), 16)
+    if number > INT64_MAX:
+        raise errors.invalid_argument(f"Invalid integer literal: 0x{node.this}")
+    return Typed(str(number), INT64, literal=str(number))
+
+
+def octets(compiler: Compiler, node: exp.ByteString, scope: Scope, context: Context) -> Typed:
+    """b'...': the escapes are undone already, a character above 255 stands for its UTF-8."""
+    text = str(node.this)
+    raw = text.encode("latin-1") if all(ord(c) < 256 for c in text) else text.encode()
+    return Typed(f"x'{raw.hex()}'", BYTES)
+
+
+def raw_text(compiler: Compiler, node: exp.RawString, scope: Scope, context: Context) -> Typed:
+    """r'...'."""
+    return Typed(quote_text(str(node.this)), STRING, literal=str(node.this))
+
+
+def null(compiler: Compiler, node: exp.Null, scope: Scope, context: Context) -> Typed:
+    """NULL."""
+    return Typed("NULL", None)
+
+
+def constant(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Context) -> Typed:
+    """TRUE, FALSE."""
+    return Typed("1" if node.this else "0", BOOL)
+
+
+def document(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
+    """JSON '...'; the parser takes what follows, as ['a'] and .a, for a part of the text."""
+    if isinstance(node.this, exp.Bracket | exp.Dot):
+        path = node.this.copy()
+        text = path
+        while isinstance(text, exp.Bracket | exp.Dot):
+            text = text.this
+        text.replace(exp.ParseJSON(this=text.copy()))
+        return compiler.compile(path, scope, context)
+    try:
+        return Typed(quote_text(forms.json_form(str(node.this.this))), JSON)
+    except ValueError as error:
+        raise errors.invalid_argument(f"Invalid JSON literal: {error}") from error
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Literal: number_or_text,
+    exp.HexString: hexadecimal,
+    exp.ByteString: octets,
+    exp.RawString: raw_text,
+    exp.Null: null,
+    exp.Boolean: constant,
+    exp.ParseJSON: document,
+}

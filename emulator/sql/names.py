@@ -1,0 +1,116 @@
+"""Names in expressions: columns, paths into structs, parameters, aliases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ddl.schema import TypeCode
+from emulator import errors
+from emulator.sql.compiler import Compiler, Handler
+from emulator.sql.composites import struct_field, struct_of
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import Typed
+
+
+def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context) -> Typed:
+    """A name or a path: ``c``, ``t.c``, ``t.c.field``, ``c.field.field``."""
+    if isinstance(node.this, exp.Star):
+        raise errors.invalid_argument("* is not allowed here")
+    first, *rest = [part.name for part in node.parts]
+    if not scope.in_aggregate and first.casefold() in scope.aliases:
+        return path(scope.aliases[first.casefold()], rest)
+    if rest and scope.relation(first) is not None and scope.find(rest[0], first) is not None:
+        found = scope.resolve(rest[0], first)
+        return path(replace(found, column=rest[0]), rest[1:])
+    if not rest and scope.find(first, None) is None:
+        if scope.relation(first) is not None:
+            return whole_row(scope, first)
+        if first.upper() in BARE_CALLS:
+            return compiler.compile(exp.Anonymous(this=first), scope, context)
+    found = scope.resolve(first, None) if not rest else owner(scope, first, rest)
+    return path(replace(found, column=first), rest)
+
+
+def owner(scope: Scope, first: str, rest: list[str]) -> Typed:
+    """What stands before the fields of a path."""
+    relation = scope.relation(first)
+    if relation is not None and relation.value is None:
+        raise errors.invalid_argument(f"Name {rest[0]} not found inside {first}")
+    return scope.resolve(first, None)
+
+
+def path(found: Typed, fields: list[str]) -> Typed:
+    """A value, or the field of a field of it; JSON is entered by names too."""
+    for name in fields:
+        if found.type is not None and found.type.code is TypeCode.JSON:
+            found = replace(json_member(found, name), column=name)
+        else:
+            found = struct_field(found, name)
+    return found
+
+
+def json_member(owner_: Typed, name: str) -> Typed:
+    """document.name: JSON, NULL where it is not there."""
+    quoted = name.replace("'", "''")
+    return Typed(f"fn_json_member({owner_.sql}, '{quoted}')", owner_.type)
+
+
+def whole_row(scope: Scope, alias: str) -> Typed:
+    """The alias of a table as a value: a STRUCT of its columns."""
+    relation = scope.relation(alias)
+    assert relation is not None
+    if relation.alias.casefold() in scope.outer_joined:
+        raise errors.unimplemented(f"{alias}, which an outer join may leave out, as a value")
+    columns = [c for c in relation.columns if c.column.casefold() not in relation.hidden]
+    if scope.grouped is not None and not scope.in_aggregate:
+        raise errors.invalid_argument(
+            f"SELECT list expression references {alias} which is neither grouped nor aggregated"
+        )
+    return replace(struct_of(columns, [c.column for c in columns]), column=alias)
+
+
+def identifier(compiler: Compiler, node: exp.Identifier, scope: Scope, context: Context) -> Typed:
+    """A bare name, as lambdas have them."""
+    return scope.resolve(node.name, None)
+
+
+def dot(compiler: Compiler, node: exp.Dot, scope: Scope, context: Context) -> Typed:
+    """(expression).field."""
+    if isinstance(node.expression, exp.Anonymous):
+        if node.this.name.upper() in {"ML", "AI"}:
+            raise errors.unimplemented(f"the function {node.sql('bigquery')[:40]}")
+        raise errors.invalid_argument(f"Function not found: {node.sql('bigquery')[:60]}")
+    return path(compiler.compile(node.this, scope, context), [node.expression.name])
+
+
+def parameter(compiler: Compiler, node: exp.Parameter, scope: Scope, context: Context) -> Typed:
+    """@name."""
+    if isinstance(node.this, exp.Parameter):
+        raise errors.unimplemented(f"the system variable @@{node.this.name}")
+    return context.parameter(node.this.name)
+
+
+def paren(compiler: Compiler, node: exp.Paren, scope: Scope, context: Context) -> Typed:
+    """(expression)."""
+    inner = compiler.compile(node.this, scope, context)
+    return replace(inner, sql=f"({inner.sql})")
+
+
+def alias(compiler: Compiler, node: exp.Alias, scope: Scope, context: Context) -> Typed:
+    """expression AS name."""
+    return replace(compiler.compile(node.this, scope, context), column=node.alias)
+
+
+BARE_CALLS = {"CURRENT_TIMESTAMP", "CURRENT_DATE"}
+"""Functions that need no parentheses."""
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Column: column,
+    exp.Identifier: identifier,
+    exp.Dot: dot,
+    exp.Parameter: parameter,
+    exp.Paren: paren,
+    exp.Alias: alias,
+}

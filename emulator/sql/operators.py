@@ -1,0 +1,260 @@
+"""Operators: arithmetic, comparison, logic, LIKE, CASE, casts."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ddl.schema import TypeCode
+from emulator import errors
+from emulator.sql.casting import cast_written
+from emulator.sql.coerce import require, unify
+from emulator.sql.comparison import compare
+from emulator.sql.compiler import Compiler, Handler, only
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    FLOAT64,
+    INT64,
+    NUMBERS,
+    STRING,
+    TIMESTAMP,
+    Typed,
+    from_datatype,
+    name_of,
+)
+
+INT64_MAX = 2**63 - 1
+FLOAT_OR_INT = {INT64, FLOAT64}
+
+
+def connector(compiler: Compiler, node: exp.Connector, scope: Scope, context: Context) -> Typed:
+    """AND, OR."""
+    word = "AND" if isinstance(node, exp.And) else "OR"
+    left = compiler.boolean(node.this, scope, context, f"An operand of {word}")
+    right = compiler.boolean(node.expression, scope, context, f"An operand of {word}")
+    return Typed(f"({left.sql} {word} {right.sql})", BOOL)
+
+
+def negation(compiler: Compiler, node: exp.Not, scope: Scope, context: Context) -> Typed:
+    """NOT."""
+    inner = compiler.boolean(node.this, scope, context, "The operand of NOT")
+    if isinstance(node.this, exp.Is) and inner.sql.endswith(" IS NULL)"):
+        return Typed(inner.sql.removesuffix(" IS NULL)") + " IS NOT NULL)", BOOL)
+    return Typed(f"(NOT {inner.sql})", BOOL)
+
+
+def minus(compiler: Compiler, node: exp.Neg, scope: Scope, context: Context) -> Typed:
+    """-x; the least INT64 has no positive counterpart to negate."""
+    inner_node = node.this
+    number = isinstance(inner_node, exp.Literal) and not inner_node.is_string
+    if number and str(inner_node.this) == str(INT64_MAX + 1):
+        return Typed(f"(-{INT64_MAX} - 1)", INT64, literal=str(-INT64_MAX - 1))
+    inner = compiler.compile(inner_node, scope, context)
+    if inner.literal is not None and inner.type in FLOAT_OR_INT and inner.literal[0] != "-":
+        return Typed(f"(-{inner.sql})", inner.type, literal=f"-{inner.literal}")
+    if inner.type is not None and inner.type.code in {TypeCode.FLOAT64, TypeCode.FLOAT32}:
+        return Typed(f"float64_negate({inner.sql})", inner.type)
+    return arithmetic("sub", [Typed("0", INT64, literal="0"), inner], context)
+
+
+def comparison(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
+    """= <> < <= > >=."""
+    operator = COMPARISONS[type(node)]
+    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
+    (left, right), type_ = unify(items, context, f"operator {operator}")
+    return Typed(compare(left, operator, right, type_), BOOL)
+
+
+def distinct(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
+    """IS [NOT] DISTINCT FROM: NULL equals NULL, and NaN equals NaN."""
+    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
+    (left, right), type_ = unify(items, context, "IS DISTINCT FROM")
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.STRUCT}:
+        raise errors.invalid_argument(f"IS DISTINCT FROM is not defined for {name_of(type_)}")
+    word = "IS NOT" if isinstance(node, exp.NullSafeNEQ) else "IS"
+    return Typed(f"({left.sql} {word} {right.sql})", BOOL)
+
+
+def is_(compiler: Compiler, node: exp.Is, scope: Scope, context: Context) -> Typed:
+    """IS NULL, IS TRUE, IS FALSE."""
+    what = node.expression
+    inner = compiler.compile(node.this, scope, context)
+    if isinstance(what, exp.Null):
+        return Typed(f"({inner.sql} IS NULL)", BOOL)
+    if isinstance(what, exp.Boolean):
+        inner = require(inner, BOOL, context, "The operand of IS")
+        return Typed(f"({inner.sql} IS {1 if what.this else 0})", BOOL)
+    raise errors.invalid_argument(f"IS {what.sql('bigquery')} is not an operator")
+
+
+def between(compiler: Compiler, node: exp.Between, scope: Scope, context: Context) -> Typed:
+    """x BETWEEN low AND high."""
+    only(node, "this", "low", "high")
+    parts = (node.this, node.args["low"], node.args["high"])
+    items = [compiler.compile(part, scope, context) for part in parts]
+    (item, low, high), type_ = unify(items, context, "operator BETWEEN")
+    first = compare(item, ">=", low, type_)
+    return Typed(f"({first} AND {compare(item, '<=', high, type_)})", BOOL)
+
+
+def like(compiler: Compiler, node: exp.Like, scope: Scope, context: Context) -> Typed:
+    """x [NOT] LIKE pattern."""
+    only(node, "this", "expression", "negate")
+    if isinstance(node.expression, exp.Any | exp.All):
+        raise errors.unimplemented("LIKE with a quantifier")
+    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
+    (left, right), type_ = unify(items, context, "operator LIKE")
+    if type_ not in {STRING, BYTES}:
+        raise errors.invalid_argument(f"LIKE is not defined for {name_of(type_)}")
+    word = "NOT " if node.args.get("negate") else ""
+    return Typed(f"({word}fn_like({left.sql}, {right.sql}))", BOOL)
+
+
+def case(compiler: Compiler, node: exp.Case, scope: Scope, context: Context) -> Typed:
+    """CASE with and without an operand."""
+    conditions, results = [], []
+    for branch in node.args["ifs"]:
+        results.append(compiler.compile(branch.args["true"], scope, context))
+        test = branch.this
+        if node.this is not None:
+            test = exp.EQ(this=node.this.copy(), expression=branch.this.copy())
+        conditions.append(compiler.boolean(test, scope, context, "The condition of CASE").sql)
+    default = node.args.get("default")
+    if default is not None:
+        results.append(compiler.compile(default, scope, context))
+    unified, type_ = unify(results, context, "CASE")
+    text = " ".join(
+        f"WHEN {test} THEN {result.sql}" for test, result in zip(conditions, unified, strict=False)
+    )
+    otherwise = f" ELSE {unified[-1].sql}" if default is not None else ""
+    return Typed(f"CASE {text}{otherwise} END", type_)
+
+
+def if_(compiler: Compiler, node: exp.If, scope: Scope, context: Context) -> Typed:
+    """IF(condition, a, b)."""
+    if node.args.get("false") is None:
+        raise errors.invalid_argument("No matching signature for function IF with two arguments")
+    whole = exp.Case(ifs=[node.copy()], default=node.args.get("false"))
+    return case(compiler, whole, scope, context)
+
+
+def cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Context) -> Typed:
+    """CAST, SAFE_CAST, and what the parser makes one: DATE '...', ARRAY<T>[...], STRUCT<T>(...)."""
+    only(node, "this", "to", "safe", "requires_string")
+    inner = compiler.compile(node.this, scope, context)
+    return cast_written(inner, from_datatype(node.to), isinstance(node, exp.TryCast), context)
+
+
+def binary(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
+    """+ - * /."""
+    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
+    return arithmetic(ARITHMETIC[type(node)], items, context)
+
+
+def concatenation(compiler: Compiler, node: exp.DPipe, scope: Scope, context: Context) -> Typed:
+    """|| of STRING, BYTES and ARRAY."""
+    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
+    (left, right), type_ = unify(items, context, "operator ||")
+    if type_.code is TypeCode.STRING:
+        return Typed(f"({left.sql} || {right.sql})", STRING)
+    function = {TypeCode.BYTES: "fn_concat_bytes", TypeCode.ARRAY: "fn_concat_arrays"}
+    if type_.code not in function:
+        raise errors.invalid_argument(f"|| is not defined for {name_of(type_)}")
+    return Typed(f"{function[type_.code]}({left.sql}, {right.sql})", type_)
+
+
+def bitwise(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
+    """& | ^ << >> of INT64 and of BYTES."""
+    operator = BITWISE[type(node)]
+    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
+    if items[0].type == BYTES:
+        return bitwise_bytes(operator, items[0], items[1], context)
+    left, right = (require(i, INT64, context, f"An operand of {operator}") for i in items)
+    if operator in BITWISE_FUNCTIONS:
+        return Typed(f"{BITWISE_FUNCTIONS[operator]}({left.sql}, {right.sql})", INT64)
+    return Typed(f"({left.sql} {operator} {right.sql})", INT64)
+
+
+def bitwise_bytes(operator: str, left: Typed, right: Typed, context: Context) -> Typed:
+    """The same of BYTES; a shift is by an INT64."""
+    wanted = INT64 if operator in {"<<", ">>"} else BYTES
+    other = require(right, wanted, context, f"An operand of {operator}")
+    return Typed(f"{BYTES_FUNCTIONS[operator]}({left.sql}, {other.sql})", BYTES)
+
+
+def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context: Context) -> Typed:
+    """~x."""
+    inner = compiler.compile(node.this, scope, context)
+    if inner.type == BYTES:
+        return Typed(f"fn_bytes_not({inner.sql})", BYTES)
+    return Typed(f"(~{require(inner, INT64, context, 'The operand of ~').sql})", INT64)
+
+
+def arithmetic(name: str, items: list[Typed], context: Context) -> Typed:
+    """+ - * / on numbers, checked for overflow."""
+    sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[name]
+    if name == "sub" and {item.type for item in items} in ({DATE}, {TIMESTAMP}):
+        raise errors.unimplemented("the type INTERVAL, which a difference of times has,")
+    if any(item.type is not None and item.type.code not in NUMBERS for item in items):
+        given = ", ".join(name_of(item.type) for item in items)
+        raise errors.invalid_argument(
+            f"No matching signature for operator {sign} for argument types: {given}"
+        )
+    unified, type_ = unify(items, context, f"operator {sign}")
+    if type_.code not in NUMBERS:
+        unified = [require(item, INT64, context, f"operator {sign}") for item in items]
+        type_ = INT64
+    if (name == "div" and type_.code is not TypeCode.NUMERIC) or type_.code is TypeCode.FLOAT32:
+        type_ = FLOAT64
+        unified = [require(each, FLOAT64, context, f"operator {sign}") for each in items]
+    prefix = {TypeCode.INT64: "int64", TypeCode.NUMERIC: "numeric"}.get(type_.code, "float64")
+    return Typed(f"{prefix}_{name}({unified[0].sql}, {unified[1].sql})", type_)
+
+
+COMPARISONS = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC = {exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div"}
+BITWISE = {
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+}
+BYTES_FUNCTIONS = {
+    "&": "fn_bytes_and",
+    "|": "fn_bytes_or",
+    "^": "fn_bytes_xor",
+    "<<": "fn_bytes_shift_left",
+    ">>": "fn_bytes_shift_right",
+}
+BITWISE_FUNCTIONS = {"^": "fn_bit_xor", "<<": "fn_shift_left", ">>": "fn_shift_right"}
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.And: connector,
+    exp.Or: connector,
+    exp.Not: negation,
+    exp.Neg: minus,
+    exp.BitwiseNot: bitwise_not,
+    exp.Is: is_,
+    exp.NullSafeEQ: distinct,
+    exp.NullSafeNEQ: distinct,
+    exp.Between: between,
+    exp.Like: like,
+    exp.Case: case,
+    exp.If: if_,
+    exp.Cast: cast,
+    exp.TryCast: cast,
+    exp.DPipe: concatenation,
+    **dict.fromkeys(COMPARISONS, comparison),
+    **dict.fromkeys(ARITHMETIC, binary),
+    **dict.fromkeys(BITWISE, bitwise),
+}

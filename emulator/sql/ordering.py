@@ -1,0 +1,34 @@
+"""ORDER BY keys as SQLite text: NULL is least, then NaN."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ddl.schema import TypeCode
+from emulator import errors
+from emulator.sql.types import FLOATS, Typed, name_of
+
+
+def order_terms(item: Typed, ordered: exp.Ordered) -> str:
+    """The terms that sort by a value."""
+    if item.type is not None and item.type.code in {
+        TypeCode.ARRAY,
+        TypeCode.STRUCT,
+        TypeCode.JSON,
+    }:
+        raise errors.invalid_argument(
+            f"ORDER BY does not support expressions of type {name_of(item.type)}"
+        )
+    if ordered.args.get("with_fill"):
+        raise errors.unimplemented("ORDER BY ... WITH FILL")
+    # SQLite takes a plain number for the place of a column.
+    sql = f"coalesce({item.sql}, NULL)" if item.literal is not None else item.sql
+    down = " DESC" if ordered.args.get("desc") else ""
+    # Without the words, NULLs come first upwards and last downwards, as in SQLite.
+    nulls = ""
+    if bool(ordered.args.get("nulls_first")) == bool(down):
+        nulls = " NULLS FIRST" if down else " NULLS LAST"
+    if item.type is not None and item.type.code in FLOATS:
+        number = f"({sql} <> 'NaN')"
+        return f"{number}{down}{nulls}, {sql}{down}{nulls}"
+    return f"{sql}{down}{nulls}"

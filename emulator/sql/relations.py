@@ -1,0 +1,296 @@
+"""The FROM clause: tables, subqueries, UNNEST and joins -> SQLite text and names in scope."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ddl import views
+from ddl.dialect import HINTS
+from ddl.schema import Index, Table, Type, TypeCode, Verbatim
+from emulator import errors
+from emulator.limits import JOINS_MAX
+from emulator.sql.coerce import unify
+from emulator.sql.comparison import compare
+from emulator.sql.compiler import Compiler, only
+from emulator.sql.composites import field_of, from_element
+from emulator.sql.proof import check_null_filtered
+from emulator.sql.sampling import sampled
+from emulator.sql.scope import CommonTable, Context, Relation, Scope
+from emulator.sql.types import INT64, Columns, Typed, quote_name
+from emulator.sql.views import view_query
+
+TABLE_HINTS = {
+    "FORCE_INDEX",
+    "GROUPBY_SCAN_OPTIMIZATION",
+    "SCAN_METHOD",
+    "INDEX_STRATEGY",
+    "SEEKABLE_KEY_SIZE",
+}
+
+
+class From:
+    """Compiles the FROM clause of one SELECT into its scope."""
+
+    def __init__(
+        self, compiler: Compiler, query: exp.Select, scope: Scope, context: Context
+    ) -> None:
+        self._compiler = compiler
+        self._query = query
+        self._scope = scope
+        self._context = context
+
+    def compile(self) -> str:
+        """The clause with a blank before it; the empty text where there is none."""
+        clause = self._query.args.get("from_") or self._query.args.get("from")
+        if clause is None:
+            if any(isinstance(each, exp.Star) for each in self._query.expressions):
+                raise errors.invalid_argument("SELECT * must have a FROM clause")
+            return ""
+        joins = self._query.args.get("joins") or []
+        if len(joins) > JOINS_MAX:
+            raise errors.invalid_argument(
+                f"Number of joins exceeds the maximum allowed limit of {JOINS_MAX}."
+            )
+        for lateral in self._query.args.get("laterals") or ():
+            raise errors.unimplemented(f"{lateral.sql('bigquery')[:40]}")
+        return " FROM " + self._relation(clause.this) + "".join(map(self._join, joins))
+
+    def _join(self, join: exp.Join) -> str:
+        only(join, "this", "side", "kind", "on", "using", "hint", "method")
+        before = list(self._scope.relations)
+        side, kind = (join.side or "").upper(), (join.kind or "").upper()
+        right = self._relation(join.this)
+        added = self._scope.relations[len(before) :]
+        missing = (added if side in {"LEFT", "FULL"} else []) + (
+            before if side in {"RIGHT", "FULL"} else []
+        )
+        self._scope.outer_joined |= {each.alias.casefold() for each in missing}
+        word = f"{side} JOIN" if side else "CROSS JOIN" if kind == "CROSS" else "JOIN"
+        on, using = join.args.get("on"), join.args.get("using")
+        if on is not None:
+            test = self._compiler.boolean(on, self._scope, self._context, "JOIN ON clause")
+            return f" {word} {right} ON {test.sql}"
+        if using:
+            tests = [self._merge(before, added, each.name, side) for each in using]
+            return f" {word} {right} ON {' AND '.join(tests)}"
+        # A field path, an array of the rows before, needs no condition.
+        if side or (kind != "CROSS" and not isinstance(join.this, exp.Unnest)):
+            raise errors.invalid_argument(f"{side or 'INNER'} JOIN must have an ON or USING clause")
+        return f" CROSS JOIN {right}"
+
+    def _merge(self, left: list[Relation], right: list[Relation], name: str, side: str) -> str:
+        """A column of USING: the join's condition, and the one column that it leaves."""
+        folded = name.casefold()
+        first = self._scope.merged.get(folded) or column_of(left, name)
+        second = column_of(right, name)
+        (one, other), type_ = unify([first, second], self._context, f"USING ({name})")
+        sql = {"RIGHT": other.sql, "FULL": f"COALESCE({one.sql}, {other.sql})"}.get(side, one.sql)
+        self._scope.merged[folded] = Typed(sql, type_, column=first.column)
+        return compare(one, "=", other, type_)
+
+    def _relation(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Table):
+            return self._table(node)
+        if isinstance(node, exp.Unnest):
+            return self._unnest(node)
+        if isinstance(node, exp.Subquery):
+            if isinstance(node.this, exp.Table):
+                return self._parenthesised(node)
+            return self._subquery(node)
+        raise errors.unimplemented(f"{node.sql('bigquery')[:60]} in FROM")
+
+    def _parenthesised(self, node: exp.Subquery) -> str:
+        """(a JOIN b ON ...)."""
+        inner = node.this
+        joins = (inner.args.get("joins") or []) + (node.args.get("joins") or [])
+        return f"({self._relation(inner)}{''.join(map(self._join, joins))})"
+
+    def _subquery(self, node: exp.Subquery) -> str:
+        sql, columns = self._compiler.subquery(node.this, self._scope.parent, self._context)
+        alias = node.alias or self._context.alias()
+        listed = tuple((each.name, each.type) for each in columns)
+        self._scope.add(rows_of(alias, listed, value_table(node.this)))
+        source = f"({sql}) AS {quote_name(alias)}"
+        return sampled(self._compiler, source, alias, node, self._context)
+
+    def _unnest(self, node: exp.Unnest) -> str:
+        """UNNEST(array) [AS alias] [WITH OFFSET [AS name]]."""
+        if len(node.expressions) != 1:
+            raise errors.unimplemented("UNNEST of several arrays")
+        values = self._compiler.compile(node.expressions[0], self._scope, self._context)
+        if values.type is None or values.type.element is None:
+            raise errors.invalid_argument(
+                "Values referenced in UNNEST must be arrays; UNNEST contains an expression of"
+                f" another type: {node.expressions[0].sql('bigquery')[:40]}"
+            )
+        named = node.args.get("alias")
+        columns = named.columns if named is not None else []
+        name = node.alias or (columns[0].name if columns else "")
+        alias = name or self._context.alias()
+        qualifier = quote_name(alias)
+        element = from_element(f'{qualifier}."value"', values.type.element)
+        value = Typed(element.sql, element.type, column=name)
+        fields = fields_of(value)
+        offset = node.args.get("offset")
+        if offset:
+            shown = offset.name if isinstance(offset, exp.Expr) else "offset"
+            fields += (Typed(f'{qualifier}."key"', INT64, column=shown),)
+        self._scope.add(Relation(alias, fields, value))
+        return f"json_each({values.sql}) AS {qualifier}"
+
+    def _table(self, node: exp.Table) -> str:
+        if isinstance(node.this, exp.Anonymous):
+            raise errors.unimplemented(f"the table function {node.this.name}")
+        only(node, "this", "db", "catalog", "alias", "sample", "joins", "hints")
+        name = ".".join(part.name for part in node.parts)
+        alias = node.alias or name.rsplit(".", 1)[-1]
+        known = self._context.with_queries.get(name.casefold())
+        if known is not None:
+            return self._common_table(node, known, alias)
+        path = self._path(node, name)
+        if path is not None:
+            return self._unnest(path)
+        if name.upper() in self._context.catalog_types:
+            return self._catalog(node, name.upper(), alias)
+        view = views.view(self._context.schema, name)
+        if view is not None:
+            return self._view(node, view, alias)
+        table = self._context.schema.table(name)
+        if table is None:
+            raise errors.invalid_argument(f"Table not found: {name}")
+        self._context.tables[table.name] = None
+        self._scope.add(table_relation(table, alias))
+        index = forced_index(node, table, self._context)
+        if index is not None:
+            check_null_filtered(index, table, alias, self._query)
+        source = self._context.source(table, index, alias)
+        return sampled(self._compiler, source, alias, node, self._context)
+
+    def _path(self, node: exp.Table, name: str) -> exp.Unnest | None:
+        """``t.array AS x`` where t is an alias: UNNEST(t.array) AS x."""
+        first, *rest = [part.name for part in node.parts]
+        if not rest or self._scope.relation(first) is None:
+            return None
+        column: exp.Expr = exp.column(exp.to_identifier(rest[0]), table=exp.to_identifier(first))
+        for field in rest[1:]:
+            column = exp.Dot(this=column, expression=exp.to_identifier(field))
+        alias = exp.TableAlias(columns=[exp.to_identifier(node.alias or rest[-1])])
+        return exp.Unnest(expressions=[column], alias=alias)
+
+    def _common_table(self, node: exp.Table, known: CommonTable, alias: str) -> str:
+        self._scope.add(rows_of(alias, known.columns, known.value))
+        source = f"{quote_name(known.name)} AS {quote_name(alias)}"
+        return sampled(self._compiler, source, alias, node, self._context)
+
+    def _view(self, node: exp.Table, view: Verbatim, alias: str) -> str:
+        """A view stands for its query, in which nothing of the query around it is known."""
+        context, name = self._context, view.name.casefold()
+        if name in context.open_views:
+            raise errors.failed_precondition(f"The definition of VIEW `{view.name}` is recursive.")
+        outside, context.with_queries = context.with_queries, {}
+        context.open_views.append(name)
+        context.views[name] = None
+        try:
+            sql, columns = self._compiler.subquery(view_query(view.text), None, context)
+        finally:
+            context.with_queries = outside
+            context.open_views.pop()
+        self._scope.add(Relation.of(alias, columns_of(columns)))
+        source = f"({sql}) AS {quote_name(alias)}"
+        return sampled(self._compiler, source, alias, node, context)
+
+    def _catalog(self, node: exp.Table, name: str, alias: str) -> str:
+        if self._context.open_views:
+            raise errors.invalid_argument(f"A view may not read {name}")
+        self._context.catalog[name] = None
+        self._scope.add(Relation.of(alias, self._context.catalog_types[name]))
+        source = f"{quote_name(name)} AS {quote_name(alias)}"
+        return sampled(self._compiler, source, alias, node, self._context)
+
+
+def table_relation(table: Table, alias: str) -> Relation:
+    """A table of the schema."""
+    hidden = frozenset(c.name.casefold() for c in table.columns if c.hidden)
+    return Relation.of(alias, tuple((c.name, c.type) for c in table.columns), hidden)
+
+
+def rows_of(alias: str, columns: tuple[tuple[str, Type], ...], value: bool) -> Relation:
+    """The rows of a query; those of a value table are known by the alias too."""
+    relation = Relation.of(alias, columns)
+    if not value:
+        return relation
+    (only_column,) = relation.columns
+    found = Typed(only_column.sql, only_column.type, column=alias)
+    return Relation(alias, fields_of(found), found)
+
+
+def fields_of(value: Typed) -> tuple[Typed, ...]:
+    """The fields of a value by their names; none unless it is a STRUCT."""
+    if value.type is None or value.type.code is not TypeCode.STRUCT:
+        return ()
+    found = [
+        Typed(field_of(value, number).sql, field.type, column=field.name)
+        for number, field in enumerate(value.type.fields)
+    ]
+    return tuple(found)
+
+
+def value_table(node: exp.Expr) -> bool:
+    """Whether a query is SELECT AS STRUCT or AS VALUE: its rows are values."""
+    while isinstance(node, exp.Subquery | exp.SetOperation):
+        node = node.this
+    return node.args.get("kind") is not None
+
+
+def column_of(relations: list[Relation], name: str) -> Typed:
+    """A column that USING names."""
+    found = [column for relation in relations for column in relation.named(name)]
+    if not found:
+        raise errors.invalid_argument(f"Column {name} in USING clause not found")
+    if len(found) > 1:
+        raise errors.invalid_argument(f"Column {name} in USING clause is ambiguous")
+    return found[0]
+
+
+def forced_index(node: exp.Table, table: Table, context: Context) -> Index | None:
+    """The index that @{FORCE_INDEX=i} names; None for the base table or without a hint."""
+    hints = node.meta.get(HINTS, {})
+    for name in hints:
+        if name not in TABLE_HINTS:
+            raise errors.invalid_argument(f"Unsupported hint: {name}.")
+    wanted = hints.get("FORCE_INDEX")
+    if wanted is None or wanted.upper() == "_BASE_TABLE":
+        return None
+    index = context.schema.index(wanted)
+    if index is None or index.table.casefold() != table.name.casefold():
+        raise errors.invalid_argument(
+            f"The table {table.name} does not have a secondary index called {wanted}"
+        )
+    return index
+
+
+def star(relations: list[Relation], node: exp.Star, scope: Scope) -> list[Typed]:
+    """* and alias.*; columns of USING come once, hidden ones not at all."""
+    items: list[Typed] = []
+    merged: set[str] = set()
+    for relation in relations:
+        plain_value = relation.value is not None and (
+            relation.value.type is None or relation.value.type.code is not TypeCode.STRUCT
+        )
+        if plain_value and relation.value is not None:
+            items.append(relation.value)
+        for column in relation.columns:
+            folded = column.column.casefold()
+            if folded in relation.hidden or folded in merged:
+                continue
+            if folded in scope.merged and len(relations) > 1:
+                merged.add(folded)
+                items.append(scope.merged[folded])
+            else:
+                items.append(column)
+    return items
+
+
+def columns_of(outputs: Columns) -> tuple[tuple[str, Type], ...]:
+    """Names and types of a query's columns."""
+    return tuple((each.name, each.type) for each in outputs)

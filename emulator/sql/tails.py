@@ -1,0 +1,115 @@
+"""ORDER BY, LIMIT and OFFSET."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from emulator import errors
+from emulator.sql.coerce import require
+from emulator.sql.compiler import Compiler
+from emulator.sql.ordering import order_terms
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import INT64, Columns, Typed, physical, quote_name
+
+
+def inside(
+    compiler: Compiler, node: exp.Expr, columns: Columns, scope: Scope, context: Context
+) -> str:
+    """The clauses of a SELECT whose ORDER BY may use all that is in scope."""
+    scope.aliases = {each.name.casefold(): each.typed for each in columns if each.name}
+    keys = []
+    for each in ordered(node):
+        place = position(each.this, columns)
+        item = (
+            columns[place].typed
+            if place is not None
+            else compiler.compile(each.this, scope, context)
+        )
+        keys.append(order_terms(item, each))
+    scope.aliases = {}
+    return order_clause(keys) + limits(compiler, node, context)
+
+
+def outside(
+    compiler: Compiler, node: exp.Expr, columns: Columns, outer: Scope | None, context: Context
+) -> str:
+    """The clauses around a query in parentheses: ORDER BY sees its columns only."""
+    names = physical([each.name for each in columns])
+    results = [
+        Typed(quote_name(name), each.type, column=each.name)
+        for name, each in zip(names, columns, strict=True)
+    ]
+    scope = Scope(parent=outer)
+    scope.aliases = {item.column.casefold(): item for item in results if item.column}
+    keys = []
+    for each in ordered(node):
+        place = position(each.this, columns)
+        if place is None:
+            place = same_expression(compiler, each.this, columns, node)
+        item = results[place] if place is not None else compiler.compile(each.this, scope, context)
+        keys.append(order_terms(item, each))
+    return order_clause(keys) + limits(compiler, node, context)
+
+
+def same_expression(
+    compiler: Compiler, node: exp.Expr, columns: Columns, query: exp.Expr
+) -> int | None:
+    """The place of an item of SELECT DISTINCT that ORDER BY repeats: by alias.column or whole."""
+    if not isinstance(query, exp.Select):
+        return None
+    for number, each in enumerate(query.expressions):
+        inner = each.this if isinstance(each, exp.Alias) else each
+        if inner == node and len(query.expressions) == len(columns):
+            return number
+    if isinstance(node, exp.Column) and node.table:
+        found = [
+            n for n, c in enumerate(columns) if c.typed.column.casefold() == node.name.casefold()
+        ]
+        suffix = f"{quote_name(node.table)}.{quote_name(node.name)}".casefold()
+        same = [n for n in found if columns[n].typed.sql.casefold() == suffix]
+        return same[0] if same else None
+    return None
+
+
+def ordered(node: exp.Expr) -> list[exp.Ordered]:
+    """The keys of ORDER BY."""
+    order = node.args.get("order")
+    return [] if order is None else list(order.expressions)
+
+
+def order_clause(keys: list[str]) -> str:
+    """ORDER BY, where there are keys."""
+    return f" ORDER BY {', '.join(keys)}" if keys else ""
+
+
+def position(node: exp.Expr, columns: Columns) -> int | None:
+    """The place that a number names, from zero."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    number = int(node.this) if str(node.this).isdigit() else 0
+    if not 1 <= number <= len(columns):
+        raise errors.invalid_argument(
+            f"ORDER BY column number {node.this} is out of range: there are {len(columns)} columns"
+        )
+    return number - 1
+
+
+def limits(compiler: Compiler, node: exp.Expr, context: Context) -> str:
+    """LIMIT and OFFSET."""
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    sql = ""
+    if limit is not None:
+        sql += f" LIMIT {count(compiler, limit.expression, context, 'LIMIT')}"
+    if offset is not None:
+        if limit is None:
+            raise errors.invalid_argument("Syntax error: OFFSET needs a LIMIT before it")
+        sql += f" OFFSET {count(compiler, offset.expression, context, 'OFFSET')}"
+    return sql
+
+
+def count(compiler: Compiler, node: exp.Expr, context: Context, where: str) -> str:
+    """A number of rows: a literal or a parameter."""
+    if not isinstance(node, exp.Literal | exp.Parameter | exp.Cast):
+        raise errors.invalid_argument(f"{where} expects an integer literal or parameter")
+    item = require(compiler.compile(node, Scope(), context), INT64, context, where)
+    return item.sql if item.literal is not None else f"fn_not_negative({item.sql}, '{where}')"
