@@ -103,12 +103,14 @@ def named(step: steps.Step) -> str:
 
 def check_names(view: Verbatim, columns: Columns) -> None:
     """Every column of a view has a name of its own (the compiler invents $n for the others)."""
+    seen: set[str] = set()
     for number, (name, _) in enumerate(columns, 1):
-        if not name or name.startswith("$"):
+        if not name or name.startswith("$") or name.casefold() in seen:
             raise invalid_argument(
                 f"Error analyzing the definition of view `{view.name}`: column {number} has no name"
                 " of its own"
             )
+        seen.add(name.casefold())
 
 
 def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Columns) -> None:
