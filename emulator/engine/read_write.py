@@ -94,7 +94,10 @@ class ReadWriteTransaction:
             if self._dml is None:
                 asked = Asked(sql, params, types, profile, check)
                 return self._observe_query(statement, asked)
-            self._dml.refuse_pending(statement.sql)
+            # Counting names every column of a table: judge the query as it was asked.
+            asked_for = state.compile(sql, types)
+            if isinstance(asked_for, Query):
+                self._dml.refuse_pending(asked_for.sql)
             values = bound(statement.bindings, params, self._moment())
             return self._run(statement, values, profile, check)
 
