@@ -40,18 +40,19 @@ def test_backfill_and_changes_have_no_gap_and_no_overlap(
     writer = SingersWriter(singers, seed=1, keys=ROWS)
     while len(writer.versions) < ROWS * 3 // 4:
         writer.write()
-    paged = {"backfillRowsPerBatch": 25, "rowsPerSlice": 10}
-    with beside(writer.write) as begun:
+    pages = {"backfillRowsPerBatch": 50, "rowsPerSlice": 20}
+    with beside(writer.write, 0.05) as begun:
         assert begun.wait(60)
-        query = start(changes(spark, singers, **paged), tmp_path, processingTime="0 seconds")
+        query = start(changes(spark, singers, **pages), tmp_path, processingTime="0 seconds")
         until(query, lambda: bool(query.lastProgress and query.lastProgress["batchId"] >= 2))
         query.stop()
         assert newest_offset(tmp_path)["backfill"]["table"] == "Singers", "it was over already"
-        query = start(changes(spark, singers, **paged), tmp_path, processingTime="0 seconds")
+        query = start(changes(spark, singers, **pages), tmp_path, processingTime="0 seconds")
         until(query, lambda: "backfill" not in newest_offset(tmp_path))
-        until(query, lambda: query.lastProgress["batchId"] > len(offsets(tmp_path)) - 1 + 2)
+        paged = len(offsets(tmp_path))
+        until(query, lambda: len(offsets(tmp_path)) > paged + 2)
         query.stop()
-    drain(changes(spark, singers, **paged), tmp_path)
+    drain(changes(spark, singers, **pages), tmp_path)
 
     rows = delivered(tmp_path)
     versions = [version(row) for row in rows]

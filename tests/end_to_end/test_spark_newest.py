@@ -87,7 +87,7 @@ def test_the_example_keeps_a_copy_of_a_table_in_parquet(
         assert len({row.SingerId for row in found}) == len(found)
         return {row.SingerId: row.LastName for row in found}
 
-    with beside(writer.write) as begun:
+    with beside(writer.write, 0.2) as begun:
         assert begun.wait(60)
         run()
     run()

@@ -74,13 +74,14 @@ def test_no_transaction_is_torn_over_micro_batches(
         query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
         assert query.awaitTermination(300)
 
-    with beside(transfers.write) as begun:
+    with beside(transfers.write, 0.2) as begun:
         assert begun.wait(60)
         run()
-        for limit in (0, 12, 1):
-            run(maxRowsPerBatch=limit)
-    run()
-    assert len(states) > 10
+        run(maxRowsPerBatch=20)
+    for _ in range(4):
+        transfers.write()
+    run(maxRowsPerBatch=1)
+    assert len(states) > 6
     for state in states[1:]:
         assert state["Accounts"] == state["Ledger"] == state["Notes"]
     assert max(states[-1]["Accounts"].values()) == transfers.number
