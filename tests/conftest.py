@@ -2,7 +2,13 @@
 
 from hypothesis import settings
 
-pytest_plugins = ["fixtures.server", "fixtures.singers", "fixtures.queries", "fixtures.spark"]
+pytest_plugins = [
+    "fixtures.server",
+    "fixtures.singers",
+    "fixtures.queries",
+    "fixtures.everything",
+    "fixtures.spark",
+]
 
 # Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.
 settings.register_profile("project", deadline=None, print_blob=True)

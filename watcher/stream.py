@@ -289,6 +289,7 @@ def expired_or(error: FailedPrecondition, read_timestamp_micros: int | None) -> 
     if read_timestamp_micros is not None and "maximum timestamp staleness" in error.message:
         return VersionExpiredError(
             f"the database keeps no versions as old as {timestamp_text(read_timestamp_micros)}"
-            f" ({error.message})"
+            f" ({error.message}); its version_retention_period, 1h unless set and 7d at most,"
+            " says how long it does"
         )
     return error

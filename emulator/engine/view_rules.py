@@ -112,7 +112,6 @@ def check_names(view: Verbatim, columns: Columns) -> None:
                 f"Error analyzing the definition of view `{view.name}`: column {number} has no name"
                 " of its own"
             )
-        seen.add(name.casefold())
 
 
 def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Columns) -> None:

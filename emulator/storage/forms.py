@@ -104,7 +104,9 @@ def bytes_of(value: object) -> bytes:
 def numeric_from_decimal(value: Decimal) -> str:
     """A decimal -> the sortable form. Raises ValueError when it does not fit NUMERIC."""
     scaled = int(
-        (value * NUMERIC_SCALE).quantize(Decimal(1), ROUND_HALF_UP, NUMERIC_CONTEXT)
+        NUMERIC_CONTEXT.multiply(value, NUMERIC_SCALE).quantize(
+            Decimal(1), ROUND_HALF_UP, NUMERIC_CONTEXT
+        )
         if value.is_finite()
         else NUMERIC_LIMIT
     )

@@ -24,8 +24,8 @@ KINDS: dict[str, st.SearchStrategy[object]] = {
     "INT64": st.integers(-(2**63), 2**63 - 1),
     "FLOAT64": st.floats(),
     "FLOAT32": st.floats(width=32),
-    "NUMERIC": st.decimals(
-        min_value=-(10**28), max_value=10**28, allow_nan=False, allow_infinity=False, places=9
+    "NUMERIC": st.integers(1 - 10**38, 10**38 - 1).map(
+        lambda number: decimal.Decimal(number).scaleb(-9, decimal.Context(prec=38))
     ),
     "STRING(MAX)": st.text(max_size=400),
     "BYTES(MAX)": st.binary(max_size=400),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
@@ -16,6 +17,7 @@ from watcher.columns import Nanoseconds
 from watcher.conditions import all_of
 from watcher.config import SourceOptions, resolve_start
 from watcher.errors import ConfigurationError
+from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.filters import Pusher
 from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
@@ -44,13 +46,13 @@ class SnapshotReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Spanner's partitions, all of one read timestamp."""
         reading = self._reading
-        at = resolve_start(reading.options.snapshot_timestamp)
-        window = Window(BEGINNING, at if at is not None else now(reading))
-        return [
-            SlicePartition(part)
-            for capture in reading.captures
-            for part in self._capture(capture).plan(window)
-        ]
+        with explaining(reading):
+            window = Window(BEGINNING, past(reading, "snapshotTimestamp"))
+            return [
+                SlicePartition(part)
+                for capture in reading.captures
+                for part in self._capture(capture).plan(window)
+            ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one of Spanner's partitions."""
@@ -59,8 +61,9 @@ class SnapshotReader(DataSourceReader):
         part = partition.part
         assert isinstance(part, SnapshotSlice)
         poll = self._reading.capture(part.table)
-        for batch in self._capture(poll).read(part):
-            yield self._reading.shaped(Rows(poll.table, part.window, batch, backfill=True))
+        with explaining(self._reading):
+            for batch in self._capture(poll).read(part):
+                yield self._reading.shaped(Rows(poll.table, part.window, batch, backfill=True))
 
     def _capture(self, poll: PollCapture) -> SnapshotCapture:
         bare = replace(poll, condition=None)
@@ -80,7 +83,8 @@ class BetweenReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about the same size, at most ``shardGroups`` a table."""
-        slices = planning(self._reading).slices(between(self._reading), None)
+        with explaining(self._reading):
+            slices = planning(self._reading).slices(between(self._reading), None)
         return [SlicePartition(part) for part in slices]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -92,8 +96,9 @@ class BetweenReader(DataSourceReader):
             yield from read_slice(self._reading, part)
             return
         capture = self._reading.capture(part.table)
-        for batch in capture.read_exactly(part):
-            yield self._reading.shaped(Rows(capture.table, part.window, batch))
+        with explaining(self._reading):
+            for batch in capture.read_exactly(part):
+                yield self._reading.shaped(Rows(capture.table, part.window, batch))
 
 
 def now(reading: Reading) -> int:
@@ -101,22 +106,25 @@ def now(reading: Reading) -> int:
     return query_stream(reading.options.address).look("SELECT 1", {}, {})[0]
 
 
+def past(reading: Reading, option: str) -> int:
+    """The timestamp of an option; ``latest`` is now. Raises ConfigurationError for the future."""
+    text: str = getattr(reading.options, to_snake(option))
+    latest, wanted = now(reading), resolve_start(text)
+    if wanted is not None and wanted > latest:
+        raise ConfigurationError(f"'{option}' {text} is not over yet; leave it out")
+    return latest if wanted is None else wanted
+
+
 def between(reading: Reading) -> Window:
     """The window that the options name. Raises ConfigurationError when it is none."""
     options: SourceOptions = reading.options
-    latest = now(reading)
     begin = resolve_start(options.starting_timestamp)
-    wanted = resolve_start(options.ending_timestamp)
     if begin is None:
         raise ConfigurationError(
             "a batch read of changes needs 'startingTimestamp': a timestamp, or earliest for"
             " everything that is still in the index"
         )
-    end = latest if wanted is None else wanted
-    if end > latest:
-        raise ConfigurationError(
-            f"'endingTimestamp' {options.ending_timestamp} is not over yet; leave it out"
-        )
+    end = past(reading, "endingTimestamp")
     if end < begin:
         raise ConfigurationError(
             f"'endingTimestamp' {options.ending_timestamp} is before 'startingTimestamp'"

@@ -42,8 +42,9 @@ class QueryConsumer:
         self._progress = Progress()
 
     def start(self, begin: int) -> None:
-        """Takes the name and registers new tables at ``begin``, before anything is read, so that
-        clearing never overtakes. Raises LeaseHeldError while a live query has the name."""
+        """Takes the name and registers tables at ``begin``, before anything is read, so that
+        clearing never overtakes; a query that starts earlier than the last one takes the position
+        back. Raises LeaseHeldError while a live query has the name."""
         if self._lease is not None:
             self.check()
             return
@@ -52,9 +53,9 @@ class QueryConsumer:
         self._lease = self._acquired()
         kept = self._positions.of(self._name)
         moves = [
-            Move(Position(self._name, table, begin), None)
+            Move(Position(self._name, table, begin), kept.get(table))
             for table in self._tables
-            if table not in kept
+            if table not in kept or kept[table] > begin
         ]
         self._positions.save_all(moves, self._owner)
         threading.Thread(target=self._renew, args=(self._lease,), daemon=True).start()

@@ -1,0 +1,70 @@
+"""From the earliest on: the whole table as it was at one timestamp, then every change since, while
+others write and the query is restarted in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.spark import changes, drain, newest_offset, parquet, start, until
+from fixtures.writing import SingersWriter, beside
+from google.cloud.spanner_v1.database import Database
+from pyspark.sql import SparkSession
+
+from watcher.runners.spark.offsets import micros
+from watcher.stream import micros_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+ROWS = 400
+
+
+def delivered(folder: Path) -> list[dict[str, Any]]:
+    return parquet(folder).to_pylist()
+
+
+def version(row: dict[str, Any]) -> tuple[int, int, str]:
+    return row["SingerId"], micros_of(row["_commit_timestamp"]), row["LastName"]
+
+
+def offsets(folder: Path) -> list[dict[str, Any]]:
+    files = sorted((folder / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda p: int(p.name))
+    return [json.loads(path.read_text().splitlines()[-1]) for path in files]
+
+
+def test_backfill_and_changes_have_no_gap_and_no_overlap(
+    spark: SparkSession, singers: Database, tmp_path: Path
+) -> None:
+    writer = SingersWriter(singers, seed=1, keys=ROWS)
+    while len(writer.versions) < ROWS * 3 // 4:
+        writer.write()
+    pages = {"backfillRowsPerBatch": 50, "rowsPerSlice": 20}
+    with beside(writer.write, 0.05) as begun:
+        assert begun.wait(60)
+        query = start(changes(spark, singers, **pages), tmp_path, processingTime="0 seconds")
+        until(query, lambda: bool(query.lastProgress and query.lastProgress["batchId"] >= 2))
+        query.stop()
+        assert newest_offset(tmp_path)["backfill"]["table"] == "Singers", "it was over already"
+        query = start(changes(spark, singers, **pages), tmp_path, processingTime="0 seconds")
+        until(query, lambda: "backfill" not in newest_offset(tmp_path))
+        paged = len(offsets(tmp_path))
+        until(query, lambda: len(offsets(tmp_path)) > paged + 2)
+        query.stop()
+    drain(changes(spark, singers, **pages), tmp_path)
+
+    rows = delivered(tmp_path)
+    versions = [version(row) for row in rows]
+    assert len(set(versions)) == len(versions), "a version came twice"
+    assert len({row["_change_id"] for row in rows}) == len(versions)
+    places = offsets(tmp_path)
+    at = micros(places[0]["position"])
+    truth = writer.at(at)
+    assert {each for each in versions if each[1] <= at} == truth, "the snapshot"
+    windows = sorted({micros(each["position"]) for each in places})
+    expected = set(truth)
+    for end in windows[1:]:
+        expected |= writer.at(end)
+    assert set(versions) == expected, "the newest version of every window"
+    assert writer.at(2**60) <= expected

@@ -1,0 +1,236 @@
+"""Batch reads against the truth: every type; filters that Spanner checks; few columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from fixtures.everything import NANOSECONDS, ROWS, UUID, row, rows, write, write_nanoseconds
+from fixtures.singers import SINGERS, address_of, capture_of
+from fixtures.spark import batch
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from watcher.captures.poll import query_stream
+from watcher.stream import timestamp_text
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+OURS = {"LastModified", "ShardId", "_commit_timestamp", "_shard_id", "_change_id"}
+
+
+def now(database: Database) -> str:
+    """A timestamp that a strong read was served at."""
+    at, _ = query_stream(address_of(database)).look("SELECT 1", {}, {})
+    return timestamp_text(at)
+
+
+def collected(df: DataFrame) -> dict[int, dict[str, Any]]:
+    """Rows by Id, without our columns; every NaN is the same one."""
+    found = df.toArrow().to_pylist()
+    assert len({each["Id"] for each in found}) == len(found), "a row came twice"
+    return {
+        each["Id"]: {n: comparable(v) for n, v in each.items() if n not in OURS} for each in found
+    }
+
+
+def comparable(value: Any) -> Any:
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+def expected(wanted: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    return {each["Id"]: {n: comparable(v) for n, v in each.items()} for each in wanted}
+
+
+def test_a_snapshot_is_the_table_as_it_was_in_every_type(
+    spark: SparkSession, everything: Database
+) -> None:
+    write(everything, rows())
+    then = now(everything)
+    write(everything, [row(number + 1) | {"Id": number} for number in range(ROWS)])
+    with everything.batch() as mutations:
+        mutations.delete("Everything", KeySet(keys=[[0]]))
+    assert collected(batch(spark, everything, table="Everything", snapshotTimestamp=then)) == (
+        expected(rows())
+    )
+    later = [row(number + 1) | {"Id": number} for number in range(1, ROWS)]
+    assert collected(batch(spark, everything, table="Everything")) == expected(later)
+
+
+def test_changes_between_two_timestamps_are_those_rows_as_they_were_at_the_second(
+    spark: SparkSession, everything: Database
+) -> None:
+    write(everything, rows())
+    begin = now(everything)
+    changed = [row(number + 3) | {"Id": number} for number in range(10, 30)]
+    write(everything, changed[:15])
+    write(everything, changed[5:])
+    end = now(everything)
+    write(everything, [row(number + 7) | {"Id": number} for number in range(40, 50)])
+    window = {"table": "Everything", "startingTimestamp": begin, "endingTimestamp": end}
+    assert collected(batch(spark, everything, **window)) == expected(changed)
+    sliced = batch(spark, everything, **window, rowsPerSlice=2, shardGroups=7)
+    assert sliced.rdd.getNumPartitions() > 2
+    assert collected(sliced) == expected(changed)
+    assert collected(batch(spark, everything, **(window | {"startingTimestamp": end}))) == {}
+
+
+def test_rows_that_changed_again_after_the_end_belong_to_the_window_all_the_same(
+    spark: SparkSession, singers: Database
+) -> None:
+    write_names(singers, range(20), "then")
+    end = now(singers)
+    write_names(singers, range(10), "later")
+    with singers.batch() as mutations:
+        mutations.delete("Singers", KeySet(keys=[[19]]))
+    found = batch(spark, singers, startingTimestamp="earliest", endingTimestamp=end)
+    names = [(r.SingerId, r.LastName) for r in found.orderBy("SingerId").collect()]
+    assert names == [(k, "then") for k in range(20)]
+
+
+def write_names(database: Database, keys: range, name: str) -> None:
+    with database.batch() as mutations:
+        rows = [(k, name) for k in keys]
+        mutations.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+
+
+def test_nanoseconds_are_cut_off_or_text_or_refused(
+    spark: SparkSession, everything: Database
+) -> None:
+    write_nanoseconds(everything, 1)
+    cut = batch(spark, everything, table="Everything").select("Ti", "Tis").toArrow().to_pylist()
+    assert [str(value) for value in (cut[0]["Ti"], cut[0]["Tis"][0], cut[0]["Tis"][1])] == [
+        "2026-01-02 03:04:05.123456+00:00",
+        "2026-01-02 03:04:05.123456+00:00",
+        "None",
+    ]
+    whole = batch(spark, everything, table="Everything", nanoseconds="string")
+    assert whole.where(f"Ti = '{NANOSECONDS}'").select("Ti", "Tis").collect() == [
+        (NANOSECONDS, [NANOSECONDS, None])
+    ]
+    refused = batch(spark, everything, table="Everything", nanoseconds="refuse")
+    with pytest.raises(PySparkException, match=f"the TIMESTAMP {NANOSECONDS} is finer"):
+        refused.select("Ti").collect()
+
+
+EXACT = [
+    "Bo",
+    "NOT Bo",
+    "Bo IS NULL",
+    "In = 9223372036854775807",
+    "In < 0 AND In IS NOT NULL",
+    "In <=> NULL",
+    "In IN (0, -1)",
+    "NOT (In IN (0, -1))",
+    "Nu = 0.000000001",
+    "Nu > 1",
+    "Nu <= -1.5",
+    "St = ''",
+    "St >= 'b'",
+    "St LIKE 'ä%'",
+    "St LIKE '%break%'",
+    "contains(St, '%_')",
+    "St <> 'a'",
+    "By = X'00FFFE'",
+    "Da < DATE'1970-01-01'",
+    "Da = DATE'9999-12-31'",
+    "Ti > TIMESTAMP'2026-01-01 00:00:00'",
+    "Ti = TIMESTAMP'2026-01-02 03:04:05.123456'",
+    "Ti <> TIMESTAMP'2026-01-02 03:04:05.123456'",
+    "Js IS NOT NULL AND Ins IS NULL",
+    "In > 0 AND St IS NOT NULL AND Da > DATE'2000-01-01'",
+    "_commit_timestamp > TIMESTAMP'2020-01-01 00:00:00' AND _shard_id = 1",
+]
+"""Spanner checks all of it: what the scan gives is what is asked for."""
+
+LEFT = [
+    "Fl = double('NaN')",
+    "Fl > 0",
+    "Fs = float('-Infinity')",
+    f"Uu = '{UUID}'",
+    "Js = '1'",
+    "size(Ins) > 1",
+    "Ti IN (TIMESTAMP'2026-01-02 03:04:05.123456', TIMESTAMP'0001-01-01 00:00:00')",
+    "In % 2 = 0",
+    "In > 0 OR Bo",
+    "_change_id IS NOT NULL",
+]
+"""Spark checks it, or some of it."""
+
+
+def scanned(df: DataFrame) -> int:
+    """How many rows came out of the scan of a query that has been run."""
+    leaves = df._jdf.queryExecution().executedPlan().collectLeaves()
+    found = [leaves.apply(i).metrics().get("numOutputRows") for i in range(leaves.size())]
+    return sum(int(metric.get().value()) for metric in found)
+
+
+def test_filters_give_spark_s_own_rows_and_are_checked_by_spanner(
+    spark: SparkSession, everything: Database
+) -> None:
+    write(everything, rows())
+    write_nanoseconds(everything, ROWS)
+    snapshot = batch(spark, everything, table="Everything")
+    own = spark.createDataFrame(snapshot.toArrow())
+    between = batch(spark, everything, table="Everything", startingTimestamp="earliest")
+    for number, text in enumerate(EXACT + LEFT):
+        wanted = sorted(each.Id for each in own.where(text).select("Id").collect())
+        # Both ways of reading check filters by the same code; each has its turn.
+        found = (snapshot if number % 2 else between).where(text)
+        table = found.toArrow()
+        assert sorted(table.column("Id").to_pylist()) == wanted, text
+        if text in EXACT:
+            assert scanned(found) == len(wanted) < ROWS, text
+
+
+def test_only_the_columns_of_a_schema_are_read(spark: SparkSession, everything: Database) -> None:
+    write(everything, rows())
+    address = address_of(everything)
+    found = (
+        spark.read.format("spanner-changes")
+        .schema("St STRING, Id BIGINT, _change_id STRING")
+        .options(
+            project=address.project,
+            instance=address.instance,
+            database=address.database,
+            table="Everything",
+        )
+        .load()
+    )
+    everything.update_ddl(["ALTER TABLE Everything DROP COLUMN Nu"]).result(60)
+    narrow = found.where("Id < 5").orderBy("Id").collect()
+    assert [(each.St, each.Id) for each in narrow] == [(row(k)["St"], k) for k in range(5)]
+    assert len({each[2] for each in narrow}) == 5
+
+
+@pytest.mark.ddl(SINGERS)
+def test_a_table_without_an_index_or_a_timestamp(spark: SparkSession, database: Database) -> None:
+    write_names(database, range(5), "name")
+    with pytest.raises(PySparkException, match="spanner-watcher ddl apply"):
+        batch(spark, database)
+    database.update_ddl(
+        ["ALTER TABLE Singers ADD COLUMN At TIMESTAMP OPTIONS (allow_commit_timestamp=true)"]
+    ).result(60)
+    assert batch(spark, database).count() == 5
+    with pytest.raises(PySparkException, match="spanner-watcher ddl apply"):
+        batch(spark, database, startingTimestamp="earliest")
+
+
+def test_wrong_windows_are_refused(spark: SparkSession, singers: Database) -> None:
+    end = timestamp_text(capture_of(singers).look(0)[0].end)
+    wrong = [
+        ({"endingTimestamp": end}, "needs 'startingTimestamp'"),
+        ({"startingTimestamp": end, "endingTimestamp": "2020-01-01T00:00:00Z"}, "is before"),
+        ({"startingTimestamp": end, "endingTimestamp": "2999-01-01T00:00:00Z"}, "not over yet"),
+        ({"startingTimestamp": end, "snapshotTimestamp": end}, "choose one"),
+        ({"snapshotTimestamp": "2020-01-01T00:00:00Z"}, "version_retention_period"),
+        ({"snapshotTimestamp": "2999-01-01T00:00:00Z"}, "not over yet"),
+    ]
+    for options, words in wrong:
+        with pytest.raises(PySparkException, match=words):
+            batch(spark, singers, **options).collect()

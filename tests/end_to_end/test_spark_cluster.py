@@ -1,0 +1,110 @@
+"""Executors in processes of their own, without the driver's environment; Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from fixtures.server import VARIABLE
+from fixtures.spark import ROOT, options_of
+from google.cloud.spanner_v1.database import Database
+
+from emulator.process import ServerProcess
+from watcher.java import ensure_java
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+JOB = ROOT / "tests" / "end_to_end" / "cluster_job.py"
+CONNECT = ROOT / "tests" / "end_to_end" / "connect_job.py"
+MASTER = "local-cluster[2,1,1024]"
+ROWS = 50
+
+
+def write(database: Database) -> None:
+    with database.batch() as batch:
+        rows = [(k, "name") for k in range(ROWS)]
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+
+
+def environment(*paths: Path) -> dict[str, str]:
+    """That of a user's shell: it knows no emulator, nothing of the tests, and Spark by its home."""
+    ensure_java()
+    kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    return kept | {
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+    }
+
+
+def run(script: Path, argument: dict[str, Any], *paths: Path, **more: str) -> dict[str, Any]:
+    """What a script printed of what it saw."""
+    done = subprocess.run(
+        [sys.executable, str(script), json.dumps(argument)],
+        env=environment(*paths) | more,
+        cwd=argument["folder"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    seen = [line[5:] for line in done.stdout.splitlines() if line.startswith("SEEN ")]
+    assert done.returncode == 0, done.stderr[-5000:]
+    return dict(json.loads(seen[0]))
+
+
+def zipped(folder: Path) -> Path:
+    """The package as docs/spark-clusters.md makes it."""
+    path = folder / "spanner_watcher.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in packaged():
+            archive.write(file, file.relative_to(ROOT))
+    return path
+
+
+def packaged() -> Iterator[Path]:
+    for package in ("watcher", "ddl", "emulator"):
+        yield from (ROOT / package).rglob("*.py")
+
+
+def test_executors_of_a_cluster_read_with_the_package_from_a_zip(
+    singers: Database, server: ServerProcess, tmp_path: Path
+) -> None:
+    write(singers)
+    options = options_of(singers)
+    archive = zipped(tmp_path)
+    seen = run(
+        JOB,
+        {
+            "conf": {
+                "spark.master": MASTER,
+                f"spark.executorEnv.{VARIABLE}": server.address,
+                "spark.sql.session.timeZone": "UTC",
+            },
+            "py_files": [str(archive)],
+            "options": options | {"startingTimestamp": "earliest", "rowsPerSlice": "10"},
+            "batch": options,
+            "folder": str(tmp_path),
+        },
+    )
+    assert seen["executors"] == 2
+    assert all(place.endswith(archive.name) for place in (seen["driver"], *seen["places"])), seen
+    assert (seen["rows"], seen["batch"]) == (ROWS, ROWS)
+
+
+def test_spark_connect_works(singers: Database, server: ServerProcess, tmp_path: Path) -> None:
+    pytest.importorskip("zstandard", reason="Spark Connect needs pyspark[connect]")
+    write(singers)
+    argument = {"options": options_of(singers), "folder": str(tmp_path)}
+    seen = run(CONNECT, argument, ROOT, **{VARIABLE: server.address})
+    assert seen["client"] == "pyspark.sql.connect.session"
+    assert (seen["rows"], seen["few"], seen["newest"]) == (ROWS, 5, ROWS)
+    assert "did you mean 'table'" in seen["refused"]

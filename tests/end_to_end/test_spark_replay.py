@@ -1,0 +1,129 @@
+"""Exactly once: a micro-batch that is executed again is the same, whatever happened since."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from fixtures.spark import (
+    changes,
+    copied_checkpoint,
+    drain,
+    names_of,
+    newest_offset,
+    parquet,
+    undo_newest_commit,
+)
+from fixtures.writing import SingersWriter, beside
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+from pyspark.sql import SparkSession
+
+from watcher.runners.spark.offsets import micros
+from watcher.stream import micros_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+
+def write(database: Database, keys: range, name: str) -> None:
+    with database.batch() as batch:
+        rows = [(k, name) for k in keys]
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+
+
+def digests(folder: Path, number: int) -> list[tuple[str, str]]:
+    """The files of a batch, by task, and what is in them to the byte."""
+    log = folder / "parquet" / "_spark_metadata" / str(number)
+    names = [json.loads(line)["path"].rsplit("/", 1)[1] for line in log.read_text().split()[1:]]
+    contents = {name: (folder / "parquet" / name).read_bytes() for name in names}
+    return sorted(
+        (name.split("-")[1], hashlib.sha256(content).hexdigest())
+        for name, content in contents.items()
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"tables": "Singers"}, {"nanoseconds": "string", "maxRowsPerBatch": 1000}],
+    ids=["a table", "an envelope", "timestamps as text"],
+)
+def test_a_batch_again_is_the_same_to_the_byte(
+    spark: SparkSession, singers: Database, tmp_path: Path, options: dict[str, object]
+) -> None:
+    options = {"rowsPerSlice": 20} | options
+    for key in range(0, 100, 10):
+        write(singers, range(key, key + 10), "before")
+    drain(changes(spark, singers, **options), tmp_path)
+    copied_checkpoint(tmp_path, tmp_path / "page")
+    write(singers, range(50, 150), "planned")
+    drain(changes(spark, singers, **options), tmp_path)
+    copied_checkpoint(tmp_path, tmp_path / "window")
+    write(singers, range(150), "later")
+    with singers.batch() as batch:
+        batch.delete("Singers", KeySet(keys=[[60]]))
+    for number, place in enumerate(("page", "window")):
+        undo_newest_commit(tmp_path / place / "checkpoint")
+        drain(changes(spark, singers, **options), tmp_path / place)
+        assert digests(tmp_path / place, number) == digests(tmp_path, number)
+        assert len(digests(tmp_path, number)) > 1, "several slices"
+
+
+def test_available_now_ends_at_what_was_there(
+    spark: SparkSession, singers: Database, tmp_path: Path
+) -> None:
+    writer = SingersWriter(singers, seed=2, keys=60)
+    for _ in range(60):
+        writer.write()
+    there = writer.newest()
+    drain(changes(spark, singers), tmp_path)
+    for _ in range(20):
+        writer.write()
+    with beside(writer.write, 0.1) as begun:
+        assert begun.wait(60)
+        query = drain(changes(spark, singers, maxRowsPerBatch=20), tmp_path)
+    assert {name for _, name in names_of(tmp_path)} >= set(there.values())
+    end = micros(newest_offset(tmp_path)["position"])
+    assert writer.at(end) != writer.at(2**60), "there was more, and the query has ended"
+    newest: dict[int, tuple[int, str]] = {}
+    for row in parquet(tmp_path).to_pylist():
+        found = micros_of(row["_commit_timestamp"]), row["LastName"]
+        newest[row["SingerId"]] = max(newest.get(row["SingerId"], found), found)
+    assert {(key, *value) for key, value in newest.items()} == writer.at(end)
+    sizes = [progress["numInputRows"] for progress in query.recentProgress]
+    assert len(sizes) > 2
+    # A commit of up to five rows is never parted.
+    assert max(sizes) < 20 + 5
+
+
+def test_offsets_are_small_and_those_of_version_1_are_read(
+    spark: SparkSession, singers: Database, tmp_path: Path
+) -> None:
+    write(singers, range(10), "first")
+    drain(changes(spark, singers), tmp_path)
+    write(singers, range(5), "second")
+    drain(changes(spark, singers), tmp_path)
+    offset = newest_offset(tmp_path)
+    assert offset == {
+        "version": 2,
+        "database": singers.name,
+        "source": "Singers",
+        "position": offset["position"],
+    }
+    for path in (tmp_path / "checkpoint" / "offsets").glob("[0-9]*"):
+        *head, last = path.read_text().splitlines()
+        old = json.loads(last)
+        table = old.pop("source")
+        old |= {"version": 1, "table": table}
+        if old.get("from") == "earliest":
+            old["from"] = "1970-01-01T00:00:00.000000Z"
+        path.write_text("\n".join([*head, json.dumps(old)]))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    undo_newest_commit(tmp_path / "checkpoint")
+    copied_checkpoint(tmp_path, tmp_path / "old")
+    write(singers, range(3), "third")
+    drain(changes(spark, singers), tmp_path / "old")
+    expected = [(k, "second") for k in range(5)] + [(k, "third") for k in range(3)]
+    assert names_of(tmp_path / "old") == sorted(expected)
+    assert newest_offset(tmp_path / "old")["version"] == 2
