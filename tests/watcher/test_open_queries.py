@@ -1,0 +1,207 @@
+"""Open queries against a scripted stream: what broke other readers of change streams, by name.
+
+The script stands for the server: what a query of a partition gives, from a timestamp on. How the
+real client and the embedded server behave together is in test_watch_change_stream.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.records import (
+    Child,
+    DataRecord,
+    Heartbeat,
+    Mod,
+    Record,
+)
+from watcher.change import Operation, Shape, ValueCapture
+
+SECONDS = 30
+
+
+def data(at: int, name: str = "") -> DataRecord:
+    return DataRecord(
+        commit_timestamp=at,
+        sequence="0",
+        transaction_id=name or str(at),
+        last_in_partition=True,
+        shape=Shape("T", (), ()),
+        mods=(Mod("{}", "{}", None),),
+        operation=Operation.INSERT,
+        captured=ValueCapture.NEW_VALUES,
+        records_in_transaction=1,
+        partitions_in_transaction=1,
+        tag="",
+        system=False,
+    )
+
+
+class Script:
+    """What each query gives, one after another; the last one of a partition stays open."""
+
+    def __init__(self, roots: list[Child], queries: dict[str, list[list[Record]]]) -> None:
+        self.roots = roots
+        self.queries = queries
+        self.opened: list[tuple[str, int]] = []
+        self.done = threading.Event()
+
+    def read(self, token: str | None, start: int) -> Iterator[Record]:
+        if token is None:
+            yield from self.roots
+            return
+        self.opened.append((token, start))
+        number = sum(1 for name, _ in self.opened if name == token) - 1
+        given = self.queries.get(token, [])
+        yield from given[number] if number < len(given) else []
+        if number >= len(given) - 1 and not any(isinstance(r, Child) for r in (given or [[]])[-1]):
+            self.done.wait(SECONDS)
+
+
+def taken(queries: OpenQueries, count: int) -> list[int]:
+    """The commit timestamps of the next changes."""
+    found: list[int] = []
+    while len(found) < count:
+        batch = queries.take(SECONDS)
+        assert batch, f"{found} came, and nothing else"
+        found += [record.commit_timestamp for _, record in batch]
+    return found
+
+
+def settle(queries: OpenQueries, watermark: int) -> None:
+    """Until the watermark is there."""
+    for _ in range(SECONDS * 100):
+        assert queries.watermark <= watermark
+        if queries.watermark == watermark:
+            return
+        assert queries.take(0.01) == []
+    raise AssertionError(f"the watermark stays at {queries.watermark}")
+
+
+def test_a_stream_that_ends_without_child_records_is_opened_again_without_repetition() -> None:
+    script = Script(
+        [Child("a", (), 1)],
+        {"a": [[data(5), data(7, "x")], [data(7, "x"), data(7, "y"), data(9)], [data(9)]]},
+    )
+    queries = OpenQueries(script.read, 0)
+    assert taken(queries, 4) == [5, 7, 7, 9]
+    assert [start for _, start in script.opened][:2] == [1, 7]
+    queries.close()
+    script.done.set()
+
+
+def test_a_merge_whose_parents_end_at_different_times_waits_for_the_later() -> None:
+    merged = Child("c", ("a", "b"), 10)
+    gate = threading.Event()
+
+    class Gated(Script):
+        def read(self, token: str | None, start: int) -> Iterator[Record]:
+            for record in super().read(token, start):
+                if token == "b":
+                    gate.wait(SECONDS)
+                yield record
+
+    script = Gated(
+        [Child("a", (), 1), Child("b", (), 1)],
+        {"a": [[data(4), merged]], "b": [[data(8), merged]], "c": [[data(12)]]},
+    )
+    queries = OpenQueries(script.read, 0)
+    assert taken(queries, 1) == [4]
+    assert queries.take(0.2) == []
+    assert "c" not in [token for token, _ in script.opened]
+    assert queries.watermark == 0
+    gate.set()
+    assert taken(queries, 2) == [8, 12]
+    queries.close()
+    script.done.set()
+
+
+def test_a_child_that_both_parents_name_is_read_once() -> None:
+    merged = Child("c", ("a", "b"), 10)
+    script = Script(
+        [Child("a", (), 1), Child("b", (), 1)],
+        {"a": [[merged, merged]], "b": [[merged]], "c": [[data(10)]]},
+    )
+    queries = OpenQueries(script.read, 0)
+    assert taken(queries, 1) == [10]
+    assert [token for token, _ in script.opened].count("c") == 1
+    queries.close()
+    script.done.set()
+
+
+def test_in_a_quiet_database_the_watermark_goes_on() -> None:
+    script = Script(
+        [Child("a", (), 1), Child("b", (), 1)],
+        {"a": [[Heartbeat(20)]], "b": [[Heartbeat(30)]]},
+    )
+    queries = OpenQueries(script.read, 0)
+    settle(queries, 20)
+    queries.close()
+    script.done.set()
+
+
+def test_the_watermark_waits_for_a_partition_that_lags_and_for_one_that_has_not_begun() -> None:
+    script = Script(
+        [Child("a", (), 1), Child("b", (), 1)],
+        {"a": [[data(50), Heartbeat(60)]], "b": [[Heartbeat(10)]]},
+    )
+    queries = OpenQueries(script.read, 0)
+    assert taken(queries, 1) == [50]
+    settle(queries, 10)
+    queries.close()
+    script.done.set()
+    waiting = Script(
+        [Child("a", (), 1), Child("b", (), 1)],
+        {"a": [[Child("c", ("a", "x"), 15)]], "b": [[Heartbeat(40)]], "c": [[Heartbeat(70)]]},
+    )
+    again = OpenQueries(waiting.read, 0)
+    settle(again, 40)
+    again.close()
+    waiting.done.set()
+
+
+def test_a_parent_that_is_still_to_be_named_is_waited_for() -> None:
+    """``c`` comes of ``a`` and of ``z``, which ``b`` names later: ``z`` is read before ``c``."""
+    gate = threading.Event()
+
+    class Gated(Script):
+        def read(self, token: str | None, start: int) -> Iterator[Record]:
+            for record in super().read(token, start):
+                if token == "b":
+                    gate.wait(SECONDS)
+                yield record
+
+    merged = Child("c", ("a", "z"), 20)
+    script = Gated(
+        [Child("a", (), 1), Child("b", (), 1)],
+        {
+            "a": [[merged]],
+            "b": [[data(9), Child("z", ("b",), 10)]],
+            "z": [[data(15), merged]],
+            "c": [[data(25)]],
+        },
+    )
+    queries = OpenQueries(script.read, 0)
+    assert queries.take(0.2) == []
+    gate.set()
+    assert taken(queries, 3) == [9, 15, 25]
+    queries.close()
+    script.done.set()
+
+
+def test_what_a_query_ends_with_is_raised() -> None:
+    class Broken(Script):
+        def read(self, token: str | None, start: int) -> Iterator[Record]:
+            if token is not None:
+                raise ConnectionError("gone")
+            yield from super().read(token, start)
+
+    queries = OpenQueries(Broken([Child("a", (), 1)], {}).read, 0)
+    try:
+        for _ in range(100):
+            queries.take(0.1)
+    except ConnectionError:
+        return
+    raise AssertionError("the error was swallowed")
