@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
@@ -42,6 +42,24 @@ class Metrics:
             label[:1],
             registry=self.registry,
         )
+        self._retries = Counter(
+            "spanner_watcher_retries",
+            "Windows and changes that were tried again",
+            ("consumer", "what"),
+            registry=self.registry,
+        )
+        self._scanned = Gauge(
+            "spanner_watcher_scanned_rows",
+            "Rows that Spanner scanned for the queries of this process, as it counts them",
+            label[:1],
+            registry=self.registry,
+        )
+        self._restarts = Gauge(
+            "spanner_watcher_stream_restarts",
+            "Streams that broke and were taken up again",
+            label[:1],
+            registry=self.registry,
+        )
         self._end = 0.0
         lag.labels(consumer).set_function(lambda: time.time() - self._end if self._end else 0.0)
 
@@ -61,6 +79,15 @@ class Metrics:
     def failure(self, kind: str) -> None:
         """An error was met."""
         self._errors.labels(self._consumer, kind).inc()
+
+    def retried(self, what: str) -> None:
+        """A window or a change is tried again."""
+        self._retries.labels(self._consumer, what).inc()
+
+    def of_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
+        """Where to ask for rows scanned and for streams that were taken up again."""
+        self._scanned.labels(self._consumer).set_function(scanned)
+        self._restarts.labels(self._consumer).set_function(restarts)
 
     def cleared(self, table: str, rows: int) -> None:
         """A clearing took rows out of an index."""

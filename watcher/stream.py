@@ -22,6 +22,7 @@ from google.cloud.spanner_v1 import (
     ExecuteSqlRequest,
     ReadRequest,
     ResultSet,
+    ResultSetStats,
     Type,
 )
 from google.cloud.spanner_v1.database import Database
@@ -37,6 +38,8 @@ PAUSE_SECONDS_MIN = 0.02
 PAUSE_SECONDS_MAX = 5.0
 CALL_SECONDS_MAX = 60.0
 STREAM_SECONDS_MAX = 3600.0
+WITH_STATS = 3
+"""The query mode of Spanner's that tells statistics with the rows, and no plan."""
 SERVICE = "/google.spanner.v1.Spanner/"
 
 WireValue = str | bool | list[str] | None
@@ -85,6 +88,11 @@ class QueryStream:
         self._api = database.spanner_api
         self._metadata = (("google-cloud-resource-prefix", database.name),)
         self._session = ""
+        self.counts_scans = False
+        """Whether queries ask how many rows Spanner scanned: it costs the server a little."""
+        self.scanned_rows = 0
+        self.restarts = 0
+        """How often a stream was taken up again after it broke."""
         # The generated client would make an object of every value: see watcher.wire.
         channel = self._api.transport.grpc_channel
         self._execute = stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
@@ -133,14 +141,27 @@ class QueryStream:
         params: Mapping[str, WireValue],
         types: Mapping[str, Type],
         read_timestamp_micros: int | None,
+        counted: bool = True,
     ) -> Iterator[ResultPart]:
         """The messages of a query's result; None reads strongly.
 
         A message is passed on when a resume token covers it, so that after UNAVAILABLE no row is
         repeated or missing. Raises VersionExpiredError when the timestamp is too old to read.
+        ``counted`` is False for what Spanner cannot tell the statistics of.
         """
         request = self._request(sql, params, types, read_timestamp_micros)
-        return self._resumed(self._execute, request, read_timestamp_micros)
+        if not (self.counts_scans and counted):
+            return self._resumed(self._execute, request, read_timestamp_micros)
+        request.query_mode = ExecuteSqlRequest.QueryMode(WITH_STATS)
+        return self._counted(self._resumed(self._execute, request, read_timestamp_micros))
+
+    def _counted(self, results: Iterator[ResultPart]) -> Iterator[ResultPart]:
+        """The messages; what the last one tells is added up."""
+        for message in results:
+            if message.stats:
+                told = ResultSetStats.deserialize(message.stats).query_stats or {}
+                self.scanned_rows += int(str(told.get("rows_scanned", "0")).replace(",", ""))
+            yield message
 
     def read_range(
         self,
@@ -218,6 +239,7 @@ class QueryStream:
                 return
             except (ServiceUnavailable, InternalServerError) as error:
                 restarts += 1
+                self.restarts += 1
                 if restarts > RESTARTS_MAX:
                     raise UnavailableError(
                         f"{self._database.name} broke a stream {restarts} times: {error.message}"

@@ -21,12 +21,15 @@ class ResultPart(Protocol):
     """google.spanner.v1.PartialResultSet, with values as they were sent.
 
     ``metadata`` is a google.spanner.v1.ResultSetMetadata; empty in all messages but the first.
+    ``stats`` is a google.spanner.v1.ResultSetStats; empty in all but the last, and there unless the
+    query asks for it.
     """
 
     metadata: bytes
     values: Sequence[bytes]
     chunked_value: bool
     resume_token: bytes
+    stats: bytes
 
     def ByteSize(self) -> int:  # noqa: N802 (protobuf's name)
         """The length of the message."""
@@ -49,6 +52,7 @@ def definitions() -> descriptor_pool.DescriptorPool:
     part.field.add(name="values", number=2, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
     part.field.add(name="chunked_value", number=3, type=FIELD.TYPE_BOOL, label=FIELD.LABEL_OPTIONAL)
     part.field.add(name="resume_token", number=4, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
+    part.field.add(name="stats", number=5, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
     elements = file.message_type.add(name="Elements")
     elements.field.add(name="values", number=1, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
     cell = file.message_type.add(name="Cell")

@@ -34,6 +34,7 @@ from watcher.errors import (
 )
 from watcher.positions import FilePositions, SpannerPositions, consumers_table
 from watcher.runners.delivery import dead_letters
+from watcher.runners.watcher import idle_seconds
 from watcher.stream import micros_of
 from watcher.table import TableSpec, discover
 from watcher.watch_config import watch_config
@@ -484,6 +485,39 @@ def test_metrics_tell_rows_and_lag(music: Database) -> None:
     assert 'spanner_watcher_rows_total{consumer="watch",table="Albums"} 1.0' in text
     assert 'spanner_watcher_windows_total{consumer="watch"} 1.0' in text
     assert "spanner_watcher_lag_seconds" in text
+
+
+def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> None:
+    add(music, 1, 1, 2, 3)
+    tries: list[Change] = []
+    watcher = Watcher(
+        **options(music, metrics={"port": 0}, delivery={"retries": 1, "backoff": "1ms"})
+    )
+
+    @watcher.on_change
+    def _(change: Change) -> None:
+        tries.append(change)
+        if len(tries) == 1:
+            raise ConnectionError
+
+    watcher.run_once()
+    sample = watcher.metrics.registry.get_sample_value
+    labels = {"consumer": "watch"}
+    assert sample("spanner_watcher_scanned_rows", labels) >= 4
+    assert sample("spanner_watcher_retries_total", labels | {"what": "change"}) == 1
+    assert sample("spanner_watcher_stream_restarts", labels) == 0
+
+
+def test_an_adaptive_watcher_pauses_longer_the_longer_it_is_idle(music: Database) -> None:
+    assert [idle_seconds(idle, 2.0) for idle in (0, 1, 2, 9, 50)] == [0.0, 2.0, 4.0, 18.0, 18.0]
+    seen = Collected()
+    watcher = Watcher(**options(music, adaptive=True, interval="5ms"))
+    watcher.on_change(seen)
+    with running(watcher) as raised:
+        for singer in range(3):
+            add(music, singer)
+            seen.wait(singer + 1)
+    assert not raised
 
 
 @pytest.mark.ddl(

@@ -43,10 +43,12 @@ class Delivering:
         sink: ChangeSink,
         policy: DeliveryPolicy,
         wait: Callable[[float], object] = time.sleep,
+        on_retry: Callable[[], object] = lambda: None,
     ) -> None:
         self._sink = sink
         self._policy = policy
         self._wait = wait
+        self._on_retry = on_retry
         self.skipped = 0
         self.retried = 0
 
@@ -69,6 +71,7 @@ class Delivering:
                 shown = self._policy.shown(error)
                 LOG.warning("change %s was refused, again in %.1f s: %s", change.id, pause, shown)
                 self.retried += 1
+                self._on_retry()
                 self._wait(pause)
                 pause = min(pause * 2, BACKOFF_SECONDS_MAX)
             else:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from google.api_core.exceptions import GoogleAPICallError
 
 from watcher.captures import Changed
-from watcher.captures.poll import PollCapture
+from watcher.captures.poll import PollCapture, query_stream
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.clearing import Clearing
@@ -53,6 +53,11 @@ def backoff_seconds(failures: int) -> float:
     """How long to wait after so many failures: twice as long each time, with jitter."""
     longest = min(BACKOFF_SECONDS_MIN * 2.0**failures, BACKOFF_SECONDS_MAX)
     return longest * random.uniform(0.5, 1.0)
+
+
+def idle_seconds(idle: int, interval: float) -> float:
+    """How long an adaptive watcher waits, beside its interval, after so many idle polls."""
+    return min(idle, IDLE_INTERVALS_MAX - 1) * interval
 
 
 class Watcher:
@@ -114,7 +119,9 @@ class Watcher:
 
     def deliver_to(self, sink: ChangeSink) -> None:
         """Hands each change to a sink, with retries and dead letters as configured."""
-        self._delivering = Delivering(sink, self._policy)
+        self._delivering = Delivering(
+            sink, self._policy, on_retry=lambda: self.metrics.retried("change")
+        )
         self._sink = EachChange(self._delivering, self.config.address.path)
 
     def _refuse_envelope(self) -> None:
@@ -233,6 +240,7 @@ class Watcher:
         self._watching.register(now)
         self._state = State.RUNNING
         if config.metrics is not None:
+            self._measure_queries()
             self.metrics.serve(config.metrics.host, config.metrics.port)
 
     def _watching_of(self, source: WatchedTables, sink: Sink) -> Watching:
@@ -281,6 +289,12 @@ class Watcher:
     def _now(self) -> int:
         starts = dict.fromkeys(self._watching.source.tables, 0)
         return self._watching.source.look(starts).end
+
+    def _measure_queries(self) -> None:
+        """From now on queries ask how many rows were scanned for them."""
+        stream = query_stream(self.config.address)
+        stream.counts_scans = True
+        self.metrics.of_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
 
     # One window.
 
@@ -333,8 +347,7 @@ class Watcher:
         self.metrics.window(delivered.rows, delivered.end)
         self._idle = 0 if delivered.total else self._idle + 1
         if self.config.adaptive and not delivered.more:
-            longer = min(self._idle, IDLE_INTERVALS_MAX - 1) * self.config.interval
-            self._not_before = time.monotonic() + longer
+            self._not_before = time.monotonic() + idle_seconds(self._idle, self.config.interval)
 
     def _failed(self, error: Exception) -> None:
         """Backs off from what may go away, reads the schema again, or ends."""
@@ -357,6 +370,7 @@ class Watcher:
             raise error
         pause = min(2.0**self._failures, BACKOFF_SECONDS_MAX) * random.uniform(0.5, 1.0)
         self._failures += 1
+        self.metrics.retried("window")
         self._not_before = time.monotonic() + pause
         self._state = State.FAILED
         LOG.warning("again in %.1f s (failure %d): %s", pause, self._failures, error)

@@ -136,10 +136,9 @@ class ChangeStreamCapture:
             "heartbeat": str(beat),
         }
         stream = query_stream(self.address)
+        query = sql.read_change_stream(self.stream.name)
         try:
-            yield from records_of(
-                stream.rows(sql.read_change_stream(self.stream.name), params, TYPES, None)
-            )
+            yield from records_of(stream.rows(query, params, TYPES, None, counted=False))
         except OutOfRange as error:
             raise StreamExpiredError(
                 f"change stream {self.stream.name} cannot be read from {timestamp_text(start)}"
