@@ -76,7 +76,9 @@ class SourceOptions(BaseModel):
     the reader. ``starting_timestamp`` is ``latest``, ``earliest`` (the whole table as it is now,
     then its changes) or an RFC 3339 timestamp. ``max_rows_per_batch`` 0 is no limit, nor is
     ``max_span_per_batch`` (of commit timestamps) 0. ``idle_seconds`` is how often the position of
-    an idle table advances.
+    an idle table advances. With ``push_filters`` Spanner checks filters of batch reads; Spark
+    then keeps those of one query for the next one of the same ``load()``, so each needs a load of
+    its own.
 
     ``capture`` is ``poll`` or ``change-stream``; then ``stream`` names the change stream (default:
     the only one that watches the tables), ``operations`` and ``transaction_tag`` leave other
@@ -110,6 +112,7 @@ class SourceOptions(BaseModel):
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     on_schema_change: SchemaChange = SchemaChange.STOP
     data_boost: bool = False
+    push_filters: bool = False
     capture: CaptureName = CaptureName.POLL
     stream: Text | None = None
     operations: Annotated[tuple[Operation, ...], BeforeValidator(operations_of)] = ()

@@ -27,10 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import pyarrow.parquet as pq  # noqa: E402 (the path comes first)
-import pyspark  # noqa: E402
 from fixtures.server import VARIABLE, connect  # noqa: E402
 from fixtures.singers import SINGERS, make_watchable  # noqa: E402
-from fixtures.spark import delivered_files, options_of  # noqa: E402
+from fixtures.spark import delivered_files, linked_home, options_of  # noqa: E402
 from fixtures.writing import SingersWriter, beside  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 
@@ -70,7 +69,7 @@ class Application:
         self._folder = folder
         self._options = options
         self._environment = {n: v for n, v in os.environ.items() if n != VARIABLE} | {
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "SPARK_HOME": str(linked_home(folder)),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from watcher.stream import timestamp_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 OURS = {"LastModified", "ShardId", "_commit_timestamp", "_shard_id", "_change_id"}
 
 
@@ -170,22 +172,41 @@ def scanned(df: DataFrame) -> int:
     return sum(int(metric.get().value()) for metric in found)
 
 
+@pytest.fixture
+def pushing(spark: SparkSession) -> Iterator[dict[str, str]]:
+    spark.conf.set(PUSHDOWN, "true")
+    yield {"table": "Everything", "pushFilters": "true"}
+    spark.conf.unset(PUSHDOWN)
+
+
 def test_filters_give_spark_s_own_rows_and_are_checked_by_spanner(
-    spark: SparkSession, everything: Database
+    spark: SparkSession, everything: Database, pushing: dict[str, str]
 ) -> None:
     write(everything, rows())
     write_nanoseconds(everything, ROWS)
-    snapshot = batch(spark, everything, table="Everything")
-    own = spark.createDataFrame(snapshot.toArrow())
-    between = batch(spark, everything, table="Everything", startingTimestamp="earliest")
+    own = spark.createDataFrame(batch(spark, everything, table="Everything").toArrow())
+    between = pushing | {"startingTimestamp": "earliest"}
     for number, text in enumerate(EXACT + LEFT):
         wanted = sorted(each.Id for each in own.where(text).select("Id").collect())
-        # Both ways of reading check filters by the same code; each has its turn.
-        found = (snapshot if number % 2 else between).where(text)
+        # Both ways of reading check filters by the same code; a snapshot has many tasks.
+        found = batch(spark, everything, **(between if number % 8 else pushing)).where(text)
         table = found.toArrow()
         assert sorted(table.column("Id").to_pylist()) == wanted, text
         if text in EXACT:
             assert scanned(found) == len(wanted) < ROWS, text
+
+
+def test_queries_of_one_load_do_not_get_each_other_s_filters(
+    spark: SparkSession, everything: Database, pushing: dict[str, str]
+) -> None:
+    write(everything, rows())
+    one = batch(spark, everything, table="Everything", startingTimestamp="earliest")
+    assert one.where("Id < 5").count() == 5
+    assert one.count() == ROWS
+    assert one.where("Id < 3").union(one.where("Id >= 35")).count() == 8
+    spark.conf.set(PUSHDOWN, "false")
+    with pytest.raises(PySparkException, match=PUSHDOWN):
+        batch(spark, everything, **pushing).where("Id < 5").count()
 
 
 def test_only_the_columns_of_a_schema_are_read(spark: SparkSession, everything: Database) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from fixtures.server import VARIABLE
-from fixtures.spark import ROOT, options_of
+from fixtures.spark import ROOT, linked_home, options_of
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
@@ -34,12 +33,12 @@ def write(database: Database) -> None:
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
 
 
-def environment(*paths: Path) -> dict[str, str]:
+def environment(folder: Path, *paths: Path) -> dict[str, str]:
     """That of a user's shell: it knows no emulator, nothing of the tests, and Spark by its home."""
     ensure_java()
     kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
     return kept | {
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_HOME": str(linked_home(folder)),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
     }
@@ -49,7 +48,7 @@ def run(script: Path, argument: dict[str, Any], *paths: Path, **more: str) -> di
     """What a script printed of what it saw."""
     done = subprocess.run(
         [sys.executable, str(script), json.dumps(argument)],
-        env=environment(*paths) | more,
+        env=environment(Path(argument["folder"]), *paths) | more,
         cwd=argument["folder"],
         capture_output=True,
         text=True,
@@ -101,10 +100,11 @@ def test_executors_of_a_cluster_read_with_the_package_from_a_zip(
 
 
 def test_spark_connect_works(singers: Database, server: ServerProcess, tmp_path: Path) -> None:
-    pytest.importorskip("zstandard", reason="Spark Connect needs pyspark[connect]")
+    needed = pytest.importorskip("zstandard", reason="Spark Connect needs pyspark[connect]")
+    installed = Path(needed.__file__).parent.parent
     write(singers)
     argument = {"options": options_of(singers), "folder": str(tmp_path)}
-    seen = run(CONNECT, argument, ROOT, **{VARIABLE: server.address})
+    seen = run(CONNECT, argument, ROOT, installed, **{VARIABLE: server.address})
     assert seen["client"] == "pyspark.sql.connect.session"
     assert (seen["rows"], seen["few"], seen["newest"]) == (ROWS, 5, ROWS)
     assert "did you mean 'table'" in seen["refused"]

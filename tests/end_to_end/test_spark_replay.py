@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from fixtures.spark import (
     changes,
@@ -33,15 +33,16 @@ def write(database: Database, keys: range, name: str) -> None:
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
 
 
-def digests(folder: Path, number: int) -> list[tuple[str, str]]:
-    """The files of a batch, by task, and what is in them to the byte."""
+def files(folder: Path, number: int) -> dict[str, Path]:
+    """The files of a batch, by task."""
     log = folder / "parquet" / "_spark_metadata" / str(number)
     names = [json.loads(line)["path"].rsplit("/", 1)[1] for line in log.read_text().split()[1:]]
-    contents = {name: (folder / "parquet" / name).read_bytes() for name in names}
-    return sorted(
-        (name.split("-")[1], hashlib.sha256(content).hexdigest())
-        for name, content in contents.items()
-    )
+    return {name.split("-")[1]: folder / "parquet" / name for name in names}
+
+
+def rows(path: Path) -> list[str]:
+    """The rows of a file. Spanner promises no order, so that of a window's rows is not kept."""
+    return sorted(str(row) for row in pq.read_table(path).to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def digests(folder: Path, number: int) -> list[tuple[str, str]]:
     [{}, {"tables": "Singers"}, {"nanoseconds": "string", "maxRowsPerBatch": 1000}],
     ids=["a table", "an envelope", "timestamps as text"],
 )
-def test_a_batch_again_is_the_same_to_the_byte(
+def test_a_batch_again_has_the_same_rows_in_the_same_files(
     spark: SparkSession, singers: Database, tmp_path: Path, options: dict[str, object]
 ) -> None:
     options = {"rowsPerSlice": 20} | options
@@ -66,8 +67,13 @@ def test_a_batch_again_is_the_same_to_the_byte(
     for number, place in enumerate(("page", "window")):
         undo_newest_commit(tmp_path / place / "checkpoint")
         drain(changes(spark, singers, **options), tmp_path / place)
-        assert digests(tmp_path / place, number) == digests(tmp_path, number)
-        assert len(digests(tmp_path, number)) > 1, "several slices"
+        first, again = files(tmp_path, number), files(tmp_path / place, number)
+        assert again.keys() == first.keys()
+        assert len(first) > 1, "several slices"
+        for task, path in first.items():
+            assert rows(again[task]) == rows(path)
+            if place == "page":
+                assert again[task].read_bytes() == path.read_bytes()
 
 
 def test_available_now_ends_at_what_was_there(

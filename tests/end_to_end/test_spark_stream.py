@@ -1,4 +1,4 @@
-"""The Spark source into checkpointed Parquet: restarts, replays, limits, and clear refusals."""
+"""The Spark source into checkpointed Parquet: restarts, the start, the schema, clear refusals."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from fixtures.singers import SINGERS, capture_of
-from fixtures.spark import changes, copied_checkpoint, drain, undo_newest_commit
+from fixtures.singers import SINGERS
+from fixtures.spark import changes, drain, undo_newest_commit
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-
-from watcher.positions import SpannerPositions
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -42,23 +40,6 @@ def test_changes_arrive_once_over_restarts(
     assert delivered(tmp_path) == sorted(expected)
 
 
-@pytest.mark.parametrize("batches_before", [0, 1], ids=["the first batch", "a later batch"])
-def test_a_batch_that_is_executed_again_delivers_the_same_rows_though_they_changed(
-    spark: SparkSession, singers: Database, tmp_path: Path, batches_before: int
-) -> None:
-    for _ in range(batches_before):
-        drain(changes(spark, singers), tmp_path)
-    write(singers, range(10), "planned")
-    drain(changes(spark, singers), tmp_path)
-    assert delivered(tmp_path) == [(k, "planned") for k in range(10)]
-    write(singers, range(10), "later")
-    copied_checkpoint(tmp_path, tmp_path / "again")
-    undo_newest_commit(tmp_path / "again" / "checkpoint")
-    drain(changes(spark, singers), tmp_path / "again")
-    both = [(k, name) for k in range(10) for name in ("later", "planned")]
-    assert delivered(tmp_path / "again") == both
-
-
 def test_latest_starts_now_and_says_so_in_the_checkpoint(
     spark: SparkSession, singers: Database, tmp_path: Path
 ) -> None:
@@ -69,16 +50,6 @@ def test_latest_starts_now_and_says_so_in_the_checkpoint(
     undo_newest_commit(tmp_path / "checkpoint")
     drain(changes(spark, singers, **latest), tmp_path)
     assert delivered(tmp_path) == [(k, "after it") for k in range(3)]
-
-
-def test_a_row_limit_cuts_the_backlog_into_batches(
-    spark: SparkSession, singers: Database, tmp_path: Path
-) -> None:
-    for first in range(0, 50, 5):
-        write(singers, range(first, first + 5), "name")
-    drain(changes(spark, singers, maxRowsPerBatch=10), tmp_path)
-    assert delivered(tmp_path) == [(k, "name") for k in range(50)]
-    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) >= 5
 
 
 def test_the_schema_is_the_tables_and_three_columns_more(
@@ -97,18 +68,6 @@ def test_the_schema_is_the_tables_and_three_columns_more(
         "_shard_id": "bigint",
         "_change_id": "string",
     }
-
-
-def test_a_consumer_is_registered_and_its_position_follows(
-    spark: SparkSession, singers: Database, tmp_path: Path
-) -> None:
-    write(singers, range(5), "name")
-    drain(changes(spark, singers, consumer="job"), tmp_path)
-    write(singers, range(5), "again")
-    drain(changes(spark, singers, consumer="job"), tmp_path)
-    position = SpannerPositions(singers).load("job", "Singers")
-    assert position is not None
-    assert 0 < position.micros <= capture_of(singers).look(0)[0].end
 
 
 REFUSED = [

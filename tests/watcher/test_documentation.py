@@ -6,6 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
+from pydantic.alias_generators import to_camel
+
+from watcher.config import SourceOptions
 from watcher.watch_config import watch_config
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -17,3 +20,9 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
     assert config.consumer == "my-job"
     assert config.clearing is not None
     assert config.table["Events"].shard == "time"
+
+
+def test_every_option_of_the_spark_source_is_in_the_documentation() -> None:
+    table = [line for line in (DOCS / "spark.md").read_text().splitlines() if line[:3] == "| `"]
+    documented = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table)))
+    assert documented == {to_camel(name) for name in SourceOptions.model_fields}

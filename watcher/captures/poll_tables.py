@@ -13,7 +13,7 @@ from watcher.stream import WireValue, timestamp_text
 from watcher.window import Window
 
 TABLES_PER_QUERY = 50
-CUTS_MAX = 4
+CUTS_MAX = 8
 
 
 class PolledTables:
@@ -64,18 +64,23 @@ class PolledTables:
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``. Rows of one commit timestamp are never parted: every cut is exact."""
+        begin = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
-        limit = max_rows
-        for _ in range(CUTS_MAX):
+        for attempt in range(CUTS_MAX):
             ends = {n: shortened(window, end) for n, window in windows.items()}
             total = sum(self._captures[n].count(window) for n, window in ends.items())
             if total <= max_rows:
                 break
-            end = min(self._captures[n].end_of(window, limit) for n, window in ends.items())
-            limit = max(1, limit // 2)
-            if len(windows) == 1:
-                break
+            end = self._end_of(ends, max_rows)
+            if attempt:
+                # There are rows at an earlier end that changed again since: fewer by their share.
+                end = min(end, begin + (end - begin) * max_rows // total)
+                end = max(end, self._end_of(ends, 1))
         return end
+
+    def _end_of(self, windows: Mapping[str, Window], max_rows: int) -> int:
+        """The earliest timestamp at which one of the tables has so many rows."""
+        return min(self._captures[n].end_of(window, max_rows) for n, window in windows.items())
 
     def read(self, windows: Mapping[str, Window]) -> Iterator[Rows]:
         """As ``Source.read``."""

@@ -9,13 +9,7 @@ from watcher.runners.spark.source import FORMAT, SpannerChanges
 
 __all__ = ["FORMAT", "SpannerChanges", "register"]
 
-FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-
 
 def register(spark: SparkSession) -> None:
-    """Makes the format ``spanner-changes`` known to a session, for streams and batches.
-
-    Spark refuses a Python source that takes filters unless the session allows it: it does from now.
-    """
+    """Makes the format ``spanner-changes`` known to a session, for streams and batches."""
     spark.dataSource.register(SpannerChanges)
-    spark.conf.set(FILTER_PUSHDOWN, "true")

@@ -38,11 +38,6 @@ class SnapshotReader(DataSourceReader):
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
-        """Keeps what Spanner can check; what is left to Spark."""
-        self._reading, left = pushed(self._reading, filters)
-        return left
-
     def partitions(self) -> Sequence[InputPartition]:
         """Spanner's partitions, all of one read timestamp."""
         reading = self._reading
@@ -76,11 +71,6 @@ class BetweenReader(DataSourceReader):
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
-        """Keeps what Spanner can check; what is left to Spark."""
-        self._reading, left = pushed(self._reading, filters)
-        return left
-
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about the same size, at most ``shardGroups`` a table."""
         with explaining(self._reading):
@@ -99,6 +89,37 @@ class BetweenReader(DataSourceReader):
         with explaining(self._reading):
             for batch in capture.read_exactly(part):
                 yield self._reading.shaped(Rows(capture.table, part.window, batch))
+
+
+class Filtering(DataSourceReader):
+    """A reader that leaves filters to Spanner, by choice.
+
+    Spark 4.3 keeps the reader of a ``load()`` for all queries that are made of it: a query without
+    filters of its own gets those of the one before.
+    """
+
+    _reading: Reading
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Keeps what Spanner can check; what is left to Spark."""
+        self._reading, left = pushed(self._reading, filters)
+        return left
+
+
+class FilteringSnapshotReader(Filtering, SnapshotReader):
+    """As ``SnapshotReader``, of the rows that pass."""
+
+
+class FilteringBetweenReader(Filtering, BetweenReader):
+    """As ``BetweenReader``, of the rows that pass."""
+
+
+def batch_reader(reading: Reading) -> DataSourceReader:
+    """Changes when a start or an end is given, else a snapshot."""
+    changes = reading.options.changes_wanted
+    if reading.options.push_filters:
+        return FilteringBetweenReader(reading) if changes else FilteringSnapshotReader(reading)
+    return BetweenReader(reading) if changes else SnapshotReader(reading)
 
 
 def now(reading: Reading) -> int:

@@ -51,14 +51,19 @@ class QueryConsumer:
         self._positions.create()
         self._consumers.create()
         self._lease = self._acquired()
-        kept = self._positions.of(self._name)
-        moves = [
-            Move(Position(self._name, table, begin), kept.get(table))
-            for table in self._tables
-            if table not in kept or kept[table] > begin
-        ]
-        self._positions.save_all(moves, self._owner)
+        self._register(begin)
         threading.Thread(target=self._renew, args=(self._lease,), daemon=True).start()
+
+    def _register(self, begin: int) -> None:
+        kept = self._positions.of(self._name)
+        wanted = {table: begin for table in self._tables if kept.get(table, begin + 1) > begin}
+        if wanted.keys() & kept.keys():
+            LOG.warning("consumer '%s' starts before its position: that is taken back", self._name)
+            # A position only ever moves forward: this is another one by the same name.
+            self._positions.forget(self._name)
+            wanted, kept = kept | wanted, {}
+        moves = [Move(Position(self._name, *each), kept.get(each[0])) for each in wanted.items()]
+        self._positions.save_all(moves, self._owner)
 
     def check(self) -> None:
         """Raises LeaseLostError when another query has taken the name over."""

@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from watcher.config import SourceOptions, source_options
 from watcher.errors import NotWatchableError
-from watcher.runners.spark.batch import BetweenReader, SnapshotReader
+from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import Reading, reading, snapshot_reading
 from watcher.runners.spark.streaming import ChangesReader
 
@@ -39,7 +39,7 @@ class SpannerChanges(DataSource):
         """The reader of one batch: changes when a start or an end is given, else a snapshot."""
         options = source_options(dict(self.options))
         found = self._batched(options).showing(schema)
-        return BetweenReader(found) if options.changes_wanted else SnapshotReader(found)
+        return batch_reader(found)
 
     def _batched(self, options: SourceOptions) -> Reading:
         """Spark does not say here whether it is about a stream, which needs an index, or a batch,
