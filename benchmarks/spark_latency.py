@@ -1,6 +1,6 @@
 """From a commit to Spark's sink: how long, at a steady rate of mutations.
 
-``python -m benchmarks.latency --rate 3000 --seconds 60 [--trigger 1]``: embedded server, writer and
+``python -m benchmarks.spark_latency --rate 3000 --seconds 60 [--trigger 1]``: embedded server, writer and
 a local Spark on this machine, each in a process of its own. The sink is ``foreachBatch``: it takes
 the time when it has the rows of a batch, which are read, decoded and through Spark then.
 Trigger 0 is back to back. The first batches, in which Spark warms up, are not counted.
@@ -152,7 +152,7 @@ def run(rate: int, warm_up: float, seconds: float, trigger: float) -> Result:
 
 def main() -> None:
     """Reads the command line, prints JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_latency", description=__doc__)
     parser.add_argument("--rate", type=int, default=3_000, help="mutations a second")
     parser.add_argument("--warm-up", type=float, default=40)
     parser.add_argument("--seconds", type=float, default=60)
