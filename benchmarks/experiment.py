@@ -64,7 +64,6 @@ def run(name: str, plan: Plan, database: str | None = None, show: Show = ignore)
             emulator=server.address if server else os.environ.get("SPANNER_EMULATOR_HOST"),
             folder=Path(folder),
         )
-        placed.save()
         stack.callback(restore, os.environ.get("SPANNER_EMULATOR_HOST"))
         placed.enter()
         return Experiment(name, placed, server, show).run()
@@ -104,6 +103,8 @@ class Experiment:
         self._tell("preparing")
         database = tables.prepare(self._run)
         try:
+            self._run = self._run.model_copy(update={"since": tables.moment(database)})
+            self._run.save()
             if self._run.backlog:
                 self._tell("loading the backlog")
                 tables.load_backlog(database, self._run)

@@ -10,13 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from benchmarks.index import Scanned
 from benchmarks.latency import Latency
 from benchmarks.processes import Usage
 from benchmarks.run_settings import Plan
 from benchmarks.truth import Verdict
+from watcher.errors import ConfigurationError
 
 Cell = str | int | float | bool | None
 PACKAGES = ("google-cloud-spanner", "grpcio", "pyarrow", "pyspark", "apsw", "protobuf")
@@ -81,9 +82,15 @@ class RunResult(Value):
     @property
     def consumer_cpu_seconds(self) -> float:
         """CPU seconds of all that delivers."""
-        return round(
-            sum(u.cpu_seconds for n, u in self.processes.items() if not other_process(n)), 2
-        )
+        return round(sum(usage.cpu_seconds for usage in self._consumers()), 2)
+
+    @property
+    def consumer_peak_mb(self) -> float:
+        """Peak memory of all that delivers."""
+        return round(sum(usage.peak_mb for usage in self._consumers()), 1)
+
+    def _consumers(self) -> list[Usage]:
+        return [usage for name, usage in self.processes.items() if not other_process(name)]
 
 
 def other_process(name: str) -> bool:
@@ -107,10 +114,13 @@ class Chart(Value):
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    percentiles: bool = False
+    """x is 1 / (1 - percentile): 10 is p90, 100 is p99."""
 
 
 class ScenarioResult(Value):
-    """A scenario: its settings, a table of figures, charts, and the runs behind them.
+    """A scenario: its settings, a table of figures, charts, and the runs behind them. ``keys`` are
+    the columns that tell a row of the table from the others.
 
     ``problems`` make it fail: lost rows, for instance. ``skipped`` says what was left out and why.
     """
@@ -121,6 +131,7 @@ class ScenarioResult(Value):
     environment: Environment
     settings: dict[str, object]
     seconds: float
+    keys: tuple[str, ...]
     figures: tuple[dict[str, Cell], ...]
     charts: tuple[Chart, ...] = ()
     runs: tuple[RunResult, ...] = ()
@@ -142,8 +153,16 @@ class ScenarioResult(Value):
 
     @classmethod
     def load(cls, path: Path) -> ScenarioResult:
-        """Reads what ``save`` wrote."""
-        return cls.model_validate_json(path.read_text())
+        """Reads what ``save`` wrote. Raises ConfigurationError for anything else."""
+        try:
+            return cls.model_validate_json(path.read_text())
+        except FileNotFoundError as error:
+            raise ConfigurationError(f"there is no result {path}") from error
+        except ValidationError as error:
+            raise ConfigurationError(
+                f"{path} is no result of this release: {error.error_count()} fields are wrong,"
+                f" the first: {error.errors()[0]['msg']} at {error.errors()[0]['loc']}"
+            ) from error
 
 
 def environment() -> Environment:

@@ -6,11 +6,15 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from benchmarks.workload import Workload
 
 SystemName = Literal["watcher", "spark", "java"]
+CaptureName = Literal["poll", "change-stream"]
+NO_CHANGE_STREAM = (
+    "there is no capture that reads change streams yet, so it cannot be measured; use capture=poll"
+)
 PREFIX = "Bench"
 """The names of all tables that benchmarks make begin with it."""
 
@@ -35,20 +39,36 @@ class Consumer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: SystemName = "watcher"
+    capture: CaptureName = "poll"
     interval: Annotated[float, Field(ge=0)] = 1.0
     max_rows: Annotated[int, Field(ge=1)] = 100_000
     shard_groups: Annotated[int, Field(ge=1)] = 1
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
 
+    @field_validator("capture")
+    @classmethod
+    def _there(cls, capture: CaptureName) -> CaptureName:
+        if capture == "change-stream":
+            raise ValueError(NO_CHANGE_STREAM)
+        return capture
+
 
 class Disturbance(BaseModel):
-    """The embedded server stands still for ``stall`` seconds, ``after`` seconds into the load."""
+    """What goes wrong on purpose; it shows that the harness sees it.
+
+    The embedded server stands still for ``stall`` seconds, ``after`` seconds into the load. The
+    watcher's callback drops or doubles one row in ``drop`` or ``duplicate`` (0: none), and is late
+    by ``late`` seconds.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     after: Annotated[float, Field(ge=0)] = 0.0
     stall: Annotated[float, Field(ge=0)] = 0.0
+    drop: Annotated[int, Field(ge=0)] = 0
+    duplicate: Annotated[int, Field(ge=0)] = 0
+    late: Annotated[float, Field(ge=0)] = 0.0
 
 
 class Plan(BaseModel):
@@ -66,11 +86,15 @@ class Plan(BaseModel):
 
 
 class Run(Plan):
-    """A plan in place. ``database`` is a full resource name, ``emulator`` its host:port or None."""
+    """A plan in place. ``database`` is a full resource name, ``emulator`` its host:port or None.
+
+    Consumers start at ``since`` (an RFC 3339 timestamp): the tables were filled before it.
+    """
 
     database: str
     emulator: str | None
     folder: Path
+    since: str = ""
 
     @property
     def tables(self) -> tuple[str, ...]:

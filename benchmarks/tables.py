@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 import numpy as np
 from google.cloud.spanner_v1 import param_types
@@ -16,7 +17,7 @@ from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
 from watcher.database import DatabaseAddress, connect, create_on_emulator
 from watcher.errors import ConfigurationError
-from watcher.stream import micros_of
+from watcher.stream import micros_of, timestamp_text
 
 COLUMNS = ("Id", "Version", "Payload")
 ROWS_A_COMMIT = 10_000
@@ -66,6 +67,13 @@ def make_watchable(database: Database, run: Run) -> None:
         storing=("Version", "Payload") if wish.storing else (),
     )
     apply_plan(database, make_plan(read_schema(database), list(run.tables), options))
+
+
+def moment(database: Database) -> str:
+    """The database's time: everything that was committed before has a timestamp below it."""
+    with database.snapshot() as snapshot:
+        found: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
+    return timestamp_text(micros_of(found))
 
 
 def load_backlog(database: Database, run: Run) -> None:

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.files import announce
@@ -17,27 +19,49 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows
 from watcher.consumers import State
 
 LOOK_EVERY_SECONDS = 0.02
+Counts = npt.NDArray[np.int64]
 
 
 class Receiver:
-    """The callback: logs every row with the moment of its arrival."""
+    """The callback: logs every row with the moment of its arrival.
+
+    The faults of the run are done here, behind the watcher: nothing else can tell them from a
+    watcher that loses rows.
+    """
 
     def __init__(self, run: Run, process: str) -> None:
+        self._faults = run.disturbance
+        self._rows = 0
         self._places = {name: place for place, name in enumerate(run.tables)}
         self._delivered = Appender(run.records("delivered", process), DELIVERED)
         self._windows = Appender(run.records("windows", process), WINDOWS)
 
     def __call__(self, rows: Rows) -> None:
         """Takes a batch."""
+        if self._faults.late:
+            time.sleep(self._faults.late)
         at = time.time_ns() // 1_000
         table = self._places[rows.table.name]
+        copies = self._copies(rows.batch.num_rows)
         columns = (
             rows.batch.column("Id").to_numpy(),
             rows.batch.column("Version").to_numpy(),
             rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64()).to_numpy(),
         )
-        self._delivered.add((table, *columns, at), rows.batch.num_rows)
+        repeated = [np.repeat(column, copies) for column in columns]
+        self._delivered.add((table, *repeated, at), int(copies.sum()))
         self._windows.add((table, rows.window.start, rows.window.end), 1)
+
+    def _copies(self, count: int) -> Counts:
+        """How often each of so many rows is logged: once, but for the faults."""
+        numbers = self._rows + 1 + np.arange(count)
+        self._rows += count
+        copies = np.ones(count, np.int64)
+        if self._faults.duplicate:
+            copies[numbers % self._faults.duplicate == 0] = 2
+        if self._faults.drop:
+            copies[numbers % self._faults.drop == 0] = 0
+        return copies
 
 
 def watcher_of(run: Run, number: int) -> Watcher:
@@ -47,7 +71,7 @@ def watcher_of(run: Run, number: int) -> Watcher:
         "database": run.database,
         "tables": run.tables_of(number),
         "consumer": f"bench{number}",
-        "start": "earliest",
+        "start": run.since,
         "interval": consumer.interval,
         "max_rows": consumer.max_rows,
         "shard_groups": consumer.shard_groups,
