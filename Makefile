@@ -34,8 +34,8 @@ format: $(STAMP) ## let ruff mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(STAMP) ## the short set of benchmarks on the embedded server
-	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+bench: $(STAMP) ## the short set of benchmarks on the embedded server, with a report: BENCH_ARGS="--out FOLDER"
+	@$(BIN)/spanner-watcher bench run --short $(BENCH_ARGS)
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

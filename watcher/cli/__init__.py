@@ -8,7 +8,7 @@ import typer
 
 from benchmarks.demo.processes import ChildError
 from ddl.errors import DdlError
-from watcher.cli import check, clear, ctl, ddl, demo, emulator, replay, status, watch
+from watcher.cli import bench, check, clear, ctl, ddl, demo, emulator, replay, status, watch
 from watcher.cli.output import print_error
 from watcher.errors import WatcherError
 
@@ -27,6 +27,14 @@ app.command("clear")(clear.command)
 app.command("replay")(replay.command)
 app.command("emulator")(emulator.command)
 app.command("demo")(demo.command)
+app.command(
+    "bench",
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)(bench.command)
 
 
 def main() -> None:

@@ -1,0 +1,166 @@
+"""The command ``spanner-watcher bench``, and ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.comparison import comparison, different_settings
+from benchmarks.conduct import conduct
+from benchmarks.overrides import flat
+from benchmarks.report import report, shown
+from benchmarks.result import ScenarioResult
+from benchmarks.scenarios import SCENARIOS, scenario
+from benchmarks.screen import Screen, print_comparison, print_result
+from watcher.errors import ConfigurationError, WatcherError
+
+EMBEDDED = "embedded"
+CONSOLE = Console(highlight=False)
+app = typer.Typer(
+    name="spanner-watcher bench",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Measure: load from writer processes, every delivered row checked against what was"
+    " written.",
+)
+
+
+@app.command("run")
+def run_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="SCENARIO...", help="See `bench list`.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting; repeatable.")
+    ] = None,
+    database: Annotated[
+        str,
+        typer.Option(
+            "--database",
+            "-d",
+            metavar="ADDRESS",
+            help="An existing database (tables Bench... are made and dropped), or 'embedded': a new"
+            " embedded Spanner for every run.",
+        ),
+    ] = EMBEDDED,
+    short: Annotated[
+        bool, typer.Option("--short", help="The short set, or these scenarios in short.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="Where results (JSON) and report.html are written.")
+    ] = Path("bench-results"),
+) -> None:
+    """Run scenarios. Exits with 1 when a row was lost, invented, doubled or a run failed."""
+    chosen = [scenario(name) for name in names or ()]
+    if short and not chosen:
+        chosen = [each for each in SCENARIOS.values() if each.short is not None]
+    if not chosen:
+        raise typer.BadParameter("name a scenario (see `bench list`), or give --short")
+    place = None if database == EMBEDDED else database.removeprefix("spanner://")
+    results = []
+    for each in chosen:
+        given = [*(each.short or () if short else ()), *(settings or ())]
+        with Screen(CONSOLE) as screen:
+            result = conduct(each, given, place, screen)
+        print_result(CONSOLE, result)
+        result.save(out)
+        results.append(result)
+    write_report(results, out / "report.html")
+    raise typer.Exit(0 if all(result.passed for result in results) else 1)
+
+
+@app.command("list")
+def list_command(
+    name: Annotated[str | None, typer.Argument(help="Show every setting of this one.")] = None,
+) -> None:
+    """Show the scenarios, or the settings of one with their values."""
+    if name is None:
+        table = Table("scenario", "what", "short set")
+        for each in SCENARIOS.values():
+            table.add_row(each.name, each.summary, "yes" if each.short is not None else "")
+    else:
+        chosen = scenario(name)
+        CONSOLE.print(chosen.settings.__doc__ or "", markup=False)
+        table = Table("setting", "value")
+        for key, value in flat(chosen.settings()).items():
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            table.add_row(Text(key), Text(text))
+    CONSOLE.print(table)
+
+
+@app.command("report")
+def report_command(
+    results: Annotated[list[Path], typer.Argument(help="JSON results, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+) -> None:
+    """Make one HTML page of results; it needs no network and no other file."""
+    write_report([ScenarioResult.load(path) for path in files(results)], out)
+
+
+@app.command("compare")
+def compare_command(
+    first: Annotated[Path, typer.Argument(help="A JSON result, or a folder of them.")],
+    second: Annotated[Path, typer.Argument(help="The same scenarios, measured otherwise.")],
+) -> None:
+    """Put two results side by side, with the ratio of the second to the first."""
+    pairs = paired(first, second)
+    for one, other in pairs:
+        print_comparison(CONSOLE, one.scenario, comparison(one, other))
+        for name, (before, after) in different_settings(one, other).items():
+            CONSOLE.print(f"setting {name}: {shown(str(before))} against {shown(str(after))}")
+
+
+def paired(first: Path, second: Path) -> list[tuple[ScenarioResult, ScenarioResult]]:
+    """Results of the same scenarios. Raises ConfigurationError where there are none."""
+    ones = {r.scenario: r for r in map(ScenarioResult.load, files([first]))}
+    others = {r.scenario: r for r in map(ScenarioResult.load, files([second]))}
+    both = [name for name in ones if name in others]
+    if not both:
+        raise ConfigurationError(
+            f"{first} ({', '.join(ones)}) and {second} ({', '.join(others)}) have no scenario in"
+            " common, so there is nothing to compare"
+        )
+    return [(ones[name], others[name]) for name in both]
+
+
+def files(paths: list[Path]) -> list[Path]:
+    """Files as they are, folders as the results in them. Raises ConfigurationError for none."""
+    found = [f for p in paths for f in (sorted(p.glob("*.json")) if p.is_dir() else [p])]
+    if not found:
+        raise ConfigurationError(f"there are no results in {', '.join(map(str, paths))}")
+    return found
+
+
+def write_report(results: list[ScenarioResult], path: Path) -> None:
+    """Writes the page and says where it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(report(results))
+    CONSOLE.print(f"report: {path}", markup=False)
+
+
+def main() -> None:
+    """Runs the command line; errors are one sentence."""
+    try:
+        code = app(standalone_mode=False, prog_name="spanner-watcher bench")
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except typer.TyperException as error:
+        print_error(error.format_message())
+        sys.exit(2)
+    except WatcherError as error:
+        print_error(str(error))
+        sys.exit(error.exit_code)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def print_error(message: str) -> None:
+    """One sentence on the standard error."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {message}", markup=False)

@@ -1,0 +1,218 @@
+"""One run from an empty database to its figures: server, tables, system, writers, verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks import systems, tables
+from benchmarks.files import announce
+from benchmarks.index import IndexMeter, Scanned
+from benchmarks.measure import Logs, measure
+from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
+from benchmarks.records import DELIVERED, WRITTEN, count
+from benchmarks.result import RunResult
+from benchmarks.run_settings import Plan, Run
+from emulator.process import ServerProcess, spawn
+
+EMBEDDED = "projects/benchmark/instances/benchmark/databases/benchmark"
+LOOK_EVERY_SECONDS = 0.1
+START_SECONDS_MAX = 180.0
+LATE_SECONDS_MAX = 120.0
+DRAIN_SECONDS_MAX = 300.0
+HEAD_START_MICROS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a run stands; for the screen."""
+
+    name: str
+    phase: str
+    seconds: float
+    written: int
+    delivered: int
+
+
+Show = Callable[[Progress], None]
+Found = TypeVar("Found")
+
+
+def ignore(_: Progress) -> None:
+    """For those who do not look."""
+
+
+def run(name: str, plan: Plan, database: str | None = None, show: Show = ignore) -> RunResult:
+    """Does a plan on a fresh embedded server, or on a database that is there already.
+
+    Raises RunError when a process fails or does not end in time.
+    """
+    with contextlib.ExitStack() as stack:
+        prefix = "spanner-watcher-bench-"
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+        server = stack.enter_context(spawn()) if database is None else None
+        placed = Run(
+            **dict(plan),
+            database=database or EMBEDDED,
+            emulator=server.address if server else os.environ.get("SPANNER_EMULATOR_HOST"),
+            folder=Path(folder),
+        )
+        stack.callback(restore, os.environ.get("SPANNER_EMULATOR_HOST"))
+        placed.enter()
+        return Experiment(name, placed, server, show).run()
+
+
+def restore(address: str | None) -> None:
+    """The clients of this process go where they went before."""
+    os.environ.pop("SPANNER_EMULATOR_HOST", None)
+    if address is not None:
+        os.environ["SPANNER_EMULATOR_HOST"] = address
+
+
+@contextlib.contextmanager
+def metering(start: Callable[[], None], stop: Callable[[], Found]) -> Iterator[list[Found]]:
+    """Starts a meter, and stops it in any case; the list then holds what it found."""
+    found: list[Found] = []
+    start()
+    try:
+        yield found
+    finally:
+        found.append(stop())
+
+
+class Experiment:
+    """A run under way."""
+
+    def __init__(self, name: str, run: Run, server: ServerProcess | None, show: Show) -> None:
+        self._name = name
+        self._run = run
+        self._server = server
+        self._show = show
+        self._began = time.monotonic()
+        self._children: list[Child] = []
+
+    def run(self) -> RunResult:
+        """Everything; what was started ends, and what was made in the database goes."""
+        self._tell("preparing")
+        database = tables.prepare(self._run)
+        try:
+            self._run = self._run.model_copy(update={"since": tables.moment(database)})
+            self._run.save()
+            if self._run.backlog:
+                self._tell("loading the backlog")
+                tables.load_backlog(database, self._run)
+            return self._measured()
+        finally:
+            for child in self._children:
+                child.kill()
+            if self._server is None:
+                tables.drop(database)
+
+    def _measured(self) -> RunResult:
+        meter = IndexMeter(self._run)
+        consumers = [self._start(*each) for each in systems.processes(self._run)]
+        writers = [self._writer(n) for n in range(self._run.workload.writers)]
+        writers = writers if self._run.write else []
+        self._wait_until_ready([*consumers, *writers])
+        pids = {child.name: child.process.pid for child in self._children}
+        if self._server is not None:
+            pids["server"] = self._server.pid
+        usage = UsageMeter(pids)
+        with metering(usage.start, usage.stop) as used, metering(meter.start, meter.stop) as index:
+            beginning = self._begin(consumers)
+            self._wait(writers, "writing", self._writing_seconds_max())
+            announce(self._run.drain, "")
+            self._wait(consumers, "draining", DRAIN_SECONDS_MAX)
+        return self._result(beginning, used[0], *index[0])
+
+    def _begin(self, consumers: list[Child]) -> int:
+        """The moment at which the schedule begins; that of the first delivery without writers."""
+        beginning = time.time_ns() // 1_000 + HEAD_START_MICROS
+        if not self._run.write:
+            return min(int(self._run.ready(child.name).read_text()) for child in consumers)
+        announce(self._run.begin, str(beginning))
+        return beginning
+
+    def _result(
+        self,
+        beginning: int,
+        processes: dict[str, Usage],
+        sizes: tuple[tuple[float, int], ...],
+        scanned: Scanned | None,
+    ) -> RunResult:
+        self._tell("comparing row by row")
+        found = measure(Logs.read(self._run), beginning)
+        figures = {name: getattr(found, name) for name in found.__dataclass_fields__}
+        return RunResult(
+            name=self._name,
+            plan=Plan(**{name: getattr(self._run, name) for name in Plan.model_fields}),
+            **figures,
+            index_rows=sizes,
+            scanned=scanned,
+            processes=processes,
+        )
+
+    def _start(self, name: str, module: str, arguments: tuple[str, ...]) -> Child:
+        child = start_module(name, self._run.log(name), module, arguments)
+        self._children.append(child)
+        return child
+
+    def _writer(self, number: int) -> Child:
+        arguments = (str(self._run.file), str(number))
+        return self._start(f"writer{number}", "benchmarks.load", arguments)
+
+    def _writing_seconds_max(self) -> float:
+        return self._run.workload.seconds + self._run.disturbance.stall + LATE_SECONDS_MAX
+
+    def _wait_until_ready(self, children: list[Child]) -> None:
+        ends_at = time.monotonic() + START_SECONDS_MAX
+        while not all(self._run.ready(child.name).exists() for child in children):
+            self._look(children, ends_at, "starting")
+
+    def _wait(self, children: list[Child], phase: str, seconds: float) -> None:
+        """Until they have ended."""
+        began = time.monotonic()
+        stall_at = began + self._run.disturbance.after + HEAD_START_MICROS / 1_000_000
+        stalled = phase != "writing" or not self._run.disturbance.stall
+        while any(child.running for child in children):
+            if not stalled and time.monotonic() >= stall_at:
+                self._stall()
+                stalled = True
+            self._look(children, began + seconds, phase)
+        for child in children:
+            child.check()
+
+    def _stall(self) -> None:
+        """The server stands still."""
+        if self._server is None:
+            raise RunError("only the embedded server can be made to stand still")
+        os.kill(self._server.pid, signal.SIGSTOP)
+        time.sleep(self._run.disturbance.stall)
+        os.kill(self._server.pid, signal.SIGCONT)
+
+    def _look(self, children: list[Child], ends_at: float, phase: str) -> None:
+        for child in self._children:
+            child.check()
+        if time.monotonic() > ends_at:
+            names = ", ".join(child.name for child in children if child.running)
+            raise RunError(f"{names}: {phase} took too long")
+        self._tell(phase)
+        time.sleep(LOOK_EVERY_SECONDS)
+
+    def _tell(self, phase: str) -> None:
+        self._show(
+            Progress(
+                self._name,
+                phase,
+                time.monotonic() - self._began,
+                count(self._run.all_records("written"), WRITTEN),
+                count(self._run.all_records("delivered"), DELIVERED),
+            )
+        )

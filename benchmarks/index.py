@@ -1,0 +1,162 @@
+"""The index of a run: how many rows are in it over time, and what a poll scans of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1 import ExecuteSqlRequest
+from google.cloud.spanner_v1.database import Database
+
+from benchmarks.records import WINDOWS, read
+from benchmarks.run_settings import Run
+from watcher import sql
+from watcher.database import DatabaseAddress, connect
+from watcher.stream import moment_of
+from watcher.table import WatchedTable, discover
+from watcher.window import Window
+
+EVERY_SECONDS = 1.0
+SHARE_OF_TIME = 0.05
+"""The counting may take this share of the time at most: it is a load of its own."""
+PROFILED_WINDOWS = 5
+PROFILE = ExecuteSqlRequest.QueryMode.PROFILE
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What the server tells of polls (PROFILE): sums over some windows; None where it does not."""
+
+    windows: int
+    rows_returned: int
+    rows_scanned: int
+    elapsed_seconds: float | None
+    cpu_seconds: float | None
+
+    @property
+    def scanned_per_row(self) -> float:
+        """Rows scanned per row delivered; 0 when nothing was delivered."""
+        return round(self.rows_scanned / self.rows_returned, 3) if self.rows_returned else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCost:
+    """What PROFILE tells of the query of a window."""
+
+    rows_returned: int
+    rows_scanned: int
+    elapsed_seconds: float | None
+    cpu_seconds: float | None
+
+
+def scanned(costs: list[WindowCost]) -> Scanned:
+    """The sums."""
+    return Scanned(
+        windows=len(costs),
+        rows_returned=sum(each.rows_returned for each in costs),
+        rows_scanned=sum(each.rows_scanned for each in costs),
+        elapsed_seconds=total([each.elapsed_seconds for each in costs]),
+        cpu_seconds=total([each.cpu_seconds for each in costs]),
+    )
+
+
+class IndexMeter:
+    """Counts the rows in the index of the first table, and has the server tell what some of the
+    windows cost that were just delivered, from ``start`` until ``stop``.
+
+    Just delivered, because later on, past a clearing, the embedded server answers from its history
+    of old versions, at another cost.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._database = connect(DatabaseAddress.parse(run.database))
+        self._table = discover(self._database, run.tables[0])
+        self._sizes: list[tuple[float, int]] = []
+        self._profiles: dict[Window, WindowCost] = {}
+        self._error: Exception | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._began = time.monotonic()
+        self._thread.start()
+
+    def stop(self) -> tuple[tuple[tuple[float, int], ...], Scanned | None]:
+        """Ends: (seconds since the start, rows) and costs. Raises what a query raised."""
+        self._stop.set()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        if not self._profiles and not self._run.consumer.clear_every:
+            self._profile()
+        costs = list(self._profiles.values())
+        return tuple(self._sizes), scanned(costs) if costs else None
+
+    def _loop(self) -> None:
+        took = 0.0
+        while not self._stop.wait(max(EVERY_SECONDS, took / SHARE_OF_TIME)):
+            began = time.monotonic()
+            try:
+                self._count(began)
+                if len(self._profiles) < PROFILED_WINDOWS:
+                    self._profile()
+            except Exception as error:  # noqa: BLE001 (raised by ``stop``, in the caller's thread)
+                self._error = error
+                return
+            took = time.monotonic() - began
+
+    def _count(self, at: float) -> None:
+        with self._database.snapshot() as snapshot:
+            results = snapshot.execute_sql(sql.count_index(self._table))
+            self._sizes.append((round(at - self._began, 2), int(next(iter(results))[0])))
+
+    def _profile(self) -> None:
+        """The newest window of the first table."""
+        windows = read(self._run.all_records("windows"), WINDOWS)
+        mine = windows[windows["table"] == 0]
+        if len(mine):
+            window = Window(int(mine["start"][-1]), int(mine["end"][-1]))
+            self._profiles[window] = cost(self._database, self._table, window)
+
+
+def total(parts: list[float | None]) -> float | None:
+    """The sum, unless one of them is not known."""
+    known = [part for part in parts if part is not None]
+    return round(sum(known), 4) if len(known) == len(parts) else None
+
+
+def cost(database: Database, table: WatchedTable, window: Window) -> WindowCost:
+    """Reads a window again, at its own end, with statistics."""
+    shards = sql.shard_list(table, window, None)
+    params: dict[str, object] = {"start": moment_of(window.start), "end": moment_of(window.end)}
+    if shards is not None:
+        params["shards"] = list(shards)
+    with database.snapshot(read_timestamp=moment_of(window.end)) as snapshot:
+        results = snapshot.execute_sql(
+            sql.select_window(table, listed=shards is not None),
+            params=params,
+            param_types=sql.window_types(shards),
+            query_mode=PROFILE,
+        )
+        rows = sum(1 for _ in results)
+        stats = dict(results.stats.query_stats)
+    return WindowCost(
+        rows_returned=rows,
+        rows_scanned=int(str(stats["rows_scanned"])),
+        elapsed_seconds=seconds(stats.get("elapsed_time")),
+        cpu_seconds=seconds(stats.get("cpu_time")),
+    )
+
+
+def seconds(text: object) -> float | None:
+    """A duration as Spanner's query statistics write it: '1.28 msecs'. None where there is none."""
+    if text is None:
+        return None
+    number, _, unit = str(text).partition(" ")
+    factors = {"usecs": 1e-6, "msecs": 1e-3, "secs": 1.0, "mins": 60.0, "hours": 3_600.0}
+    if unit not in factors:
+        raise ValueError(f"'{text}' is no duration that is known here")
+    return float(number) * factors[unit]

@@ -1,0 +1,72 @@
+"""``--set key=value``: settings of a scenario from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from watcher.config import explained, unknown_option
+from watcher.errors import ConfigurationError
+
+Settings = TypeVar("Settings", bound=BaseModel)
+Path = tuple[str, ...]
+
+
+def settings_of(kind: type[Settings], given: Iterable[str]) -> Settings:
+    """A scenario's own settings with some of them replaced.
+
+    A key is the last name (``shards``) or a longer one (``preparation.shards``); lists have commas
+    between. Raises ConfigurationError.
+    """
+    return changed(kind(), given)
+
+
+def changed(settings: Settings, given: Iterable[str]) -> Settings:
+    """These settings, with some of them replaced. Raises ConfigurationError."""
+    values = settings.model_dump()
+    places = paths(settings)
+    for each in given:
+        key, equals, text = each.partition("=")
+        if not equals:
+            raise ConfigurationError(f"'{each}' is no setting: write --set key=value")
+        place = place_of(key.strip(), places)
+        inner: dict[str, Any] = values
+        for name in place[:-1]:
+            inner = inner[name]
+        is_list = isinstance(places[place], tuple)
+        inner[place[-1]] = tuple(text.split(",")) if is_list else text
+    try:
+        return type(settings).model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(explained(error)) from error
+
+
+def paths(settings: BaseModel, before: Path = ()) -> dict[Path, object]:
+    """Every setting, inner ones by their whole path, with its value."""
+    found: dict[Path, object] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, BaseModel):
+            found |= paths(value, (*before, name))
+        else:
+            found[(*before, name)] = value
+    return found
+
+
+def place_of(key: str, places: Mapping[Path, object]) -> Path:
+    """The one setting whose path ends with a key; an outer one before those further in."""
+    parts = tuple(key.split("."))
+    fitting = sorted((p for p in places if p[-len(parts) :] == parts), key=len)
+    if not fitting:
+        raise unknown_option(key, (place[-1] for place in places))
+    if len(fitting) > 1 and len(fitting[0]) == len(fitting[1]):
+        names = " and ".join(".".join(place) for place in fitting)
+        raise ConfigurationError(f"'{key}' may be {names}: write one of them")
+    return fitting[0]
+
+
+def flat(settings: BaseModel) -> dict[str, object]:
+    """Every setting by its whole name, for people."""
+    return {".".join(place): value for place, value in paths(settings).items()}

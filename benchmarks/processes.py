@@ -1,0 +1,123 @@
+"""The processes of a run: started, looked at (CPU seconds, memory), ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+LOOK_EVERY_SECONDS = 0.2
+LOG_LINES_SHOWN = 15
+
+
+class RunError(Exception):
+    """A run could not be done, or what it measured cannot be trusted."""
+
+
+@dataclass(slots=True)
+class Child:
+    """A running process; what it prints goes to its log."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def running(self) -> bool:
+        """True until it has ended."""
+        return self.process.poll() is None
+
+    def check(self) -> None:
+        """Raises RunError, with the end of its log, if it has ended with anything but success."""
+        if self.process.poll() not in {None, 0}:
+            lines = self.log.read_text(errors="replace").splitlines()
+            end = "\n".join(lines[-LOG_LINES_SHOWN:])
+            raise RunError(f"{self.name} ended with {self.process.returncode}:\n{end}")
+
+    def kill(self) -> None:
+        """Ends it and everything that it started."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        finally:
+            self.process.wait()
+
+
+def start_module(name: str, log: Path, module: str, arguments: Sequence[str]) -> Child:
+    """Starts ``python -m module arguments``."""
+    return start(name, log, [sys.executable, "-m", module, *arguments])
+
+
+def start(name: str, log: Path, command: Sequence[str]) -> Child:
+    """Starts a command in a process group of its own."""
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    return Child(name, process, log)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds (user and system) and peak resident memory, with everything it started."""
+
+    cpu_seconds: float
+    peak_mb: float
+
+
+class UsageMeter:
+    """Looks at processes five times a second, from ``start`` until ``stop``.
+
+    The CPU seconds of the last fifth of a second of a process that ends are not seen.
+    """
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self._processes = {name: psutil.Process(pid) for name, pid in pids.items()}
+        self._before = {name: self._look(name)[0] for name in self._processes}
+        self._cpu = dict(self._before)
+        self._peak = dict.fromkeys(self._processes, 0.0)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._thread.start()
+
+    def stop(self) -> dict[str, Usage]:
+        """Ends; what was used since it was made."""
+        self._stop.set()
+        self._thread.join()
+        return {
+            name: Usage(round(self._cpu[name] - self._before[name], 2), round(peak, 1))
+            for name, peak in self._peak.items()
+        }
+
+    def _loop(self) -> None:
+        while True:
+            for name in self._processes:
+                cpu, memory = self._look(name)
+                self._cpu[name] = max(self._cpu[name], cpu)
+                self._peak[name] = max(self._peak[name], memory)
+            if self._stop.wait(LOOK_EVERY_SECONDS):
+                return
+
+    def _look(self, name: str) -> tuple[float, float]:
+        """CPU seconds so far, and memory now, in MB; zero once it has ended."""
+        cpu = memory = 0.0
+        try:
+            root = self._processes[name]
+            for process in [root, *root.children(recursive=True)]:
+                times = process.cpu_times()
+                cpu += times.user + times.system
+                memory += process.memory_info().rss / 1_000_000
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            return cpu, memory
+        return cpu, memory

@@ -1,0 +1,194 @@
+"""What was measured, with every setting and the machine: JSON that reports are made of."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from benchmarks.index import Scanned
+from benchmarks.latency import Latency
+from benchmarks.processes import Usage
+from benchmarks.run_settings import Plan
+from benchmarks.truth import Verdict
+from watcher.errors import ConfigurationError
+
+Cell = str | int | float | bool | None
+PACKAGES = ("google-cloud-spanner", "grpcio", "pyarrow", "pyspark", "apsw", "protobuf")
+
+
+class Value(BaseModel):
+    """Frozen, with nothing unknown in it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Environment(Value):
+    """Where and when. ``load`` is the machine's load average (1 minute) as the scenario began."""
+
+    started: str
+    python: str
+    platform: str
+    cpus: int
+    memory_gb: float
+    load: float
+    revision: str | None
+    packages: dict[str, str]
+
+
+class Series(Value):
+    """Seconds since the schedule began, a value a second. Rates are rows a second; latencies are
+    seconds from the intended arrival, of the rows that were due in that second (None: none was).
+    ``backlog``: committed rows that were still to come."""
+
+    written: tuple[int, ...]
+    delivered: tuple[int, ...]
+    backlog: tuple[int, ...]
+    p50: tuple[float | None, ...]
+    p99: tuple[float | None, ...]
+    maximum: tuple[float | None, ...]
+
+
+class RunResult(Value):
+    """One run. Latencies: ``since_commit`` and ``since_intended`` are of delivered rows until their
+    arrival in the callback; ``commit`` of commits from their intended moment to their answer.
+
+    ``drain_seconds``: from the end of writing until the last row had come.
+    ``aborted``: Commit calls that were not acknowledged and sent again.
+    """
+
+    name: str
+    plan: Plan
+    verdict: Verdict
+    write_seconds: float
+    written_per_second: float
+    delivered_per_second: float
+    drain_seconds: float
+    since_commit: Latency
+    since_intended: Latency
+    commit: Latency
+    aborted: int
+    series: Series
+    index_rows: tuple[tuple[float, int], ...]
+    scanned: Scanned | None
+    processes: dict[str, Usage]
+
+    @property
+    def consumer_cpu_seconds(self) -> float:
+        """CPU seconds of all that delivers."""
+        return round(sum(usage.cpu_seconds for usage in self._consumers()), 2)
+
+    @property
+    def consumer_peak_mb(self) -> float:
+        """Peak memory of all that delivers."""
+        return round(sum(usage.peak_mb for usage in self._consumers()), 1)
+
+    def _consumers(self) -> list[Usage]:
+        return [usage for name, usage in self.processes.items() if not other_process(name)]
+
+
+def other_process(name: str) -> bool:
+    """True for the processes of a run that deliver nothing."""
+    return name == "server" or name.startswith("writer")
+
+
+class Line(Value):
+    """A line of a chart; a None leaves a gap."""
+
+    label: str
+    points: tuple[tuple[float, float | None], ...]
+
+
+class Chart(Value):
+    """A plot of a report."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    log_x: bool = False
+    log_y: bool = False
+    percentiles: bool = False
+    """x is 1 / (1 - percentile): 10 is p90, 100 is p99."""
+
+
+class ScenarioResult(Value):
+    """A scenario: its settings, a table of figures, charts, and the runs behind them. ``keys`` are
+    the columns that tell a row of the table from the others.
+
+    ``problems`` make it fail: lost rows, for instance. ``skipped`` says what was left out and why.
+    """
+
+    scenario: str
+    summary: str
+    command: str
+    environment: Environment
+    settings: dict[str, object]
+    seconds: float
+    keys: tuple[str, ...]
+    figures: tuple[dict[str, Cell], ...]
+    charts: tuple[Chart, ...] = ()
+    runs: tuple[RunResult, ...] = ()
+    notes: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Nothing was lost, and nothing else was wrong."""
+        return not self.problems
+
+    def save(self, folder: Path) -> Path:
+        """Writes ``FOLDER/SCENARIO.json``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.scenario}.json"
+        path.write_text(self.model_dump_json(indent=1) + "\n")
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> ScenarioResult:
+        """Reads what ``save`` wrote. Raises ConfigurationError for anything else."""
+        try:
+            return cls.model_validate_json(path.read_text())
+        except FileNotFoundError as error:
+            raise ConfigurationError(f"there is no result {path}") from error
+        except ValidationError as error:
+            raise ConfigurationError(
+                f"{path} is no result of this release: {error.error_count()} fields are wrong,"
+                f" the first: {error.errors()[0]['msg']} at {error.errors()[0]['loc']}"
+            ) from error
+
+
+def environment() -> Environment:
+    """This machine, now."""
+    return Environment(
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        cpus=os.cpu_count() or 1,
+        memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
+        load=round(os.getloadavg()[0], 2),
+        revision=revision(),
+        packages={name: version(name) for name in PACKAGES},
+    )
+
+
+def revision() -> str | None:
+    """The commit of this source tree; None where it is installed without one."""
+    here = Path(__file__).resolve().parent
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(here), "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,160 @@
+"""A run: the workload, the system under test, where its files are; the same in every process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from benchmarks.workload import Workload
+
+SystemName = Literal["watcher", "spark", "java"]
+CaptureName = Literal["poll", "change-stream"]
+NO_CHANGE_STREAM = (
+    "there is no capture that reads change streams yet, so it cannot be measured; use capture=poll"
+)
+PREFIX = "Bench"
+"""The names of all tables that benchmarks make begin with it."""
+
+
+class Preparation(BaseModel):
+    """How the tables are made watchable. ``storing`` keeps the payload in the index, too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shards: Annotated[int, Field(ge=1, le=1_000)] = 16
+    strategy: Literal["automatic", "processed"] = "automatic"
+    storing: bool = False
+
+
+class Consumer(BaseModel):
+    """What delivers, and how. Times in seconds; ``clear_every`` 0 is never.
+
+    ``watchers`` are processes that share the tables among them. ``max_rows`` is the size of a
+    window, of a poll (Java) or of a micro-batch (Spark) at most.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: SystemName = "watcher"
+    capture: CaptureName = "poll"
+    interval: Annotated[float, Field(ge=0)] = 1.0
+    max_rows: Annotated[int, Field(ge=1)] = 100_000
+    shard_groups: Annotated[int, Field(ge=1)] = 1
+    clear_every: Annotated[float, Field(ge=0)] = 0.0
+    watchers: Annotated[int, Field(ge=1)] = 1
+
+    @field_validator("capture")
+    @classmethod
+    def _there(cls, capture: CaptureName) -> CaptureName:
+        if capture == "change-stream":
+            raise ValueError(NO_CHANGE_STREAM)
+        return capture
+
+
+class Disturbance(BaseModel):
+    """What goes wrong on purpose; it shows that the harness sees it.
+
+    The embedded server stands still for ``stall`` seconds, ``after`` seconds into the load. The
+    watcher's callback drops or doubles one row in ``drop`` or ``duplicate`` (0: none), and is late
+    by ``late`` seconds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    after: Annotated[float, Field(ge=0)] = 0.0
+    stall: Annotated[float, Field(ge=0)] = 0.0
+    drop: Annotated[int, Field(ge=0)] = 0
+    duplicate: Annotated[int, Field(ge=0)] = 0
+    late: Annotated[float, Field(ge=0)] = 0.0
+
+
+class Plan(BaseModel):
+    """What one run does. ``backlog`` rows have changed before the system starts; with ``write``
+    off there is nothing but them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    workload: Workload = Workload()
+    preparation: Preparation = Preparation()
+    consumer: Consumer = Consumer()
+    disturbance: Disturbance = Disturbance()
+    backlog: Annotated[int, Field(ge=0)] = 0
+    write: bool = True
+
+
+class Run(Plan):
+    """A plan in place. ``database`` is a full resource name, ``emulator`` its host:port or None.
+
+    Consumers start at ``since`` (an RFC 3339 timestamp): the tables were filled before it.
+    """
+
+    database: str
+    emulator: str | None
+    folder: Path
+    since: str = ""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables; a record's ``table`` is the place in this list."""
+        return tuple(f"{PREFIX}Load{number}" for number in range(self.workload.tables))
+
+    def tables_of(self, watcher: int) -> tuple[str, ...]:
+        """The tables of one of the watchers."""
+        return self.tables[watcher :: self.consumer.watchers]
+
+    @property
+    def positions_table(self) -> str:
+        """Where the watcher keeps its positions."""
+        return f"{PREFIX}Positions"
+
+    @property
+    def file(self) -> Path:
+        """Where ``save`` writes."""
+        return self.folder / "run.json"
+
+    @property
+    def begin(self) -> Path:
+        """Holds the moment (microseconds) at which the schedule begins; exists once it is known."""
+        return self.folder / "begin"
+
+    @property
+    def drain(self) -> Path:
+        """Exists once the system is to deliver what there is, and end."""
+        return self.folder / "drain"
+
+    def ready(self, process: str) -> Path:
+        """Exists once a process waits for ``begin``, or delivers: then it holds since when."""
+        return self.folder / f"{process}.ready"
+
+    def log(self, process: str) -> Path:
+        """What a process prints."""
+        return self.folder / f"{process}.log"
+
+    def records(self, kind: str, process: str) -> Path:
+        """The records of one kind (written, delivered, windows, attempts) of one process."""
+        return self.folder / f"{process}.{kind}"
+
+    def all_records(self, kind: str) -> list[Path]:
+        """The records of one kind of all processes."""
+        return sorted(self.folder.glob(f"*.{kind}"))
+
+    def save(self) -> Path:
+        """Writes it where the other processes read it."""
+        self.file.write_text(self.model_dump_json(indent=1))
+        return self.file
+
+    @classmethod
+    def load(cls, path: str) -> Run:
+        """Reads what ``save`` wrote, and points the clients of this process at the database."""
+        run = cls.model_validate_json(Path(path).read_text())
+        run.enter()
+        return run
+
+    def enter(self) -> None:
+        """Points the clients of this process at the database."""
+        os.environ.pop("SPANNER_EMULATOR_HOST", None)
+        if self.emulator is not None:
+            os.environ["SPANNER_EMULATOR_HOST"] = self.emulator

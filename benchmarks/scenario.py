@@ -1,0 +1,174 @@
+"""What a scenario is: settings, and something that turns them into figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from benchmarks import experiment
+from benchmarks.experiment import Show, ignore
+from benchmarks.result import Cell, Chart, Line, RunResult
+from benchmarks.run_settings import Plan
+
+Figure = dict[str, Cell]
+Points = tuple[tuple[float, float | None], ...]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a scenario found, filled while it runs. ``keys`` name the columns that tell a row of the
+    table from the others."""
+
+    keys: tuple[str, ...]
+    figures: list[Figure] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    runs: list[RunResult] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Bench:
+    """Where a scenario runs, and what it has found so far. ``database`` None: an embedded server,
+    new for every run."""
+
+    outcome: Outcome
+    database: str | None = None
+    show: Show = ignore
+
+    def run(self, name: str, plan: Plan) -> RunResult:
+        """Does a run; whatever it lost, invented or doubled is a problem of the scenario."""
+        found = experiment.run(name, plan, self.database, self.show)
+        self.outcome.runs.append(found)
+        self.outcome.problems += problems_of(found)
+        return found
+
+    def add(self, figure: Figure) -> None:
+        """A row of the table."""
+        self.outcome.figures.append(figure)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """``run`` takes ``settings`` and fills the outcome. ``short`` are the settings of the short
+    set; None where it is not in it. ``own_server``: it cannot run on another database."""
+
+    name: str
+    summary: str
+    settings: type[BaseModel]
+    keys: tuple[str, ...]
+    run: Callable[[Any, Bench], None]
+    short: tuple[str, ...] | None = None
+    own_server: bool = False
+
+
+def plan_of(settings: Plan, **changes: object) -> Plan:
+    """The part of a scenario's settings that is a plan, with changes."""
+    values = {name: getattr(settings, name) for name in Plan.model_fields}
+    return Plan.model_validate(values | changes)
+
+
+def problems_of(run: RunResult) -> list[str]:
+    """What makes a run fail. The Java watcher's losses are what is measured, and no failure."""
+    verdict = run.verdict
+    if verdict.exact or run.plan.consumer.system == "java":
+        return []
+    kinds = ("missing", "invented", "wrong", "duplicates", "reordered")
+    found = [f"{getattr(verdict, k):,} {k}" for k in kinds if getattr(verdict, k)]
+    return [f"{run.name}: of {verdict.written:,} rows written, {', '.join(found)}"]
+
+
+def latencies(run: RunResult) -> Figure:
+    """Columns of every table that shows latencies: seconds from the intended arrival."""
+    late = run.since_intended
+    return {
+        "p50_s": round(late.p50, 3),
+        "p90_s": round(late.p90, 3),
+        "p99_s": round(late.p99, 3),
+        "p99.9_s": round(late.p999, 3),
+        "max_s": round(late.maximum, 3),
+    }
+
+
+def throughput(run: RunResult) -> Figure:
+    """Columns of every table that shows rates."""
+    return {
+        "written/s": round(run.written_per_second),
+        "delivered/s": round(run.delivered_per_second),
+        "missing": run.verdict.missing,
+        "aborted": run.aborted,
+    }
+
+
+def costs(run: RunResult) -> Figure:
+    """Columns of every table that shows what delivering cost."""
+    rows = run.verdict.delivered
+    scanned = run.scanned.scanned_per_row if run.scanned else None
+    cpu = run.consumer_cpu_seconds
+    return {
+        "scanned/row": scanned,
+        "cpu_s": cpu,
+        "cpu_s/100k": round(cpu * 100_000 / rows, 2) if rows else None,
+        "peak_mb": run.consumer_peak_mb,
+    }
+
+
+def percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
+    """Latency by percentile; x is 1 / (1 - percentile), so that each nine has its own width."""
+    lines = [
+        Line(
+            label=run.name,
+            points=tuple((100 / (100 - p), s) for p, s in run.since_intended.curve if p < 100),
+        )
+        for run in runs
+    ]
+    return Chart(
+        title=title,
+        x="percentile",
+        y="seconds from the intended arrival",
+        lines=tuple(lines),
+        percentiles=True,
+        log_y=True,
+    )
+
+
+def over_time(
+    title: str, y: str, lines: dict[str, tuple[tuple[float, float | None], ...]]
+) -> Chart:
+    """A chart over the seconds of a run."""
+    return Chart(
+        title=title,
+        x="seconds since the load began",
+        y=y,
+        lines=tuple(Line(label=label, points=points) for label, points in lines.items()),
+    )
+
+
+def run_charts(run: RunResult) -> list[Chart]:
+    """What is drawn of every run."""
+
+    def of(values: Sequence[float | None]) -> Points:
+        return tuple((float(second), value) for second, value in enumerate(values))
+
+    series = run.series
+    charts = [
+        over_time(
+            "throughput",
+            "rows a second",
+            {"written": of(series.written), "delivered": of(series.delivered)},
+        ),
+        over_time("backlog", "rows committed, not delivered", {"backlog": of(series.backlog)}),
+        over_time(
+            "latency",
+            "seconds from the intended arrival",
+            {"p50": of(series.p50), "p99": of(series.p99), "maximum": of(series.maximum)},
+        ),
+        percentiles_chart("latency by percentile", [run]),
+    ]
+    if run.index_rows:
+        charts.append(over_time("index", "rows in the index", {"index": run.index_rows}))
+    return charts

@@ -1,0 +1,20 @@
+"""The scenarios, by name."""
+
+from __future__ import annotations
+
+from benchmarks.scenario import Scenario
+from benchmarks.scenarios import backlog, latency, published, sustained
+from watcher.config import unknown_option
+from watcher.errors import ConfigurationError
+
+SCENARIOS: dict[str, Scenario] = {
+    each.SCENARIO.name: each.SCENARIO for each in (sustained, backlog, latency, published)
+}
+
+
+def scenario(name: str) -> Scenario:
+    """One of them. Raises ConfigurationError with the nearest name."""
+    if name not in SCENARIOS:
+        hint = str(unknown_option(name, SCENARIOS)).partition("; ")[2]
+        raise ConfigurationError(f"there is no scenario '{name}'; {hint}")
+    return SCENARIOS[name]

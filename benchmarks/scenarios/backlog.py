@@ -1,0 +1,46 @@
+"""How fast rows that have already changed are delivered."""
+
+from __future__ import annotations
+
+from benchmarks.run_settings import Consumer, Plan
+from benchmarks.scenario import Bench, Figure, Scenario, costs, plan_of
+from benchmarks.workload import Workload
+
+
+class Settings(Plan):
+    """``sizes`` are the rows of each backlog; a run each. The time is from the start of the
+    watcher, its connecting included, to the last row."""
+
+    workload: Workload = Workload(rows=0, inserts=1)
+    consumer: Consumer = Consumer(interval=0.1)
+    write: bool = False
+    sizes: tuple[int, ...] = (30_000, 100_000, 300_000)
+
+
+def run(settings: Settings, bench: Bench) -> None:
+    """A run for each size."""
+    for size in settings.sizes:
+        bench.add(drained(f"backlog of {size:,}", settings, size, bench))
+
+
+def drained(name: str, settings: Plan, size: int, bench: Bench) -> Figure:
+    """Loads so many rows, and has them delivered."""
+    found = bench.run(name, plan_of(settings, backlog=size, write=False))
+    rate = found.delivered_per_second
+    return {
+        "rows": size,
+        "seconds": round(found.verdict.delivered / rate, 2) if rate else None,
+        "rows/s": round(rate),
+        "missing": found.verdict.missing,
+        **costs(found),
+    }
+
+
+SCENARIO = Scenario(
+    name="backlog",
+    summary="rows that have changed before the watcher starts: rows a second, CPU, memory",
+    settings=Settings,
+    keys=("rows",),
+    run=run,
+    short=("sizes=30000,100000",),
+)

@@ -1,0 +1,44 @@
+"""From the commit to the callback, at several rates."""
+
+from __future__ import annotations
+
+from benchmarks.run_settings import Consumer, Plan
+from benchmarks.scenario import (
+    Bench,
+    Scenario,
+    costs,
+    latencies,
+    percentiles_chart,
+    plan_of,
+    throughput,
+)
+from benchmarks.workload import Workload
+
+
+class Settings(Plan):
+    """``rates`` are rows a second, in transactions of ``mutations``; a run each."""
+
+    workload: Workload = Workload(seconds=30)
+    consumer: Consumer = Consumer(interval=0.5)
+    rates: tuple[float, ...] = (500, 1_000, 3_000)
+
+
+def run(settings: Settings, bench: Bench) -> None:
+    """A run for each rate."""
+    for rate in settings.rates:
+        load = settings.workload
+        changed = load.model_copy(update={"transactions": rate / load.mutations})
+        plan = plan_of(settings, workload=changed)
+        found = bench.run(f"{rate:,.0f} rows/s", plan)
+        bench.add({"rate/s": rate, **latencies(found), **throughput(found), **costs(found)})
+    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+
+
+SCENARIO = Scenario(
+    name="latency",
+    summary="commit to callback, p50 to p99.9, at several rates",
+    settings=Settings,
+    keys=("rate/s",),
+    run=run,
+    short=("rates=500,1000", "seconds=10"),
+)

@@ -1,0 +1,77 @@
+"""The loads at which the Java Spanner Change Watcher's own benchmark was published.
+
+Transactions a second times mutations in each, at a poll interval of 1 s and 10,000 rows a poll.
+"""
+
+from __future__ import annotations
+
+from pydantic import ValidationError, field_validator
+
+from benchmarks.run_settings import Consumer, Plan, Preparation
+from benchmarks.scenario import (
+    Bench,
+    Scenario,
+    costs,
+    latencies,
+    percentiles_chart,
+    plan_of,
+    throughput,
+)
+from benchmarks.workload import Workload
+from watcher.config import explained
+from watcher.errors import ConfigurationError
+
+Load = tuple[float, int]
+
+
+class Settings(Plan):
+    """``loads`` are transactions a second x mutations in each; a run each."""
+
+    workload: Workload = Workload(seconds=20)
+    preparation: Preparation = Preparation(shards=19)
+    consumer: Consumer = Consumer(interval=1.0, max_rows=10_000)
+    loads: tuple[str, ...] = ("1x5", "5x20", "10x50", "25x100", "50x200")
+
+    @field_validator("loads")
+    @classmethod
+    def _loads(cls, loads: tuple[str, ...]) -> tuple[str, ...]:
+        for each in loads:
+            parsed(each)
+        return loads
+
+
+def parsed(text: str) -> Load:
+    """'25x100' as a rate and a number of mutations. Raises ValueError."""
+    rate, _, mutations = text.partition("x")
+    try:
+        return float(rate), int(mutations)
+    except ValueError as error:
+        raise ValueError(f"'{text}' is no load: write TRANSACTIONSxMUTATIONS, 25x100") from error
+
+
+def run(settings: Settings, bench: Bench) -> None:
+    """A run for each load."""
+    for text in settings.loads:
+        plan = plan_of(settings, workload=workload(settings.workload, *parsed(text)))
+        found = bench.run(text, plan)
+        bench.add({"load": text, **latencies(found), **throughput(found), **costs(found)})
+    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+
+
+def workload(base: Workload, rate: float, mutations: int) -> Workload:
+    """A load at another rate. Raises ConfigurationError for one that cannot be."""
+    values = base.model_dump() | {"transactions": rate, "mutations": mutations}
+    try:
+        return Workload.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(explained(error)) from error
+
+
+SCENARIO = Scenario(
+    name="published",
+    summary="the loads of the Java watcher's published benchmark, 1x5 to 50x200, poll 1 s",
+    settings=Settings,
+    keys=("load",),
+    run=run,
+    short=("loads=1x5,10x50", "seconds=10"),
+)

@@ -1,0 +1,117 @@
+"""What is seen of a benchmark while it runs: a live table, or lines where there is no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.comparison import Compared
+from benchmarks.experiment import Progress
+from benchmarks.report import shown
+from benchmarks.result import ScenarioResult
+
+RATE_SECONDS = 2.0
+
+
+class Screen:
+    """Shows the run under way: in place on a terminal, else as a line a phase."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=5, transient=True)
+        self._seen: deque[tuple[float, int, int]] = deque()
+        self._said: tuple[str, str] | None = None
+
+    def __enter__(self) -> Screen:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """A look at the run."""
+        if self._console.is_terminal:
+            self._live.update(self._table(progress))
+        elif (progress.name, progress.phase) != self._said:
+            self._said = (progress.name, progress.phase)
+            self._console.print(f"{progress.name}: {progress.phase}", markup=False)
+
+    def _table(self, progress: Progress) -> Table:
+        written, delivered = self._rates(progress)
+        table = Table(title=Text(progress.name), title_justify="left")
+        for column in ("phase", "seconds", "written", "rows/s", "delivered", "rows/s", "behind"):
+            table.add_column(column, justify="left" if column == "phase" else "right")
+        table.add_row(
+            progress.phase,
+            f"{progress.seconds:.0f}",
+            f"{progress.written:,}",
+            f"{written:,.0f}",
+            f"{progress.delivered:,}",
+            f"{delivered:,.0f}",
+            f"{max(progress.written - progress.delivered, 0):,}",
+        )
+        return table
+
+    def _rates(self, progress: Progress) -> tuple[float, float]:
+        """Rows a second, written and delivered, over the last moments."""
+        now = time.monotonic()
+        if self._seen and progress.written < self._seen[-1][1]:
+            self._seen.clear()
+        self._seen.append((now, progress.written, progress.delivered))
+        while now - self._seen[0][0] > RATE_SECONDS:
+            self._seen.popleft()
+        first, before_written, before_delivered = self._seen[0]
+        took = max(now - first, 0.1)
+        return (
+            (progress.written - before_written) / took,
+            (progress.delivered - before_delivered) / took,
+        )
+
+
+def print_result(console: Console, result: ScenarioResult) -> None:
+    """A scenario's table and verdict; a column a row, because there are more figures than rows."""
+    names = list(dict.fromkeys(name for row in result.figures for name in row))
+    heads = [", ".join(shown(row.get(key)) for key in result.keys) for row in result.figures]
+    table = Table(title=Text(f"{result.scenario}: {result.summary}"), title_justify="left")
+    table.add_column(Text(", ".join(result.keys)))
+    for head in heads:
+        table.add_column(Text(head), justify="right")
+    for name in names:
+        if name not in result.keys:
+            table.add_row(Text(name), *(Text(shown(row.get(name))) for row in result.figures))
+    if heads:
+        console.print(table)
+    for line in (*result.notes, *(f"left out: {each}" for each in result.skipped)):
+        console.print(line, markup=False)
+    for problem in result.problems:
+        console.print(f"FAILED: {problem}", markup=False, style="bold red")
+    console.print(f"{result.seconds:.0f} s, {'passed' if result.passed else 'failed'}\n")
+
+
+def print_comparison(console: Console, title: str, rows: list[Compared]) -> None:
+    """Two results side by side."""
+    table = Table(title=Text(title), title_justify="left")
+    for column in ("row", "figure", "first", "second", "second/first"):
+        table.add_column(column, justify="left" if column in ("row", "figure") else "right")
+    before = None
+    for row in rows:
+        name = row.row if row.row != before else ""
+        before = row.row
+        ratio = f"{row.ratio:g}" if row.ratio is not None else "-"
+        cells = (name, row.column, shown(row.first), shown(row.second), ratio)
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)

@@ -1,0 +1,108 @@
+"""The scheduled watcher as a system under test: ``python -m benchmarks.systems.watcher RUN N``."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.files import announce
+from benchmarks.records import DELIVERED, WINDOWS, Appender
+from benchmarks.run_settings import Run
+from watcher import Watcher
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows
+from watcher.consumers import State
+
+LOOK_EVERY_SECONDS = 0.02
+Counts = npt.NDArray[np.int64]
+
+
+class Receiver:
+    """The callback: logs every row with the moment of its arrival.
+
+    The faults of the run are done here, behind the watcher: nothing else can tell them from a
+    watcher that loses rows.
+    """
+
+    def __init__(self, run: Run, process: str) -> None:
+        self._faults = run.disturbance
+        self._rows = 0
+        self._places = {name: place for place, name in enumerate(run.tables)}
+        self._delivered = Appender(run.records("delivered", process), DELIVERED)
+        self._windows = Appender(run.records("windows", process), WINDOWS)
+
+    def __call__(self, rows: Rows) -> None:
+        """Takes a batch."""
+        if self._faults.late:
+            time.sleep(self._faults.late)
+        at = time.time_ns() // 1_000
+        table = self._places[rows.table.name]
+        copies = self._copies(rows.batch.num_rows)
+        columns = (
+            rows.batch.column("Id").to_numpy(),
+            rows.batch.column("Version").to_numpy(),
+            rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64()).to_numpy(),
+        )
+        repeated = [np.repeat(column, copies) for column in columns]
+        self._delivered.add((table, *repeated, at), int(copies.sum()))
+        self._windows.add((table, rows.window.start, rows.window.end), 1)
+
+    def _copies(self, count: int) -> Counts:
+        """How often each of so many rows is logged: once, but for the faults."""
+        numbers = self._rows + 1 + np.arange(count)
+        self._rows += count
+        copies = np.ones(count, np.int64)
+        if self._faults.duplicate:
+            copies[numbers % self._faults.duplicate == 0] = 2
+        if self._faults.drop:
+            copies[numbers % self._faults.drop == 0] = 0
+        return copies
+
+
+def watcher_of(run: Run, number: int) -> Watcher:
+    """A watcher with the run's settings."""
+    consumer = run.consumer
+    options: dict[str, Any] = {
+        "database": run.database,
+        "tables": run.tables_of(number),
+        "consumer": f"bench{number}",
+        "start": run.since,
+        "interval": consumer.interval,
+        "max_rows": consumer.max_rows,
+        "shard_groups": consumer.shard_groups,
+        "positions": {"table": run.positions_table},
+        "refresh": 3_600.0,
+    }
+    if consumer.clear_every:
+        options["clearing"] = {"every": consumer.clear_every}
+    return Watcher(**options)
+
+
+def obey(run: Run, process: str, watcher: Watcher) -> None:
+    """Says when the watcher runs, and since when; drains it when that is asked for."""
+    began = time.time_ns() // 1_000
+    while watcher.state in (State.NOT_STARTED, State.STARTING):
+        time.sleep(LOOK_EVERY_SECONDS)
+    announce(run.ready(process), str(began))
+    while not run.drain.exists():
+        time.sleep(LOOK_EVERY_SECONDS)
+    watcher.drain()
+
+
+def main(arguments: list[str]) -> None:
+    """Watches until drained."""
+    run, number = Run.load(arguments[0]), int(arguments[1])
+    process = f"watcher{number}"
+    watcher = watcher_of(run, number)
+    watcher.on_batch(Receiver(run, process))
+    threading.Thread(target=obey, args=(run, process, watcher), daemon=True).start()
+    watcher.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

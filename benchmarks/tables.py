@@ -1,0 +1,119 @@
+"""The tables of a run: made, filled, then made watchable, so that the old rows are in no index."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+
+import numpy as np
+from google.cloud.spanner_v1 import param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from benchmarks.records import WRITTEN, Appender
+from benchmarks.run_settings import PREFIX, Run
+from ddl.apply import apply_plan, read_schema
+from ddl.options import Strategy, WatchOptions
+from ddl.plan import make_plan
+from watcher.database import DatabaseAddress, connect, create_on_emulator
+from watcher.errors import ConfigurationError
+from watcher.stream import micros_of, timestamp_text
+
+COLUMNS = ("Id", "Version", "Payload")
+ROWS_A_COMMIT = 10_000
+DDL_SECONDS_MAX = 3_600
+
+
+def prepare(run: Run) -> Database:
+    """Makes and fills the tables of a run. Raises ConfigurationError when one is there already."""
+    address = DatabaseAddress.parse(run.database)
+    if run.emulator is not None:
+        create_on_emulator(address, [])
+    database = connect(address)
+    there = ours(database)
+    if there:
+        raise ConfigurationError(
+            f"{address} has a table {there[0]} already; benchmarks make tables {PREFIX}... and drop"
+            " them at the end: drop it if an earlier run left it, or use another database"
+        )
+    statements = [
+        f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, Payload STRING(MAX))"
+        " PRIMARY KEY (Id)"
+        for name in run.tables
+    ]
+    database.update_ddl(statements).result(DDL_SECONDS_MAX)
+    for name in run.tables:
+        fill(database, name, run.workload.rows, run.workload.row_bytes)
+    make_watchable(database, run)
+    return database
+
+
+def fill(database: Database, table: str, rows: int, row_bytes: int) -> None:
+    """Rows with the keys 0, 1, ... and version -1."""
+    statement = (
+        f"INSERT INTO {table} (Id, Version, Payload)"  # noqa: S608 (our own name)
+        " SELECT k, -1, REPEAT('.', @bytes) FROM UNNEST(GENERATE_ARRAY(@low, @high)) AS k"
+    )
+    for low in range(0, rows, ROWS_A_COMMIT):
+        insert(database, statement, low, min(low + ROWS_A_COMMIT, rows) - 1, row_bytes)
+
+
+def make_watchable(database: Database, run: Run) -> None:
+    """What ``spanner-watcher ddl apply`` does."""
+    wish = run.preparation
+    options = WatchOptions(
+        strategy=Strategy(wish.strategy),
+        shards=wish.shards,
+        storing=("Version", "Payload") if wish.storing else (),
+    )
+    apply_plan(database, make_plan(read_schema(database), list(run.tables), options))
+
+
+def moment(database: Database) -> str:
+    """The database's time: everything that was committed before has a timestamp below it."""
+    with database.snapshot() as snapshot:
+        found: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
+    return timestamp_text(micros_of(found))
+
+
+def load_backlog(database: Database, run: Run) -> None:
+    """Inserts rows that are in the index, and logs them as a writer does."""
+    statement = (
+        f"INSERT INTO {run.tables[0]} (Id, Version, Payload)"  # noqa: S608 (our own name)
+        " SELECT k, k, REPEAT('.', @bytes) FROM UNNEST(GENERATE_ARRAY(@low, @high)) AS k"
+    )
+    first, after = run.workload.rows, run.workload.rows + run.backlog
+    with Appender(run.records("written", "backlog"), WRITTEN) as log:
+        for low in range(first, after, ROWS_A_COMMIT):
+            high = min(low + ROWS_A_COMMIT, after) - 1
+            sent = time.time_ns() // 1_000
+            commit = insert(database, statement, low, high, run.workload.row_bytes)
+            keys = np.arange(low, high + 1)
+            log.add((0, keys, keys, commit, sent, sent, commit), len(keys))
+
+
+def insert(database: Database, statement: str, low: int, high: int, row_bytes: int) -> int:
+    """Runs a statement in a transaction of its own; the commit timestamp in microseconds."""
+    values = {"low": low, "high": high, "bytes": row_bytes}
+
+    def work(transaction: Transaction) -> Transaction:
+        types = dict.fromkeys(values, param_types.INT64)
+        transaction.execute_update(statement, params=values, param_types=types)
+        return transaction
+
+    committed = database.run_in_transaction(work).committed
+    return micros_of(committed)
+
+
+def ours(database: Database) -> list[str]:
+    """The tables of benchmarks in a database."""
+    return sorted(t.name for t in read_schema(database).tables if t.name.startswith(PREFIX))
+
+
+def drop(database: Database) -> None:
+    """Takes the tables of benchmarks away again."""
+    schema, names = read_schema(database), ours(database)
+    statements = [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
+    statements += [f"DROP TABLE {name}" for name in names]
+    if statements:
+        database.update_ddl(statements).result(DDL_SECONDS_MAX)

@@ -1,0 +1,121 @@
+"""Scenarios on the embedded server in a tiny size, and consumers that are broken on purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cli import paired
+from benchmarks.comparison import comparison, different_settings
+from benchmarks.conduct import conduct
+from benchmarks.report import report
+from benchmarks.result import ScenarioResult
+from benchmarks.scenarios import scenario
+from watcher.errors import ConfigurationError
+
+TINY = ("interval=0.1", "rows=200", "seconds=1.5", "transactions=20", "mutations=10", "shards=4")
+LATENCY = (*TINY, "rates=200")
+
+
+@pytest.fixture(scope="module")
+def result() -> ScenarioResult:
+    return conduct(scenario("latency"), LATENCY)
+
+
+def test_every_row_is_accounted_for(result: ScenarioResult) -> None:
+    assert result.passed
+    verdict = result.runs[0].verdict
+    assert verdict.exact
+    assert verdict.written == verdict.delivered + verdict.superseded > 0
+
+
+def test_the_processes_the_index_and_the_queries_are_measured(result: ScenarioResult) -> None:
+    run = result.runs[0]
+    assert set(run.processes) == {"watcher0", "writer0", "server"}
+    assert all(u.cpu_seconds > 0 and u.peak_mb > 10 for u in run.processes.values())
+    assert run.index_rows
+    assert run.scanned is not None
+    assert run.scanned.rows_scanned >= run.scanned.rows_returned > 0
+
+
+def test_a_result_is_the_same_after_a_file(result: ScenarioResult, tmp_path: Path) -> None:
+    assert ScenarioResult.load(result.save(tmp_path)) == result
+
+
+def test_the_page_stands_alone(result: ScenarioResult) -> None:
+    page = report([result])
+    assert page.count("<svg") == 6
+    assert "200 rows/s" in page
+    assert result.command in page
+    for outside in ("<script", "<link", "<img", 'src="', "@import"):
+        assert outside not in page
+
+
+def test_a_result_is_compared_with_itself(result: ScenarioResult, tmp_path: Path) -> None:
+    rows = comparison(result, result)
+    assert {row.ratio for row in rows if row.first} == {1.0}
+    assert different_settings(result, result) == {}
+    result.save(tmp_path)
+    assert [one.scenario for one, _ in paired(tmp_path, tmp_path)] == ["latency"]
+
+
+def test_results_of_different_scenarios_are_not_compared(
+    result: ScenarioResult, tmp_path: Path
+) -> None:
+    other = result.model_copy(update={"scenario": "backlog"})
+    paths = result.save(tmp_path), other.save(tmp_path)
+    with pytest.raises(ConfigurationError, match="no scenario in common"):
+        paired(*paths)
+
+
+def test_no_result_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ConfigurationError, match="no result of this release"):
+        ScenarioResult.load(tmp_path / "x.json")
+    with pytest.raises(ConfigurationError, match="there is no result"):
+        ScenarioResult.load(tmp_path / "y.json")
+
+
+@pytest.mark.slow
+def test_one_row_lost_in_a_hundred_thousand_fails_the_scenario() -> None:
+    found = conduct(scenario("backlog"), ["sizes=100000", "shards=4", "drop=100000"])
+    assert not found.passed
+    assert found.runs[0].verdict.missing == 1
+    assert "1 missing" in found.problems[0]
+
+
+def test_one_row_twice_fails_the_scenario() -> None:
+    found = conduct(scenario("backlog"), ["sizes=2000", "shards=4", "duplicate=2000"])
+    assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 duplicates",)
+
+
+def test_a_callback_that_is_late_by_200_ms_is_late_in_every_row() -> None:
+    found = conduct(scenario("latency"), [*LATENCY, "late=0.2"])
+    assert found.passed
+    assert found.runs[0].since_commit.curve[0][1] >= 0.199
+
+
+def test_a_server_that_stands_still_for_two_seconds_shows_in_the_last_percentile() -> None:
+    found = conduct(scenario("latency"), [*LATENCY, "seconds=3", "after=0.5", "stall=2"])
+    assert found.passed
+    assert found.runs[0].since_intended.p999 >= 1.8
+
+
+def test_dml_from_two_writers_to_two_tables_arrives_whole() -> None:
+    more = ("dml=true", "writers=2", "tables=2", "keys=zipf", "clear_every=0.5", "watchers=2")
+    found = conduct(scenario("latency"), [*LATENCY, *more])
+    assert found.passed
+    assert {"watcher0", "watcher1", "writer0", "writer1"} <= set(found.runs[0].processes)
+
+
+def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
+    found = conduct(scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4"])
+    assert found.passed
+    assert [row["offered/s"] for row in found.figures] == [200, 400]
+    assert "sustained rate" in found.notes[0]
+
+
+def test_the_embedded_server_alone_can_stand_still() -> None:
+    with pytest.raises(ConfigurationError, match="no setting"):
+        conduct(scenario("latency"), ["stall"])

@@ -1,0 +1,123 @@
+"""The harness checks itself: what a broken consumer does to a stream is found, to the row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.records import DELIVERED, WINDOWS, WRITTEN, Records
+from benchmarks.truth import verify
+
+ROWS = 200_000
+KEYS = 50_000
+WINDOW_MICROS = 1_000_000
+
+
+def written_rows() -> Records:
+    """Each key is written four times, 10 microseconds after the one before it: 2 s in all."""
+    rows = np.zeros(ROWS, WRITTEN)
+    rows["key"] = np.arange(ROWS) % KEYS
+    rows["version"] = np.arange(ROWS)
+    rows["commit"] = 1_000 + 10 * np.arange(ROWS)
+    return rows
+
+
+def windows() -> Records:
+    rows = np.zeros(2, WINDOWS)
+    rows["start"] = [0, WINDOW_MICROS]
+    rows["end"] = [WINDOW_MICROS, 3 * WINDOW_MICROS]
+    return rows
+
+
+def arrived(written: Records) -> Records:
+    """What a perfect consumer gets: the newest version of each key in each window."""
+    rows = np.zeros(len(written), DELIVERED)
+    for name in ("table", "key", "version", "commit"):
+        rows[name] = written[name]
+    rows["at"] = rows["commit"] // WINDOW_MICROS * WINDOW_MICROS + WINDOW_MICROS + 1
+    first = rows[rows["commit"] <= WINDOW_MICROS]
+    second = rows[rows["commit"] > WINDOW_MICROS]
+    return np.concatenate([newest(first), newest(second)])
+
+
+def newest(rows: Records) -> Records:
+    _, places = np.unique(rows["key"][::-1], return_index=True)
+    return rows[::-1][np.sort(places)]
+
+
+@pytest.fixture(scope="module")
+def written() -> Records:
+    return written_rows()
+
+
+@pytest.fixture(scope="module")
+def delivered(written: Records) -> Records:
+    return arrived(written)
+
+
+def test_a_perfect_consumer_is_exact(written: Records, delivered: Records) -> None:
+    verdict = verify(written, delivered, windows())
+    assert verdict.exact
+    assert verdict.superseded == ROWS - 2 * KEYS
+    assert len(delivered) == 2 * KEYS
+
+
+@pytest.mark.parametrize("place", [0, 12_345, 99_999])
+def test_one_dropped_row_in_a_hundred_thousand_is_missing(
+    written: Records, delivered: Records, place: int
+) -> None:
+    verdict = verify(written, np.delete(delivered, place), windows())
+    assert verdict.missing == 1
+    assert not verdict.lost_nothing
+
+
+def test_without_windows_the_newest_version_of_a_key_must_still_come(
+    written: Records, delivered: Records
+) -> None:
+    none = np.zeros(0, WINDOWS)
+    assert verify(written, delivered, none).exact
+    assert verify(written, np.delete(delivered, len(delivered) - 1), none).missing == 1
+
+
+def test_a_row_that_comes_twice_is_a_duplicate(written: Records, delivered: Records) -> None:
+    again = np.concatenate([delivered, delivered[777:778]])
+    verdict = verify(written, again, windows())
+    assert (verdict.duplicates, verdict.missing) == (1, 0)
+    assert verdict.lost_nothing
+    assert not verdict.exact
+
+
+def test_a_version_that_was_never_written_is_invented(written: Records, delivered: Records) -> None:
+    more = delivered[:1].copy()
+    more["commit"] += 1
+    assert verify(written, np.concatenate([delivered, more]), windows()).invented == 1
+
+
+def test_the_content_of_another_version_is_wrong(written: Records, delivered: Records) -> None:
+    mixed = delivered.copy()
+    mixed["version"][5] += 1
+    assert verify(written, mixed, windows()).wrong == 1
+
+
+def test_an_older_version_after_a_newer_one_is_reordered(
+    written: Records, delivered: Records
+) -> None:
+    mixed = delivered.copy()
+    mixed["at"][0] += 10 * WINDOW_MICROS
+    verdict = verify(written, mixed, windows())
+    assert (verdict.reordered, verdict.missing) == (1, 0)
+
+
+def test_a_whole_window_that_was_skipped_is_missing(written: Records, delivered: Records) -> None:
+    late = delivered["commit"] > WINDOW_MICROS
+    verdict = verify(written, delivered[late], windows()[1:])
+    assert verdict.missing == np.count_nonzero(written["commit"] <= WINDOW_MICROS)
+
+
+def test_nothing_delivered_is_everything_missing(written: Records) -> None:
+    verdict = verify(written, np.zeros(0, DELIVERED), np.zeros(0, WINDOWS))
+    assert verdict.missing == KEYS
+
+
+def test_nothing_written_and_nothing_delivered_is_exact() -> None:
+    assert verify(np.zeros(0, WRITTEN), np.zeros(0, DELIVERED), np.zeros(0, WINDOWS)).exact
