@@ -1,9 +1,10 @@
 """From a commit to Spark's sink: how long, at a steady rate of mutations.
 
-``python -m benchmarks.spark_latency --rate 3000 --seconds 60 [--trigger 1]``: embedded server, writer and
-a local Spark on this machine, each in a process of its own. The sink is ``foreachBatch``: it takes
-the time when it has the rows of a batch, which are read, decoded and through Spark then.
-Trigger 0 is back to back. The first batches, in which Spark warms up, are not counted.
+``python -m benchmarks.spark_latency --rate 3000 --seconds 60 [--trigger 1]``: embedded server,
+writer and a local Spark on this machine, each in a process of its own. The sink is
+``foreachBatch``: it takes the time when it has the rows of a batch, which are read, decoded and
+through Spark then. Trigger 0 is back to back. The first batches, in which Spark warms up, are not
+counted.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from benchmarks.files import announce
 from benchmarks.records import DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import Watcher
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Rows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Rows
 from watcher.consumers import State
 
 LOOK_EVERY_SECONDS = 0.02
@@ -36,10 +36,11 @@ class Receiver:
         self._delivered = Appender(run.records("delivered", process), DELIVERED)
         self._windows = Appender(run.records("windows", process), WINDOWS)
 
-    def __call__(self, rows: Rows) -> None:
+    def __call__(self, rows: Changed) -> None:
         """Takes a batch."""
         if self._faults.late:
             time.sleep(self._faults.late)
+        assert isinstance(rows, Rows), "these runs poll"
         at = time.time_ns() // 1_000
         table = self._places[rows.table.name]
         copies = self._copies(rows.batch.num_rows)
