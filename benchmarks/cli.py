@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from rich.text import Text
 
 from benchmarks.comparison import comparison, different_settings
 from benchmarks.conduct import conduct
+from benchmarks.forecasts import answer, assumed, page, print_model
+from benchmarks.model import Assumptions, Setup, chart, fewest_nodes, fewest_shards, forecast
 from benchmarks.overrides import flat
 from benchmarks.report import report, shown
 from benchmarks.result import ScenarioResult
@@ -21,6 +24,7 @@ from benchmarks.screen import Screen, print_comparison, print_result
 from watcher.errors import ConfigurationError, WatcherError
 
 EMBEDDED = "embedded"
+COUNTS = (1, 4, 16, 64, 128, 256, 512, 1024)
 CONSOLE = Console(highlight=False)
 app = typer.Typer(
     name="spanner-watcher bench",
@@ -92,6 +96,39 @@ def list_command(
             text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             table.add_row(Text(key), Text(text))
     CONSOLE.print(table)
+
+
+@app.command("model")
+def model_command(
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 100,
+    writes: Annotated[float, typer.Option(min=1, help="Rows written a second.")] = 200_000,
+    shards: Annotated[
+        list[int] | None, typer.Option(help="Shard counts to compare; repeatable.")
+    ] = None,
+    interval: Annotated[float, typer.Option(min=0.01, help="Seconds between polls.")] = 1.0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An assumption; repeatable."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the plot as a page.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Model an instance that is too large to measure: how many shards for so many writes?
+
+    The assumptions stand in benchmarks/model.py and docs/benchmarks.md. Exits with 1 when no number
+    of shards carries the rate.
+    """
+    given = Assumptions.model_validate(assumed(settings or ()))
+    fewest = fewest_shards(nodes, writes, interval, given)
+    counts = tuple(shards or COUNTS)
+    found = [forecast(Setup(nodes, writes, count, interval), given) for count in counts]
+    if json_output:
+        CONSOLE.print_json(json.dumps(answer(fewest, found), default=str))
+    else:
+        print_model(CONSOLE, fewest, fewest_nodes(writes, interval, given), found)
+    if out is not None:
+        out.write_text(page(chart(nodes, counts, given)))
+    raise typer.Exit(0 if fewest is not None else 1)
 
 
 @app.command("report")

@@ -13,7 +13,7 @@ from benchmarks.workload import Workload
 SystemName = Literal["watcher", "spark", "java"]
 CaptureName = Literal["poll", "change-stream"]
 NO_CHANGE_STREAM = (
-    "there is no capture that reads change streams yet, so it cannot be measured; use capture=poll"
+    "these runs poll; change streams are measured by python -m benchmarks.change_streams"
 )
 PREFIX = "Bench"
 """The names of all tables that benchmarks make begin with it."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from benchmarks.scenario import Scenario
-from benchmarks.scenarios import backlog, latency, published, sustained
+from benchmarks.scenarios import backlog, latency, published, sustained, sweeps
 from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
 
-SCENARIOS: dict[str, Scenario] = {
-    each.SCENARIO.name: each.SCENARIO for each in (sustained, backlog, latency, published)
-}
+ALL = (
+    *(each.SCENARIO for each in (sustained, backlog, latency, published)),
+    *sweeps.SCENARIOS,
+)
+SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 
 
 def scenario(name: str) -> Scenario:

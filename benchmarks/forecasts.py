@@ -1,0 +1,77 @@
+"""What ``bench model`` shows: a table, JSON, a page with a plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.model import Assumptions, Forecast
+from benchmarks.plots import svg
+from benchmarks.result import Chart
+from watcher.config import unknown_option
+from watcher.errors import ConfigurationError
+
+
+def assumed(settings: Sequence[str]) -> dict[str, float]:
+    """KEY=VALUE texts. Raises ConfigurationError."""
+    found = {}
+    for text in settings:
+        name, _, value = text.partition("=")
+        if name not in Assumptions.model_fields:
+            raise unknown_option(name, Assumptions.model_fields)
+        try:
+            found[name] = float(value)
+        except ValueError as error:
+            raise ConfigurationError(f"'{text}' gives no number") from error
+    return found
+
+
+def answer(fewest: int | None, found: Sequence[Forecast]) -> dict[str, object]:
+    """For machines; a time without end is null."""
+    rows = [asdict(each) | {"enough": each.enough} for each in found]
+    for row in rows:
+        if math.isinf(row["warm_up_seconds"]):
+            row["warm_up_seconds"] = None
+    return {"fewest_shards": fewest, "forecasts": rows}
+
+
+def print_model(
+    console: Console, fewest: int | None, nodes: int, found: Sequence[Forecast]
+) -> None:
+    """For people. ``nodes`` would be enough."""
+    setup = found[0].setup
+    asked = f"{setup.nodes} nodes, {setup.writes:,.0f} rows a second"
+    if fewest is None:
+        console.print(f"{asked}: no number of shards will do; {nodes} nodes would")
+    else:
+        console.print(f"{asked}: at least {fewest} shards")
+    table = Table()
+    titles = ("carries/s", "limit", "tail", "all", "poll s", "stale s", "splits in s")
+    for title in ("shards", *titles):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in found:
+        warm = each.warm_up_seconds
+        table.add_row(
+            f"{each.setup.shards:,}",
+            f"{each.carried:,.0f}",
+            each.limit,
+            f"{each.tail_busy:.0%}",
+            f"{each.total_busy:.0%}",
+            f"{each.poll_seconds:.2f}",
+            f"{each.staleness:.2f}",
+            "never" if math.isinf(warm) else f"{warm:,.0f}",
+        )
+    console.print(table)
+    console.print(
+        f"tail: how busy the server of the busiest tail is; all: every server. "
+        f"{setup.nodes} nodes cost ${found[0].dollars_a_day:,.0f} a day."
+    )
+
+
+def page(plot: Chart) -> str:
+    """A page of its own."""
+    return f'<!doctype html><meta charset="utf-8"><title>{plot.title}</title>{svg(plot, "model")}\n'

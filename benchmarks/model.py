@@ -1,0 +1,172 @@
+"""Beyond one machine: which write rate an index on (shard, commit timestamp) carries, by a model.
+
+What is assumed, and where it comes from:
+
+- A node writes 3,500 rows of 1 KB a second or reads 22,500 (Spanner: Performance overview, regional
+  with SSD; linear in nodes). Reads and writes share it. A healthy node is 65 % busy at most
+  (Spanner: recommended maximum for high-priority CPU, regional).
+- The table's own writes are spread over its key evenly: they can be divided among all servers.
+- Timestamps grow, so a shard's new entries all go to its last split, which one server holds. A tail
+  cannot be divided. An index entry (and the removal of the old one) costs ``index_cost`` of a row.
+- Load-based splitting halves a split that is too hot every ``split_seconds``; servers even out.
+- A poll seeks once a shard and reads ``slice_rows`` a second in each slice (measured on the
+  embedded server by ``bench run backlog``).
+
+It says nothing of lock contention, of hot keys in the table itself, or of multi-region latencies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from benchmarks.result import Chart, Line
+
+SHARDS_MAX = 10_000
+
+
+class Assumptions(BaseModel):
+    """The constants, per node unless said otherwise; rates a second."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    writes: float = Field(3_500, gt=0)
+    reads: float = Field(22_500, gt=0)
+    busy: float = Field(0.65, gt=0, le=1)
+    index_cost: float = Field(0.5, gt=0)
+    split_seconds: float = Field(60, gt=0)
+    slice_rows: float = Field(50_000, gt=0)
+    seek_seconds: float = Field(0.005, gt=0)
+    dollars_an_hour: float = Field(0.90, ge=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A table under load. ``slices`` are read side by side; times in seconds."""
+
+    nodes: int
+    writes: float
+    shards: int
+    interval: float = 1.0
+    slices: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What becomes of a setup. ``warm_up_seconds`` is how long splitting takes from one split.
+
+    ``carried`` is the write rate that the instance takes with the index; ``tail_busy`` how busy the
+    server of the busiest tail is with it, ``total_busy`` how busy all are.
+    """
+
+    setup: Setup
+    carried: float
+    limit: str
+    tail_busy: float
+    total_busy: float
+    poll_rows: float
+    poll_seconds: float
+    staleness: float
+    warm_up_seconds: float
+    dollars_a_day: float
+
+    @property
+    def enough(self) -> bool:
+        """True when the wished rate is carried, and polls end before the next begins."""
+        return self.carried >= self.setup.writes and self.poll_seconds <= self.setup.interval
+
+
+def forecast(setup: Setup, given: Assumptions) -> Forecast:
+    """Splits and servers once they are even, and the polls on them."""
+    rate, limit = carried(setup, given)
+    share = min(setup.writes, rate)
+    tail = share * given.index_cost / setup.shards / given.writes
+    polling = (share + setup.shards / setup.interval) / given.reads / setup.nodes
+    total = share * (1 + given.index_cost) / given.writes / setup.nodes + polling
+    rows = share * setup.interval
+    seconds = polled(setup, rows, given)
+    return Forecast(
+        setup=setup,
+        carried=rate,
+        limit=limit,
+        tail_busy=tail * tails_a_server(setup),
+        total_busy=total,
+        poll_rows=rows,
+        poll_seconds=seconds,
+        staleness=setup.interval / 2 + seconds,
+        warm_up_seconds=warm_up(setup, given),
+        dollars_a_day=setup.nodes * given.dollars_an_hour * 24,
+    )
+
+
+def tails_a_server(setup: Setup) -> int:
+    """How many tails the fullest server has once they are even."""
+    return ceil(setup.shards / setup.nodes)
+
+
+def carried(setup: Setup, given: Assumptions) -> tuple[float, str]:
+    """The write rate, and what it is limited by."""
+    room = given.writes * given.busy
+    seeks = setup.shards / setup.interval * given.writes / given.reads
+    all_nodes = (setup.nodes * room - seeks) / (1 + given.index_cost + given.writes / given.reads)
+    tails = room * setup.shards / given.index_cost / tails_a_server(setup)
+    return max(0.0, min(all_nodes, tails)), "nodes" if all_nodes <= tails else "tails"
+
+
+def polled(setup: Setup, rows: float, given: Assumptions) -> float:
+    """How long a poll takes: its slowest slice."""
+    slices = min(setup.slices, setup.shards)
+    seeks = ceil(setup.shards / slices)
+    return seeks * given.seek_seconds + rows / slices / given.slice_rows
+
+
+def warm_up(setup: Setup, given: Assumptions) -> float:
+    """Seconds until no split is too hot, from one split of the table and one of the index: those
+    that are halve at every step, until a split of the index is the tail of a single shard."""
+    room = given.writes * given.busy
+    table, index, divided, seconds = setup.writes, setup.writes * given.index_cost, 1, 0.0
+    while table > room or index > room:
+        if index > room and divided >= setup.shards:
+            return inf
+        table = table / 2 if table > room else table
+        if index > room:
+            divided = min(divided * 2, setup.shards)
+            index = setup.writes * given.index_cost / divided
+        seconds += given.split_seconds
+    return seconds
+
+
+def fewest_shards(nodes: int, writes: float, interval: float, given: Assumptions) -> int | None:
+    """The least number of shards that carries a rate; None when the nodes do not."""
+    for shards in range(1, SHARDS_MAX + 1):
+        if carried(Setup(nodes, writes, shards, interval), given)[0] >= writes:
+            return shards
+    return None
+
+
+def fewest_nodes(writes: float, interval: float, given: Assumptions) -> int:
+    """The least number of nodes that carries a rate with a shard for each of them."""
+    nodes = 1
+    while carried(Setup(nodes, writes, nodes, interval), given)[0] < writes:
+        nodes += 1
+    return nodes
+
+
+def chart(nodes: int, counts: tuple[int, ...], given: Assumptions) -> Chart:
+    """Carried rates by shards, for some numbers of nodes around one."""
+    lines = [
+        Line(
+            label=f"{size} nodes",
+            points=tuple((float(n), carried(Setup(size, 0, n), given)[0]) for n in counts),
+        )
+        for size in sorted({max(1, nodes // 4), max(1, nodes // 2), nodes, nodes * 2})
+    ]
+    return Chart(
+        title="write rate that the index carries",
+        x="shards",
+        y="rows a second",
+        lines=tuple(lines),
+        log_x=True,
+    )

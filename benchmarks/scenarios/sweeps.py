@@ -1,0 +1,144 @@
+"""One knob at several places, everything else alike: what latency, scans and CPU make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.result import Chart, Line
+from benchmarks.run_settings import Consumer, Plan, Preparation
+from benchmarks.scenario import (
+    Bench,
+    Figure,
+    Scenario,
+    costs,
+    latencies,
+    percentiles_chart,
+    plan_of,
+    throughput,
+)
+from benchmarks.workload import Workload
+
+LOAD = Workload(transactions=20, mutations=50, seconds=20)
+
+Change = Callable[[Plan, float], Plan]
+
+
+class Settings(Plan):
+    """``values`` are the places of the knob; a run each. ``workload.transactions`` times
+    ``workload.mutations`` rows a second are written throughout."""
+
+    workload: Workload = LOAD
+    consumer: Consumer = Consumer(interval=0.5)
+    values: tuple[float, ...] = ()
+
+
+class Shards(Settings):
+    """``values`` are shard counts."""
+
+    values: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 64)
+
+
+class TableSize(Settings):
+    """``values`` are the rows that the table has before; the rows that change stay as many."""
+
+    values: tuple[float, ...] = (10_000, 100_000, 1_000_000)
+
+
+class ManyTables(Settings):
+    """``values`` are the numbers of tables, over which the same load is spread."""
+
+    workload: Workload = Workload(transactions=20, mutations=50, seconds=20, rows=100)
+    values: tuple[float, ...] = (1, 10, 100, 500)
+
+
+class ClearingEvery(Settings):
+    """``values`` are seconds between clearings; 0 is none."""
+
+    workload: Workload = Workload(transactions=20, mutations=50, seconds=60)
+    values: tuple[float, ...] = (0, 2, 10)
+
+
+def with_shards(plan: Plan, value: float) -> Plan:
+    """So many shards."""
+    wish = Preparation.model_validate(plan.preparation.model_dump() | {"shards": int(value)})
+    return plan_of(plan, preparation=wish)
+
+
+def with_rows(plan: Plan, value: float) -> Plan:
+    """So many rows in the table."""
+    return plan_of(plan, workload=plan.workload.model_copy(update={"rows": int(value)}))
+
+
+def with_tables(plan: Plan, value: float) -> Plan:
+    """So many tables."""
+    return plan_of(plan, workload=plan.workload.model_copy(update={"tables": int(value)}))
+
+
+def with_clearing(plan: Plan, value: float) -> Plan:
+    """A clearing so often."""
+    return plan_of(plan, consumer=plan.consumer.model_copy(update={"clear_every": value}))
+
+
+def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
+    """A run at each place of the knob, and what became of the latencies."""
+    for value in settings.values:
+        found = bench.run(f"{column} {value:g}", change(settings, value))
+        figure: Figure = {column: value, **latencies(found), **throughput(found), **costs(found)}
+        if found.index_rows:
+            figure["index_rows"] = found.index_rows[-1][1]
+        bench.add(figure)
+    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+    bench.outcome.charts.append(curve(column, bench.outcome.figures))
+
+
+def curve(column: str, figures: list[Figure]) -> Chart:
+    """Latencies against the knob."""
+    names = ("p50_s", "p99_s")
+    return Chart(
+        title=f"latency by {column}",
+        x=column,
+        y="seconds from the intended arrival",
+        lines=tuple(
+            Line(label=name, points=tuple((number(f[column]), number(f[name])) for f in figures))
+            for name in names
+        ),
+    )
+
+
+def number(cell: object) -> float:
+    """A figure that is a number."""
+    return float(str(cell))
+
+
+def sweep(
+    name: str, summary: str, column: str, settings: type[Settings], change: Change
+) -> Scenario:
+    """A scenario of one knob."""
+    return Scenario(
+        name=name,
+        summary=summary,
+        settings=settings,
+        keys=(column,),
+        run=partial(run, column=column, change=change),
+    )
+
+
+SCENARIOS = (
+    sweep("shards", "latency and scans by the number of shards", "shards", Shards, with_shards),
+    sweep(
+        "table-size",
+        "the same changes in tables of 10k to 1M rows: latency and scans must stay flat",
+        "rows",
+        TableSize,
+        with_rows,
+    ),
+    sweep("many-tables", "the same load over 1 to 500 tables", "tables", ManyTables, with_tables),
+    sweep(
+        "clearing",
+        "the index and the latency with and without clearing",
+        "clear_every_s",
+        ClearingEvery,
+        with_clearing,
+    ),
+)
