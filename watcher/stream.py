@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -91,6 +92,8 @@ class QueryStream:
         self.counts_scans = False
         """Whether queries ask how many rows Spanner scanned: it costs the server a little."""
         self.scanned_rows = 0
+        self.stopping: threading.Event | None = None
+        """Once it is set nothing is tried again."""
         self.restarts = 0
         """How often a stream was taken up again after it broke."""
         # The generated client would make an object of every value: see watcher.wire.
@@ -128,7 +131,7 @@ class QueryStream:
                 self._forget(error)
                 continue
             except (ServiceUnavailable, InternalServerError):
-                time.sleep(pause_seconds(attempt))
+                self._pause(pause_seconds(attempt))
                 continue
             rows = ResultSet.pb(answer).rows
             numbers = [int(row.values[0].string_value) for row in rows]
@@ -244,7 +247,7 @@ class QueryStream:
                     raise UnavailableError(
                         f"{self._database.name} broke a stream {restarts} times: {error.message}"
                     ) from error
-                time.sleep(pause_seconds(restarts))
+                self._pause(pause_seconds(restarts))
                 waiting = []
             except NotFound as error:
                 if not own_session:
@@ -253,6 +256,13 @@ class QueryStream:
                 waiting = []
             except FailedPrecondition as error:
                 raise expired_or(error, read_timestamp_micros) from error
+
+    def _pause(self, seconds: float) -> None:
+        """Waits before something is tried again. Raises UnavailableError when it is to stop."""
+        if self.stopping is None:
+            time.sleep(seconds)
+        elif self.stopping.wait(seconds):
+            raise UnavailableError(f"{self._database.name} did not answer, and it is time to stop")
 
     def _messages(self, call: StreamCall, request: Request) -> Iterator[ResultPart]:
         """The messages of one call; its errors as those of google.api_core."""

@@ -27,6 +27,7 @@ from watcher.positions import TABLE
 from watcher.selection import is_glob
 from watcher.table import TableSpec
 
+GRACE_SECONDS = 60.0
 Text = Annotated[str, Field(min_length=1)]
 Duration = Annotated[
     float,
@@ -115,7 +116,8 @@ class WatchConfig(Section):
     ``adaptive`` lengthens the pause of an idle watcher up to ten intervals. ``transactions``
     delivers the changes of one commit timestamp together, over all tables. ``standby`` waits for
     the consumer's name while another instance lives; without it that is refused.
-    ``on_missing_index``: ``stop``, or ``scan`` the table without it.
+    ``grace`` is how long a stop may take before the process ends anyway: what was not saved comes
+    again. ``on_missing_index``: ``stop``, or ``scan`` the table without it.
     """
 
     database: Text
@@ -135,6 +137,7 @@ class WatchConfig(Section):
     refresh: Duration = 10.0
     lease: Annotated[Duration, Field(ge=1)] = LEASE_SECONDS
     standby: bool = False
+    grace: Duration = GRACE_SECONDS
     on_missing_index: Literal["stop", "scan"] = "stop"
     log_format: Literal["logfmt", "json"] = "logfmt"
     log_values: bool = False

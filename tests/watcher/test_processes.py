@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fixtures.singers import SINGERS, address_of
+from fixtures.server import connect
+from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
+from emulator.process import spawn
 from watcher.positions import SpannerPositions
+from watcher.runners.schedule import GAVE_UP
 
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
 STOP_SECONDS_MAX = 60
@@ -125,3 +128,20 @@ def test_the_emulator_refuses_a_wrong_schema_and_ends(tmp_path: Path) -> None:
     address = "projects/project/instances/instance/databases/database"
     with running("emulator", "--port", "0", "-d", address, "--schema", str(schema)) as process:
         assert process.wait(STOP_SECONDS_MAX) != 0
+
+
+def test_it_stops_on_sigterm_though_the_server_is_gone(tmp_path: Path) -> None:
+    with spawn() as server:
+        database = connect(server.address).database("gone", ddl_statements=[SINGERS])
+        database.create().result(60)
+        make_watchable(database)
+        write(database, 1, "before")
+        config = tmp_path / "watch.toml"
+        config.write_text(
+            f'database = "{address_of(database)}"\ntables = ["Singers"]\nconsumer = "one"\n'
+            'start = "earliest"\ninterval = "20ms"\ngrace = "3s"\n'
+        )
+        with running("watch", "--config", str(config)) as process:
+            assert json.loads(lines(process, 1)[0])["values"]["LastName"] == "before"
+            server.kill()
+            assert stopped(process) in (0, GAVE_UP)

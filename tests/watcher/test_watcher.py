@@ -597,3 +597,11 @@ def test_json_of_a_dead_letter_file_is_checked(tmp_path: Path) -> None:
     file.write_text(json.dumps({"id": "x"}) + "\nnot json\n")
     with pytest.raises(ConfigurationError, match=r"dead.jsonl:2"):
         list(dead_letters(file))
+
+
+def test_a_run_of_once_tries_again_what_may_go_away(
+    music: Database, faults: Callable[..., None]
+) -> None:
+    add(music, 1, 1)
+    faults(unavailable_after_rows=1, unavailable_streams_max=3, lost_sessions=1)
+    assert sorted(keys(once(music))) == [("Albums", (1, 1)), ("Singers", (1,))]

@@ -21,6 +21,7 @@ from watcher.positions import TABLE, SpannerPositions
 from watcher.runners.schedule import Schedule
 from watcher.stream import timestamp_text
 from watcher.table import discover
+from watcher.watch_config import GRACE_SECONDS
 
 
 def command(
@@ -76,7 +77,7 @@ def command(
         run()
         return
     schedule = Schedule()
-    schedule.stop_on_signals()
+    schedule.stop_on_signals(GRACE_SECONDS)
     schedule.every(pause, f"clear {watched.name}", run)
     schedule.start()
     schedule.wait()

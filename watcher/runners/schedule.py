@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -15,7 +16,15 @@ from apscheduler.triggers.interval import IntervalTrigger
 LOG = logging.getLogger("watcher.schedule")
 # A poll that lasts longer than its interval is no news: late runs are joined to one.
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
+GAVE_UP = 75
+"""What a process exits with that could not stop in time (EX_TEMPFAIL)."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def give_up(seconds: float) -> None:
+    """Ends the process."""
+    LOG.error("what was under way did not end in %.0f s; ending without it", seconds)
+    os._exit(GAVE_UP)
 
 
 class Schedule:
@@ -61,10 +70,23 @@ class Schedule:
         """Waits so long, or less when stopped; True when stopped."""
         return self._stop.wait(seconds)
 
-    def stop_on_signals(self) -> None:
-        """SIGTERM and SIGINT stop the schedule cleanly."""
+    @property
+    def stopping(self) -> threading.Event:
+        """Set once it is to stop."""
+        return self._stop
+
+    def stop_on_signals(self, grace_seconds: float) -> None:
+        """SIGTERM and SIGINT stop the schedule cleanly. What does not end in its time, as a call to
+        a server that is gone, ends with the process: nothing was acknowledged that is not saved."""
+
+        def stop(*_: object) -> None:
+            self.stop()
+            timer = threading.Timer(grace_seconds, give_up, [grace_seconds])
+            timer.daemon = True
+            timer.start()
+
         for number in STOP_SIGNALS:
-            signal.signal(number, lambda *_: self.stop())
+            signal.signal(number, stop)
 
     def wait(self) -> None:
         """Blocks until stopped; raises what a job raised."""

@@ -38,6 +38,7 @@ from watcher.runners.sinks import (
 )
 from watcher.runners.watching import Delivered, Watching
 from watcher.sources import WatchedTables
+from watcher.stream import QueryStream
 from watcher.watch_config import WatchConfig, watch_config
 from watcher.window import BEGINNING
 
@@ -45,6 +46,8 @@ LOG = logging.getLogger("watcher")
 BACKOFF_SECONDS_MIN = 0.25
 BACKOFF_SECONDS_MAX = 60.0
 IDLE_INTERVALS_MAX = 10
+FAILURES_OF_ONCE_MAX = 8
+"""So many failures in a row end ``run_once``."""
 SCHEMA_CHANGES_MAX = 5
 """So many windows in a row that the schema spoils are an error."""
 
@@ -93,6 +96,7 @@ class Watcher:
         self._refreshed = 0.0
         self._lost = self._once = False
         self._pushing: Pushing | None = None
+        self._stream: QueryStream | None = None
         self._turn = threading.Lock()
 
     # What to do with changes: one of these before ``run``.
@@ -161,7 +165,7 @@ class Watcher:
             if self._connection.lease is not None:
                 self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
             self._schedule.start()
-            while self._window():
+            while self._window_of_once():
                 pass
             self._schedule.stop()
             self._schedule.wait()
@@ -172,13 +176,25 @@ class Watcher:
         self._close(None)
         return self._rows
 
+    def _window_of_once(self) -> bool:
+        """A window; what may go away is tried again, but not for ever."""
+        while True:
+            try:
+                return self._window()
+            except Exception as error:
+                if self._failures >= FAILURES_OF_ONCE_MAX:
+                    raise
+                self._failed(error)
+                if self._schedule.pause(max(0.0, self._not_before - time.monotonic())):
+                    raise
+
     def stop(self) -> None:
         """Ends after the window under way."""
         self._schedule.stop()
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT end it cleanly; from the main thread only."""
-        self._schedule.stop_on_signals()
+        self._schedule.stop_on_signals(self.config.grace)
 
     def pause(self) -> None:
         """Delivers nothing until ``resume``; the consumer's name is kept."""
@@ -231,6 +247,8 @@ class Watcher:
     def _open(self, sink: Sink) -> None:
         config, held = self.config, self._connection
         held.open()
+        self._stream = query_stream(config.address)
+        self._stream.stopping = self._schedule.stopping
         held.acquire(self._schedule.pause)
         self._refreshed = time.monotonic()
         self._watching = self._watching_of(held.source(), sink)
@@ -500,6 +518,8 @@ class Watcher:
     def _close(self, error: BaseException | None) -> None:
         if self._pushing is not None:
             self._pushing.close()
+        if self._stream is not None and self._stream.stopping is self._schedule.stopping:
+            self._stream.stopping = None
         self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
         lease, consumers = self._connection.lease, self._connection.consumers
         if lease is None or consumers is None or isinstance(error, LeaseLostError):
