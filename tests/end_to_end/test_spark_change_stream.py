@@ -1,8 +1,12 @@
-"""Change streams in Spark: typed columns, one form for all tables, envelopes, a replica."""
+"""Change streams in Spark: typed columns, one form for all tables, envelopes, a replica.
+
+A longer run: ``REPLICA_WINDOWS=100 python -m pytest tests/end_to_end/test_spark_change_stream.py``.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +27,7 @@ from watcher.stream import micros_of, timestamp_text
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
-WINDOWS = 100
+WINDOWS = int(os.environ.get("REPLICA_WINDOWS", "30"))
 
 
 @pytest.fixture
