@@ -298,13 +298,15 @@ def test_open_queries_end_when_they_are_drained(database: Database) -> None:
     assert delivered(database) == []
 
 
+@pytest.mark.parametrize("refresh", [0, 1])
 def test_a_table_that_comes_later_is_watched_from_its_first_row(
-    create_database: Callable[..., Database],
+    create_database: Callable[..., Database], refresh: int
 ) -> None:
+    """Also when windows pass before its schema is looked at."""
     database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
     found: list[Change] = []
     arrived = threading.Event()
-    watcher = Watcher(**options(database, tables=["*"], refresh=0))
+    watcher = Watcher(**options(database, tables=["*"], refresh=refresh))
 
     @watcher.on_change
     def _(change: Change) -> None:

@@ -94,6 +94,7 @@ class Watcher:
         self._not_before = 0.0
         self._failures = self._schema_failures = self._idle = 0
         self._refreshed = 0.0
+        self._known_at = BEGINNING
         self._lost = self._once = False
         self._pushing: Pushing | None = None
         self._stream: QueryStream | None = None
@@ -256,6 +257,7 @@ class Watcher:
         now = start if start is not None else self._now()
         self._backfilling = self._backfill(sink, now)
         self._watching.register(now)
+        self._known_at = self._position()
         self._state = State.RUNNING
         if config.metrics is not None:
             self._measure_queries()
@@ -412,8 +414,10 @@ class Watcher:
         if time.monotonic() - self._refreshed < self.config.refresh:
             return
         self._refreshed = time.monotonic()
+        at = self._position()
         if self._connection.tables_changed():
             self._replace_source()
+        self._known_at = at
 
     def _replace_source(self) -> None:
         before = frozenset(self._watching.source.tables)
@@ -425,11 +429,15 @@ class Watcher:
 
     def _start_of_new(self, source: WatchedTables) -> int:
         """Where a table begins that is new here. All that lies in its index came after it was made
-        watchable; of a change stream all that the other tables have not come to yet."""
+        watchable; of a change stream all that came since the tables were last looked at."""
         if isinstance(source, PolledTables):
             return BEGINNING
+        return self._known_at
+
+    def _position(self) -> int:
+        """The least position, before which the tables as they are known now hold everything."""
         held = self._connection
-        return min(held.positions.of(held.consumer).values(), default=self._now())
+        return min(held.positions.of(held.consumer).values(), default=BEGINNING)
 
     def _backfill_new(self, source: WatchedTables, before: frozenset[str]) -> dict[str, int]:
         """Begins the backfills of tables that are new here; where each ends."""
