@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -77,16 +78,22 @@ class Schedule:
 
     def stop_on_signals(self, grace_seconds: float) -> None:
         """SIGTERM and SIGINT stop the schedule cleanly. What does not end in its time, as a call to
-        a server that is gone, ends with the process: nothing was acknowledged that is not saved."""
+        a server that is gone, ends with the process: nothing was acknowledged that is not saved.
 
-        def stop(*_: object) -> None:
+        A signal interrupts the main thread anywhere, also where it holds a lock of the event that
+        stops everything: so the handler only writes to a pipe, and a thread does the rest.
+        """
+        told, tell = os.pipe()
+
+        def listen() -> None:
+            os.read(told, 1)
             self.stop()
-            timer = threading.Timer(grace_seconds, give_up, [grace_seconds])
-            timer.daemon = True
-            timer.start()
+            time.sleep(grace_seconds)
+            give_up(grace_seconds)
 
+        threading.Thread(target=listen, name="signals", daemon=True).start()
         for number in STOP_SIGNALS:
-            signal.signal(number, stop)
+            signal.signal(number, lambda *_: os.write(tell, b"."))
 
     def wait(self) -> None:
         """Blocks until stopped; raises what a job raised."""
