@@ -34,6 +34,13 @@ class SchemaChange(StrEnum):
     """It goes on, with NULLs in that column."""
 
 
+class JsonType(StrEnum):
+    """What JSON is in Spark."""
+
+    STRING = "string"
+    VARIANT = "variant"
+
+
 class CaptureName(StrEnum):
     """How changes are found."""
 
@@ -78,7 +85,8 @@ class SourceOptions(BaseModel):
     ``max_span_per_batch`` (of commit timestamps) 0. ``idle_seconds`` is how often the position of
     an idle table advances. With ``push_filters`` Spanner checks filters of batch reads; Spark
     then keeps those of one query for the next one of the same ``load()``, so each needs a load of
-    its own.
+    its own. ``json_type`` is ``string``, or ``variant`` for Spark's VARIANT, also of the envelope's
+    key and values.
 
     ``capture`` is ``poll`` or ``change-stream``; then ``stream`` names the change stream (default:
     the only one that watches the tables), ``operations`` and ``transaction_tag`` leave other
@@ -110,6 +118,7 @@ class SourceOptions(BaseModel):
     idle_seconds: Annotated[float, Field(ge=0)] = 10.0
     positions_table: Text = TABLE
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+    json_type: JsonType = JsonType.STRING
     on_schema_change: SchemaChange = SchemaChange.STOP
     data_boost: bool = False
     push_filters: bool = False

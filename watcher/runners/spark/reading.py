@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ddl.schema import Schema
+from ddl.schema import Schema, TypeCode
 from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream import (
     ChangeStreamCapture,
@@ -23,7 +23,7 @@ from watcher.captures.change_stream import (
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
 from watcher.changes import changes_of
-from watcher.config import EARLIEST, SourceOptions, listed
+from watcher.config import EARLIEST, JsonType, SourceOptions, listed
 from watcher.database import connect
 from watcher.envelopes import Known
 from watcher.errors import ConfigurationError
@@ -32,6 +32,7 @@ from watcher.runners.spark.shaping import (
     CHANGE_ID_COLUMN,
     ENVELOPE,
     ID_FIELD,
+    JSON_FIELDS,
     MESSAGE,
     STREAM_ENVELOPE,
     STREAM_FIELDS,
@@ -41,6 +42,7 @@ from watcher.runners.spark.shaping import (
     stored,
     typed,
 )
+from watcher.runners.spark.variants import of_variants, with_texts, with_variants
 from watcher.selection import Selection, is_glob, one, select, select_streamed
 from watcher.shards import groups
 from watcher.table import WatchedTable, read_schema, watched_table, whole_table
@@ -77,6 +79,10 @@ class Reading:
         found: StructType = from_arrow_schema(self.shown)
         return found
 
+    @cached_property
+    def _texts(self) -> pa.Schema:
+        return with_texts(self.shown)
+
     def showing(self, schema: StructType) -> Reading:
         """The same tables with the columns that the caller's schema names; others are not read.
 
@@ -101,14 +107,18 @@ class Reading:
 
     def shaped(self, rows: Changed) -> pa.RecordBatch:
         """The columns that the query shows, of what changed in one of its tables."""
+        shaped = self._shaped(rows)
+        return shaped if shaped.schema is self.shown else with_variants(shaped, self.shown)
+
+    def _shaped(self, rows: Changed) -> pa.RecordBatch:
         options = self.options
         if options.envelope is not None:
-            return messages(changes_of(rows, options.address.path), format_of(options), self.shown)
+            return messages(changes_of(rows, options.address.path), format_of(options), self._texts)
         if options.uniform:
-            return enveloped(changes_of(rows, options.address.path), self.shown)
+            return enveloped(changes_of(rows, options.address.path), self._texts)
         if isinstance(rows, StreamRows):
-            return typed(rows, self.captures[0].table.columns, self.shown, options.nanoseconds)
-        return stored(rows, self.shown)
+            return typed(rows, self.captures[0].table.columns, self._texts, options.nanoseconds)
+        return stored(rows, self._texts)
 
 
 def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:
@@ -141,13 +151,31 @@ def reading(options: SourceOptions) -> Reading:
 
 
 def shown_of(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
-    """The columns of a query."""
+    """The columns of a query. Raises ConfigurationError for VARIANT where there can be none."""
+    variant = options.json_type is JsonType.VARIANT
     if options.envelope is not None:
+        if variant:
+            raise ConfigurationError(
+                "'jsonType' variant is for columns of tables and for 'tables'; the key and the"
+                f" value of the envelope '{options.envelope}' are bytes: leave it out"
+            )
         return MESSAGE
     if options.uniform:
-        return STREAM_ENVELOPE if options.streamed else ENVELOPE
+        shown = STREAM_ENVELOPE if options.streamed else ENVELOPE
+        return of_variants(shown, JSON_FIELDS) if variant else shown
+    table = captures[0]
     more = STREAM_FIELDS if options.streamed else ()
-    return pa.schema([*captures[0].schema, ID_FIELD, *more])
+    shown = pa.schema([*table.schema, ID_FIELD, *more])
+    return of_variants(shown, json_columns(table.table)) if variant else shown
+
+
+def json_columns(table: WatchedTable) -> set[str]:
+    """The columns of JSON, and of arrays of it."""
+    return {
+        name
+        for name, type_ in table.columns
+        if TypeCode.JSON in (type_.code, type_.element.code if type_.element else None)
+    }
 
 
 def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
@@ -214,4 +242,4 @@ def snapshot_reading(options: SourceOptions) -> Reading:
     database = connect(options.address)
     table = one(read_schema(database), options.table, database.name, None, scan=True)
     capture = PollCapture(options.address, table, (), options.nanoseconds)
-    return Reading(options, (capture,), pa.schema([*capture.schema, ID_FIELD]))
+    return Reading(options, (capture,), shown_of(options, (capture,)))

@@ -44,6 +44,9 @@ ENVELOPE = pa.schema(
 STREAM_ENVELOPE = pa.schema([*ENVELOPE, pa.field("old_values", pa.string()), *STREAM_FIELDS[1:]])
 """As ``ENVELOPE``; ``values`` and ``old_values`` have what the stream captured."""
 
+JSON_FIELDS = frozenset({"key", "values", "old_values"})
+"""Those of an envelope that are JSON."""
+
 MESSAGE = pa.schema(
     [
         ("table", pa.string()),
