@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from google.cloud.spanner_v1.database import Database
 from pydantic import ConfigDict
 
-from ddl.parse import parse_schema
-from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
+from ddl import apply
+from ddl.schema import Column, Dialect, Index, Schema, Table, Type, TypeCode
 from ddl.shards import shard_values
 from watcher.errors import NotWatchableError, TableNotFoundError
 
@@ -97,9 +97,18 @@ def discover(database: Database, name: str, spec: TableSpec | None = None) -> Wa
 
 
 def read_schema(database: Database) -> Schema:
-    """The schema of a database, as it is now."""
-    database.reload()
-    return parse_schema(list(database.ddl_statements))
+    """The schema of a database, as it is now. Raises NotWatchableError for another dialect."""
+    return googlesql(apply.read_schema(database), database.name)
+
+
+def googlesql(schema: Schema, database_name: str) -> Schema:
+    """The schema itself. Raises NotWatchableError unless it is of the GoogleSQL dialect."""
+    if schema.dialect is not Dialect.GOOGLESQL:
+        raise NotWatchableError(
+            f"{database_name} has the PostgreSQL dialect; 'spanner-watcher ddl' prepares it, but"
+            " changes are read from databases of the GoogleSQL dialect only"
+        )
+    return schema
 
 
 def watched_table(

@@ -1,6 +1,6 @@
 """A Spark application as a user submits it, for the tests of clusters:
 
-    python cluster_job.py '{"conf": {...}, "py_files": [...], "options": {...}, "folder": "..."}'
+    spark-submit --py-files package.zip cluster_job.py '{"conf": {...}, "folder": "...", ...}'
 
 It drains the source into FOLDER/parquet and prints what it saw as one line of JSON.
 """
@@ -32,8 +32,6 @@ def main(job: dict[str, Any]) -> None:
     for name, value in job["conf"].items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    for path in job.get("py_files", ()):
-        spark.sparkContext.addPyFile(path)
     import watcher
 
     watcher.register(spark)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,15 @@ def environment(folder: Path, *paths: Path) -> dict[str, str]:
     }
 
 
-def run(script: Path, argument: dict[str, Any], *paths: Path, **more: str) -> dict[str, Any]:
-    """What a script printed of what it saw."""
+def run(
+    script: Path, argument: dict[str, Any], *paths: Path, submit: Sequence[str] = (), **more: str
+) -> dict[str, Any]:
+    """What a script printed of what it saw; ``submit``: the options of spark-submit."""
+    there = environment(Path(argument["folder"]), *paths) | more
+    runner = [f"{there['SPARK_HOME']}/bin/spark-submit", *submit] if submit else [sys.executable]
     done = subprocess.run(
-        [sys.executable, str(script), json.dumps(argument)],
-        env=environment(Path(argument["folder"]), *paths) | more,
+        [*runner, str(script), json.dumps(argument)],
+        env=there,
         cwd=argument["folder"],
         capture_output=True,
         text=True,
@@ -83,16 +87,16 @@ def test_executors_of_a_cluster_read_with_the_package_from_a_zip(
     seen = run(
         JOB,
         {
-            "conf": {
-                "spark.master": MASTER,
-                f"spark.executorEnv.{VARIABLE}": server.address,
-                "spark.sql.session.timeZone": "UTC",
-            },
-            "py_files": [str(archive)],
+            "conf": {"spark.sql.session.timeZone": "UTC"},
             "options": options | {"startingTimestamp": "earliest", "rowsPerSlice": "10"},
             "batch": options,
             "folder": str(tmp_path),
         },
+        submit=[
+            *("--master", MASTER),
+            *("--conf", f"spark.executorEnv.{VARIABLE}={server.address}"),
+            *("--py-files", str(archive)),
+        ],
     )
     assert seen["executors"] == 2
     assert all(place.endswith(archive.name) for place in (seen["driver"], *seen["places"])), seen

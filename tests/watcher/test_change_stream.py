@@ -16,6 +16,8 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ddl.parse import parse_schema
+from ddl.schema import Dialect
 from emulator.process import spawn
 from watcher.captures.change_stream import (
     ChangeStreamCapture,
@@ -30,7 +32,7 @@ from watcher.captures.poll import query_stream
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
 from watcher.stream import micros_of
-from watcher.table import read_schema
+from watcher.table import googlesql, read_schema
 from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
@@ -193,6 +195,12 @@ def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database
     capture = capture_of(database)
     with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
         capture.plan(Window(micros_of(database.create_time) - 10**12, now(database)))
+
+
+def test_a_database_of_the_other_dialect_is_refused_by_name() -> None:
+    other = parse_schema("CREATE TABLE t (id bigint PRIMARY KEY)", Dialect.POSTGRESQL)
+    with pytest.raises(NotWatchableError, match="d has the PostgreSQL dialect"):
+        googlesql(other, "d")
 
 
 @pytest.mark.ddl(*TABLES, "CREATE CHANGE STREAM S FOR T", "CREATE CHANGE STREAM R FOR T")
