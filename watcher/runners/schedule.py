@@ -80,20 +80,24 @@ class Schedule:
         """SIGTERM and SIGINT stop the schedule cleanly. What does not end in its time, as a call to
         a server that is gone, ends with the process: nothing was acknowledged that is not saved.
 
-        A signal interrupts the main thread anywhere, also where it holds a lock of the event that
-        stops everything: so the handler only writes to a pipe, and a thread does the rest.
+        Python runs a handler in the main thread only, and not while that thread waits for a lock
+        and the kernel has given the signal to another one, or just before it began to wait. So the
+        C handler itself writes the signal's number to a pipe, and a thread does the rest.
         """
         told, tell = os.pipe()
+        os.set_blocking(tell, False)
 
         def listen() -> None:
-            os.read(told, 1)
+            while os.read(told, 1)[0] not in STOP_SIGNALS:
+                pass
             self.stop()
             time.sleep(grace_seconds)
             give_up(grace_seconds)
 
         threading.Thread(target=listen, name="signals", daemon=True).start()
+        signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            signal.signal(number, lambda *_: os.write(tell, b"."))
+            signal.signal(number, lambda *_: None)
 
     def wait(self) -> None:
         """Blocks until stopped; raises what a job raised."""

@@ -1,0 +1,57 @@
+"""Signals that no handler of Python would see in time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+STOP_SECONDS_MAX = 60
+# The signal goes to a thread that is not the main one, which waits for a lock meanwhile.
+SCRIPT = """
+import linecache, signal, sys, threading
+from watcher.runners.schedule import Schedule
+
+main = threading.main_thread().ident
+
+def line_of_main():
+    frame = sys._current_frames()[main]
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+
+def strike():
+    while line_of_main() != "waiter.acquire()":
+        pass
+    signal.pthread_kill(threading.get_ident(), signal.{name})
+
+schedule = Schedule()
+schedule.stop_on_signals({grace})
+schedule.every({interval}, "work", {work})
+threading.Thread(target=strike).start()
+schedule.start()
+schedule.wait()
+print("stopped")
+"""
+
+
+def ended(**values: object) -> subprocess.CompletedProcess[str]:
+    """A process that got the signal."""
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(**values)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=STOP_SECONDS_MAX,
+    )
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_that_another_thread_gets_stops_the_schedule(name: str) -> None:
+    done = ended(name=name, grace=STOP_SECONDS_MAX, interval=1, work="lambda: None")
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+
+
+def test_work_that_does_not_end_ends_with_the_process() -> None:
+    done = ended(name="SIGTERM", grace=0.1, interval=1, work="threading.Event().wait")
+    assert (done.returncode, done.stdout) == (75, ""), done.stderr
+    assert "did not end" in done.stderr
