@@ -21,6 +21,7 @@ from emulator.sql.compiler import Call, Compiler, Handler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import SIGNATURES, overload
 from emulator.sql.types import Typed
+from emulator.sql.window_functions import WINDOW_FUNCTIONS
 
 SPECIAL: dict[str, Call] = {
     **conditional_calls.CALLS,
@@ -54,6 +55,10 @@ def call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
         return special(compiler, node, scope, context)
     if name in UNSUPPORTED.split():
         raise errors.unimplemented(f"the function {name}")
+    if name in WINDOW_FUNCTIONS:
+        raise errors.invalid_argument(
+            f"Analytic function {name} cannot be called without an OVER clause"
+        )
     if name not in SIGNATURES:
         raise errors.invalid_argument(f"Function not found: {node.name}")
     if any(isinstance(each, exp.Kwarg) for each in node.expressions):

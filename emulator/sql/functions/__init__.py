@@ -17,6 +17,7 @@ from emulator.sql.functions import (
     numbers,
     text,
     time,
+    windows,
 )
 
 Function = Callable[..., object]
@@ -39,6 +40,8 @@ def register(connection: apsw.Connection) -> None:
         connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=deterministic)
     for name, factory in aggregates.AGGREGATES.items():
         connection.create_aggregate_function(name, factory)
+    for name, factory in windows.WINDOW_AGGREGATES.items():
+        connection.create_window_function(name, factory)
 
 
 def strict(function: Function) -> Function:
