@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from emulator.errors import SpannerError
-from emulator.faults import Faults, parse_faults
+from emulator.faults import FAULT_HELP, Faults, parse_faults
 from emulator.server import StartError, start
 
 READY = "listening on "
@@ -79,7 +79,7 @@ def main() -> int:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="what goes wrong, such as aborted_commit_probability=0.1 (may be repeated)",
+        help=FAULT_HELP,
     )
     options = parser.parse_args()
     try:
