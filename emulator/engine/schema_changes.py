@@ -17,6 +17,7 @@ from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
 from emulator.engine.definitions import defined, restarted
 from emulator.engine.refusals import from_sqlite
+from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
 from emulator.engine.state import SchemaState
 from emulator.engine.view_rules import checked_views
 from emulator.engine.writer import Writer
@@ -51,7 +52,9 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         state = writer.state
         step = parsed(text, state.schema.dialect)
         proto_bundle.check(step, descriptors)
+        refuse_long_names_and_keys(step)
         schema = evolved(state.schema, step)
+        refuse_too_many(schema)
         restarts = restarted(state.schema, step)
         after = SchemaState(state.version + 1, schema, layouts(schema), time.time_ns() // 1000)
 
