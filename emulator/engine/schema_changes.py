@@ -38,6 +38,7 @@ LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
 ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+DEFAULT_TIME_ZONE = "America/Los_Angeles"
 RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
 
@@ -52,6 +53,7 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         state = writer.state
         step = parsed(text, state.schema.dialect)
         proto_bundle.check(step, descriptors)
+        refuse_options(step)
         refuse_long_names_and_keys(step)
         schema = evolved(state.schema, step)
         refuse_too_many(schema)
@@ -108,6 +110,17 @@ def columns_of(step: steps.Step) -> tuple[Column, ...]:
     if isinstance(step, steps.AddColumn | steps.AlterColumn):
         return (step.column,)
     return ()
+
+
+def refuse_options(step: steps.Step) -> None:
+    """Options of a database that would change answers and do not here."""
+    for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
+        if name.casefold() == "default_time_zone" and (value or DEFAULT_TIME_ZONE) not in {
+            DEFAULT_TIME_ZONE,
+            f"'{DEFAULT_TIME_ZONE}'",
+            f'"{DEFAULT_TIME_ZONE}"',
+        }:
+            raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
 
 
 def evolved(schema: Schema, step: steps.Step) -> Schema:

@@ -14,6 +14,7 @@ from emulator import catalog, errors
 from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
+from emulator.sql import hints
 from emulator.sql.dml import Dml, table_scope
 from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
@@ -84,9 +85,7 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
         parsed = parse_query(sql)
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
-    for hint in parsed.hints:
-        if hint not in STATEMENT_HINTS:
-            raise errors.invalid_argument(f"Unsupported hint: {hint}.")
+    hints.checked(parsed.hints, STATEMENT_HINTS)
     context = Context(schema, source, types, catalog.VIEWS)
     tree = parsed.tree
     refuse_in_conditions(tree)
