@@ -10,7 +10,8 @@ from sqlglot import exp
 from ddl.dialect import parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type, TypeCode
-from emulator import catalog, errors
+from emulator import errors
+from emulator.catalog.views import VIEWS
 from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
@@ -86,7 +87,7 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
     hints.checked(parsed.hints, STATEMENT_HINTS)
-    context = Context(schema, source, types, catalog.VIEWS)
+    context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
     refuse_in_conditions(tree)
     if isinstance(tree, exp.Insert):
