@@ -11,7 +11,7 @@ from ddl import steps
 from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
-from ddl.schema import Column, Dialect, Schema
+from ddl.schema import Column, Dialect, Schema, TypeCode
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
@@ -54,6 +54,7 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         step = parsed(text, state.schema.dialect)
         proto_bundle.check(step, descriptors)
         refuse_options(step)
+        refuse_interval_columns(step)
         refuse_long_names_and_keys(step)
         schema = evolved(state.schema, step)
         refuse_too_many(schema)
@@ -121,6 +122,16 @@ def refuse_options(step: steps.Step) -> None:
             f'"{DEFAULT_TIME_ZONE}"',
         }:
             raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
+
+
+def refuse_interval_columns(step: steps.Step) -> None:
+    """INTERVAL is a type of expressions only."""
+    for column in columns_of(step):
+        if TypeCode.INTERVAL in (
+            column.type.code,
+            column.type.element and column.type.element.code,
+        ):
+            raise failed_precondition(f"Column {column.name}: INTERVAL is no type of a column.")
 
 
 def evolved(schema: Schema, step: steps.Step) -> Schema:

@@ -26,6 +26,7 @@ from emulator.sql.types import (
     Typed,
     array,
     name_of,
+    refuse_interval,
 )
 
 UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}
@@ -123,6 +124,8 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
         distinct = "DISTINCT "
         first, others = first.expressions[0], [*first.expressions[1:], *others]
     item = compiler.compile(first, scope, context)
+    if distinct or name in {"SUM", "AVG", "MIN", "MAX"}:
+        refuse_interval(item.type, f"{name}({distinct.lower().strip() or '...'})")
     if distinct and item.type is not None and item.type.code in UNGROUPABLE:
         raise errors.invalid_argument(
             f"Aggregate functions with DISTINCT cannot be used with arguments of type"

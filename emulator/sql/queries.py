@@ -17,7 +17,15 @@ from emulator.sql.ordering import order_terms
 from emulator.sql.relations import From, columns_of, star, value_table
 from emulator.sql.scope import CommonTable, Context, Scope
 from emulator.sql.set_operations import combined
-from emulator.sql.types import Columns, Output, Typed, name_of, physical, quote_name
+from emulator.sql.types import (
+    Columns,
+    Output,
+    Typed,
+    name_of,
+    physical,
+    quote_name,
+    refuse_interval,
+)
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),
@@ -156,6 +164,7 @@ class Queries:
         if clause.args.get("on"):
             raise errors.unimplemented("SELECT DISTINCT ON")
         for each in outputs:
+            refuse_interval(each.type, "SELECT DISTINCT")
             if each.type.code in UNGROUPABLE:
                 raise errors.invalid_argument(
                     f"Column {each.name} of type {name_of(each.type)} cannot be used in"

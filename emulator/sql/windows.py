@@ -11,7 +11,7 @@ from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler, only
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOATS, INT64, NUMBERS, Typed, name_of
+from emulator.sql.types import FLOATS, INT64, NUMBERS, Typed, name_of, refuse_interval
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
 
 Frame = tuple[str, str, str]
@@ -115,6 +115,7 @@ def named_windows(node: exp.Select, scope: Scope) -> None:
 def partition_key(compiler: Compiler, node: exp.Expr, scope: Scope, context: Context) -> str:
     """One expression of PARTITION BY."""
     item = compiler.compile(node, scope, context)
+    refuse_interval(item.type, "PARTITION BY")
     if item.type is not None and item.type.code in UNGROUPABLE | FLOATS:
         raise errors.invalid_argument(
             f"PARTITION BY expression of type {name_of(item.type)} does not support partitioning"

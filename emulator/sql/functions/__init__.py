@@ -13,6 +13,7 @@ from emulator.sql.functions import (
     arrays,
     casts,
     formatting,
+    intervals,
     json,
     numbers,
     text,
@@ -30,7 +31,7 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, text, time, arrays, json):
+    for module in (casts, numbers, text, time, arrays, json, intervals):
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():
