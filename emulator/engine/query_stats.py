@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from emulator.engine.clock import timestamp_text
 from emulator.sql.functions.text import farm_fingerprint
@@ -30,9 +31,11 @@ Key = tuple[str, str, str]
 """Request tag, type of the query, text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """One execution. ``rows_scanned`` is None where the rows were not counted."""
+class Execution(NamedTuple):
+    """One execution; a tuple, because one is made for every statement.
+
+    ``rows_scanned`` is None where the rows were not counted.
+    """
 
     text: str
     tag: str = ""
