@@ -201,6 +201,11 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
         return failed_precondition(
             f"New value exceeds the maximum size limit for this column: {name}"
         )
+    if kind == "vector":
+        return invalid_argument(
+            f"The array column {name} has `vector_length`: a value has exactly so many elements, "
+            "and Null is not allowed among them."
+        )
     if kind == "key":
         return invalid_argument(
             f"The key of a row in table {name} exceeds the maximum of {KEY_BYTES_MAX} bytes."

@@ -29,6 +29,7 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.sql.compile import compile_expression
+from emulator.sql.types import FLOATS
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import layouts
 from emulator.storage.migration import Backfill, migrate
@@ -54,7 +55,7 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         step = parsed(text, state.schema.dialect)
         proto_bundle.check(step, descriptors)
         refuse_options(step)
-        refuse_interval_columns(step)
+        refuse_types(step)
         refuse_long_names_and_keys(step)
         schema = evolved(state.schema, step)
         refuse_too_many(schema)
@@ -99,8 +100,6 @@ def parsed(text: str, dialect: Dialect) -> steps.Step:
         raise unimplemented(f"CREATE {step.item.kind}")
     if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
         raise unimplemented(step.kind)
-    if any(column.type.vector_length is not None for column in columns_of(step)):
-        raise unimplemented("vector_length")
     return step
 
 
@@ -124,9 +123,21 @@ def refuse_options(step: steps.Step) -> None:
             raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
 
 
-def refuse_interval_columns(step: steps.Step) -> None:
-    """INTERVAL is a type of expressions only."""
+def refuse_types(step: steps.Step) -> None:
+    """INTERVAL is a type of expressions only; only arrays of floats are vectors."""
     for column in columns_of(step):
+        element = column.type.element
+        vector = column.type.vector_length is not None
+        if vector and (element is None or element.code not in FLOATS):
+            raise invalid_argument(
+                f"Column {column.name}: `vector_length` can only be applied on ARRAY<FLOAT32> or "
+                "ARRAY<FLOAT64>."
+            )
+        if vector and column.generated is not None and not column.stored:
+            raise invalid_argument(
+                f"Column {column.name}: `vector_length` cannot be applied on a generated column "
+                "that is not stored."
+            )
         if TypeCode.INTERVAL in (
             column.type.code,
             column.type.element and column.type.element.code,
