@@ -23,6 +23,7 @@ def format_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
     listed = [require(pattern, STRING, context, "The pattern of FORMAT").sql]
     for item in items:
         refuse_interval(item.type, "FORMAT")
+        refuse_interval(item.type.element if item.type else None, "FORMAT")
         unknown = STRING if item.parameter else INT64
         listed.append(quote_text(json.dumps(described(item.type or unknown))))
         listed.append(require(item, item.type or unknown, context, "A value of FORMAT").sql)

@@ -50,7 +50,9 @@ class Interval:
         minutes, rest = signed_divmod(rest, MINUTE)
         time = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M")) if n)
         if rest:
-            time += f"{'-' if rest < 0 else ''}{seconds_text(abs(rest))}S"
+            seconds, fraction = divmod(abs(rest), SECOND)
+            point = f".{fraction:09d}".rstrip("0") if fraction else ""
+            time += f"{'-' if rest < 0 else ''}{seconds}{point}S"
         return f"P{date}{'T' if time else ''}{time}" if date or time else "P0Y"
 
     def text(self) -> str:

@@ -121,9 +121,12 @@ def test_intervals_compare_and_sort_by_their_length(blank: Database) -> None:
         "SELECT INTERVAL 1 MONTH = INTERVAL 30 DAY, INTERVAL 25 HOUR > INTERVAL 1 DAY,"
         " INTERVAL 1 DAY IN (INTERVAL 24 HOUR), INTERVAL 1 DAY BETWEEN INTERVAL 2 HOUR AND"
         " INTERVAL 1 YEAR, INTERVAL 1 DAY IS DISTINCT FROM INTERVAL 24 HOUR,"
-        " INTERVAL 1 DAY IN (SELECT INTERVAL 24 HOUR)",
-        "BOOL, BOOL, BOOL, BOOL, BOOL, BOOL",
-        (True, True, True, True, False, True),
+        " INTERVAL 1 DAY IN (SELECT INTERVAL 24 HOUR),"
+        " ARRAY_INCLUDES([INTERVAL 1 DAY], INTERVAL 24 HOUR),"
+        " NULLIF(INTERVAL 1 DAY, INTERVAL 24 HOUR) IS NULL,"
+        " CASE INTERVAL 1 DAY WHEN INTERVAL 24 HOUR THEN TRUE END",
+        "BOOL, BOOL, BOOL, BOOL, BOOL, BOOL, BOOL, BOOL, BOOL",
+        (True, True, True, True, False, True, True, True, True),
     )
     rows = ask(
         blank,
@@ -131,6 +134,17 @@ def test_intervals_compare_and_sort_by_their_length(blank: Database) -> None:
         " INTERVAL 29 DAY]) AS i ORDER BY i",
     ).rows
     assert rows == [(None,), ("0-0 -1 0:0:0",), ("0-0 29 0:0:0",), ("0-1 0 0:0:0",)]
+
+
+def test_an_interval_is_iso_8601_in_json(blank: Database) -> None:
+    check(
+        blank,
+        "SELECT TO_JSON_STRING(TO_JSON(INTERVAL '10:20:30.52' HOUR TO SECOND)),"
+        " TO_JSON_STRING(TO_JSON(INTERVAL -25 MONTH)),"
+        " TO_JSON_STRING(TO_JSON([INTERVAL '1 5:30' DAY TO MINUTE]))",
+        "STRING, STRING, STRING",
+        ('"PT10H20M30.52S"', '"P-2Y-1M"', '["P1DT5H30M"]'),
+    )
 
 
 def test_an_interval_is_a_parameter_and_an_element(blank: Database) -> None:
@@ -175,6 +189,10 @@ REFUSED: list[tuple[str, type[Exception]]] = [
      exceptions.MethodNotImplemented),
     ("SELECT GREATEST(INTERVAL 1 DAY, INTERVAL 1 HOUR)", exceptions.MethodNotImplemented),
     ("SELECT FORMAT('%t', INTERVAL 1 DAY)", exceptions.MethodNotImplemented),
+    ("SELECT FORMAT('%t', [INTERVAL 1 DAY])", exceptions.MethodNotImplemented),
+    ("SELECT ARRAY_IS_DISTINCT([INTERVAL 1 DAY])", exceptions.MethodNotImplemented),
+    ("SELECT ARRAY_INCLUDES_ANY([INTERVAL 1 DAY], [INTERVAL 24 HOUR])",
+     exceptions.MethodNotImplemented),
 ]  # fmt: skip
 
 
