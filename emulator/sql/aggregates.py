@@ -20,6 +20,7 @@ from emulator.sql.types import (
     FLOAT64,
     FLOATS,
     INT64,
+    INTERVAL,
     NUMBERS,
     NUMERIC,
     STRING,
@@ -124,8 +125,8 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
         distinct = "DISTINCT "
         first, others = first.expressions[0], [*first.expressions[1:], *others]
     item = compiler.compile(first, scope, context)
-    if distinct or name in {"SUM", "AVG", "MIN", "MAX"}:
-        refuse_interval(item.type, f"{name}({distinct.lower().strip() or '...'})")
+    if distinct:
+        refuse_interval(item.type, f"{name}(DISTINCT ...)")
     if distinct and item.type is not None and item.type.code in UNGROUPABLE:
         raise errors.invalid_argument(
             f"Aggregate functions with DISTINCT cannot be used with arguments of type"
@@ -155,6 +156,8 @@ def count_if(name: str, given: Argument, context: Context) -> Typed:
 def total(name: str, given: Argument, context: Context) -> Typed:
     """SUM and AVG of numbers; an INT64 sum that overflows is OUT_OF_RANGE."""
     type_ = given.item.type or INT64
+    if type_ == INTERVAL:
+        return Typed(f"agg_{name.lower()}_interval({given.item.sql}){given.over}", INTERVAL)
     if type_.code not in NUMBERS:
         raise errors.invalid_argument(
             f"No matching signature for aggregate function {name}"
@@ -181,6 +184,8 @@ def smallest(name: str, given: Argument, context: Context) -> Typed:
     if type_.code in UNGROUPABLE:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
     function = name.lower()
+    if type_ == INTERVAL:
+        return Typed(f"agg_{function}_interval({given.item.sql}){given.over}", INTERVAL)
     if type_.code in FLOATS:
         return Typed(f"agg_{function}_float64({given.item.sql}){given.over}", type_)
     return Typed(f"{function}({given.distinct}{given.item.sql}){given.over}", type_)

@@ -296,6 +296,33 @@ def between_dates(left: str, right: str) -> str:
     return Interval(days=(nanos(left + midnight) - nanos(right + midnight)) // DAY).checked().iso()
 
 
+def total(values: list[object]) -> str | None:
+    """SUM."""
+    if not values:
+        return None
+    found = [from_iso(str(value)) for value in values]
+    months, days, clock = (sum(part) for part in zip(*map(parts_of, found), strict=True))
+    return Interval(months, days, clock).checked().iso()
+
+
+def average(values: list[object]) -> str | None:
+    """AVG."""
+    whole = total(values)
+    return None if whole is None else divided(whole, len(values))
+
+
+def parts_of(found: Interval) -> tuple[int, int, int]:
+    """The three parts."""
+    return found.months, found.days, found.nanos
+
+
+AGGREGATES: dict[str, Callable[[list[object]], object]] = {
+    "agg_sum_interval": total,
+    "agg_avg_interval": average,
+    "agg_min_interval": lambda values: min(values, key=lambda v: order(str(v)), default=None),
+    "agg_max_interval": lambda values: max(values, key=lambda v: order(str(v)), default=None),
+}
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_interval": of_unit,
     "fn_interval_range": ranged,

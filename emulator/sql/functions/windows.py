@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from emulator.errors import out_of_range
+from emulator.sql.functions import intervals
 from emulator.sql.functions.aggregates import WINDOWED
 from emulator.sql.functions.numbers import Float, read, write
 from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
@@ -199,4 +200,5 @@ WINDOW_AGGREGATES: dict[str, Factory] = {
     "win_sum_numeric": lambda: Decimals(mean=False),
     "win_avg_numeric": lambda: Decimals(mean=True),
     **{name: gathered(*how) for name, how in WINDOWED.items()},
+    **{name: gathered(how, nulls=False) for name, how in intervals.AGGREGATES.items()},
 }

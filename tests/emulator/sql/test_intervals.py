@@ -136,6 +136,26 @@ def test_intervals_compare_and_sort_by_their_length(blank: Database) -> None:
     assert rows == [(None,), ("0-0 -1 0:0:0",), ("0-0 29 0:0:0",), ("0-1 0 0:0:0",)]
 
 
+def test_intervals_are_aggregated(blank: Database) -> None:
+    texts = ", ".join(f"CAST({name}(i) AS STRING)" for name in ("SUM", "AVG", "MIN", "MAX"))
+    rows = "FROM UNNEST([INTERVAL 1 MONTH, INTERVAL 31 DAY, NULL, INTERVAL -3 HOUR]) AS i"
+    check(
+        blank,
+        f"SELECT {texts} {rows}",
+        "STRING, STRING, STRING, STRING",
+        ("0-1 31 -3:0:0", "0-0 20 7:0:0", "0-0 0 -3:0:0", "0-0 31 0:0:0"),
+    )
+    check(
+        blank, f"SELECT SUM(i), MAX(i) {rows} WHERE i IS NULL", "INTERVAL, INTERVAL", (None, None)
+    )
+    answer = ask(
+        blank,
+        "SELECT CAST(SUM(i) OVER (ORDER BY i) AS STRING)"
+        " FROM UNNEST([INTERVAL 2 DAY, INTERVAL 1 DAY]) AS i ORDER BY i",
+    )
+    assert answer.rows == [("0-0 1 0:0:0",), ("0-0 3 0:0:0",)]
+
+
 def test_an_interval_is_iso_8601_in_json(blank: Database) -> None:
     check(
         blank,
@@ -183,8 +203,6 @@ REFUSED: list[tuple[str, type[Exception]]] = [
     ("SELECT DISTINCT INTERVAL 1 DAY", exceptions.MethodNotImplemented),
     ("SELECT INTERVAL 1 DAY UNION DISTINCT SELECT INTERVAL 24 HOUR",
      exceptions.MethodNotImplemented),
-    ("SELECT SUM(i) FROM UNNEST([INTERVAL 1 DAY]) AS i", exceptions.MethodNotImplemented),
-    ("SELECT MAX(i) FROM UNNEST([INTERVAL 1 DAY]) AS i", exceptions.MethodNotImplemented),
     ("SELECT COUNT(DISTINCT i) FROM UNNEST([INTERVAL 1 DAY]) AS i",
      exceptions.MethodNotImplemented),
     ("SELECT GREATEST(INTERVAL 1 DAY, INTERVAL 1 HOUR)", exceptions.MethodNotImplemented),
