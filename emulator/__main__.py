@@ -6,7 +6,6 @@ import argparse
 import logging
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from emulator.server import StartError, start
 
 READY = "listening on "
 DEFAULT_PORT = 9010
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 
 def serve(
@@ -33,9 +33,9 @@ def serve(
     what goes wrong from the start.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
+    # in the main thread only, which may not wake for a signal that another thread got.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         server = start(
             host,
@@ -56,7 +56,7 @@ def serve(
             written = ready_file.with_name(ready_file.name + ".new")
             written.write_text(server.address + "\n")
             written.replace(ready_file)
-        stop.wait()
+        signal.sigwait(STOP_SIGNALS)
     return 0
 
 
