@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from emulator.engine.query_stats import COUNTED_EACH
 from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
 from emulator.server import StartError, start
@@ -26,11 +27,12 @@ def serve(
     prepare: Callable[[str], None] | None = None,
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
+    count_scans_each: int = COUNTED_EACH,
 ) -> int:
     """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
 
     ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
-    what goes wrong from the start.
+    what goes wrong from the start; for ``count_scans_each`` see ``emulator.server.start``.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
@@ -43,6 +45,7 @@ def serve(
             data_dir,
             faults=faults,
             change_stream_churn_seconds=change_stream_churn_seconds,
+            count_scans_each=count_scans_each,
         )
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -81,6 +84,13 @@ def main() -> int:
         metavar="NAME=NUMBER",
         help=FAULT_HELP,
     )
+    parser.add_argument(
+        "--count-scans-each",
+        type=int,
+        default=COUNTED_EACH,
+        metavar="N",
+        help="SPANNER_SYS counts the scanned rows of every N-th execution of a text (1: of all)",
+    )
     options = parser.parse_args()
     try:
         faults = parse_faults(options.fault)
@@ -93,6 +103,7 @@ def main() -> int:
         options.ready_file,
         change_stream_churn_seconds=options.change_stream_churn,
         faults=faults,
+        count_scans_each=max(options.count_scans_each, 1),
     )
 
 
