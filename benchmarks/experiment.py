@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from google.cloud.spanner_v1.database import Database
+
 from benchmarks import systems, tables
+from benchmarks.client_times import client_times
 from benchmarks.files import announce
 from benchmarks.index import IndexMeter, Scanned
 from benchmarks.measure import Logs, measure
 from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
+from benchmarks.query_costs import QueryCosts, query_costs
 from benchmarks.records import DELIVERED, WRITTEN, count
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Plan, Run
@@ -57,7 +61,9 @@ def run(name: str, plan: Plan, database: str | None = None, show: Show = ignore)
     with contextlib.ExitStack() as stack:
         prefix = "spanner-watcher-bench-"
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
-        server = stack.enter_context(spawn()) if database is None else None
+        server = (
+            stack.enter_context(spawn(count_scans=plan.count_scans)) if database is None else None
+        )
         placed = Run(
             **dict(plan),
             database=database or EMBEDDED,
@@ -108,14 +114,15 @@ class Experiment:
             if self._run.backlog:
                 self._tell("loading the backlog")
                 tables.load_backlog(database, self._run)
-            return self._measured()
+            return self._measured(database)
         finally:
             for child in self._children:
                 child.kill()
             if self._server is None:
                 tables.drop(database)
 
-    def _measured(self) -> RunResult:
+    def _measured(self, database: Database) -> RunResult:
+        before = query_costs(database) if self._server else None
         meter = IndexMeter(self._run)
         consumers = [self._start(*each) for each in systems.processes(self._run)]
         writers = [self._writer(n) for n in range(self._run.workload.writers)]
@@ -130,7 +137,8 @@ class Experiment:
             self._wait(writers, "writing", self._writing_seconds_max())
             announce(self._run.drain, "")
             self._wait(consumers, "draining", DRAIN_SECONDS_MAX)
-        return self._result(beginning, used[0], *index[0])
+        queries = query_costs(database).since(before) if before else None
+        return self._result(beginning, used[0], *index[0], queries)
 
     def _begin(self, consumers: list[Child]) -> int:
         """The moment at which the schedule begins; that of the first delivery without writers."""
@@ -146,6 +154,7 @@ class Experiment:
         processes: dict[str, Usage],
         sizes: tuple[tuple[float, int], ...],
         scanned: Scanned | None,
+        queries: QueryCosts | None,
     ) -> RunResult:
         self._tell("comparing row by row")
         found = measure(Logs.read(self._run), beginning)
@@ -157,6 +166,8 @@ class Experiment:
             index_rows=sizes,
             scanned=scanned,
             processes=processes,
+            client=client_times(self._run),
+            queries=queries,
         )
 
     def _start(self, name: str, module: str, arguments: tuple[str, ...]) -> Child:

@@ -33,7 +33,9 @@ class Consumer(BaseModel):
     """What delivers, and how. Times in seconds; ``clear_every`` 0 is never.
 
     ``watchers`` are processes that share the tables among them. ``max_rows`` is the size of a
-    window, of a poll (Java) or of a micro-batch (Spark) at most.
+    window, of a poll (Java) or of a micro-batch (Spark) at most. ``with_query_after`` is the
+    Java watcher's setFallbackToWithQuerySeconds, here with its default: so far behind, it asks for
+    each shard apart.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +47,7 @@ class Consumer(BaseModel):
     shard_groups: Annotated[int, Field(ge=1)] = 1
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
+    with_query_after: Annotated[int, Field(ge=0)] = 60
 
     @field_validator("capture")
     @classmethod
@@ -72,8 +75,9 @@ class Disturbance(BaseModel):
 
 
 class Plan(BaseModel):
-    """What one run does. ``backlog`` rows have changed before the system starts; with ``write``
-    off there is nothing but them."""
+    """What one run does. ``backlog`` rows have changed before the system starts, in commits of
+    ``backlog_mutations``; with ``write`` off there is nothing but them. With ``count_scans`` the
+    embedded server counts what every query scans, which slows it a little, not a sample."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -82,7 +86,9 @@ class Plan(BaseModel):
     consumer: Consumer = Consumer()
     disturbance: Disturbance = Disturbance()
     backlog: Annotated[int, Field(ge=0)] = 0
+    backlog_mutations: Annotated[int, Field(ge=1, le=10_000)] = 10_000
     write: bool = True
+    count_scans: bool = False
 
 
 class Run(Plan):
