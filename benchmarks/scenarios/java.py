@@ -159,6 +159,7 @@ MEASURES: dict[str, Measure] = {
     "server queries": of_queries(lambda costs: costs.queries),
     "rows scanned": of_queries(lambda costs: costs.rows_scanned),
     "rows scanned/row": scanned_per_row,
+    "server CPU s of queries": of_queries(lambda costs: costs.cpu_seconds),
     "written": lambda run: run.verdict.written,
     "delivered": lambda run: run.verdict.delivered,
     "missing": lambda run: run.verdict.missing,
