@@ -20,7 +20,7 @@ from benchmarks.files import announce
 from benchmarks.index import IndexMeter, Scanned
 from benchmarks.measure import Logs, measure
 from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
-from benchmarks.query_costs import QueryCosts, query_costs
+from benchmarks.query_costs import query_costs
 from benchmarks.records import DELIVERED, WRITTEN, count
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Plan, Run
@@ -114,15 +114,21 @@ class Experiment:
             if self._run.backlog:
                 self._tell("loading the backlog")
                 tables.load_backlog(database, self._run)
-            return self._measured(database)
+            return self._with_costs(database)
         finally:
             for child in self._children:
                 child.kill()
             if self._server is None:
                 tables.drop(database)
 
-    def _measured(self, database: Database) -> RunResult:
+    def _with_costs(self, database: Database) -> RunResult:
+        """What was measured, and what client and server did for it by their own account."""
         before = query_costs(database) if self._server else None
+        found = self._measured()
+        queries = query_costs(database).since(before) if before else None
+        return found.model_copy(update={"client": client_times(self._run), "queries": queries})
+
+    def _measured(self) -> RunResult:
         meter = IndexMeter(self._run)
         consumers = [self._start(*each) for each in systems.processes(self._run)]
         writers = [self._writer(n) for n in range(self._run.workload.writers)]
@@ -137,8 +143,7 @@ class Experiment:
             self._wait(writers, "writing", self._writing_seconds_max())
             announce(self._run.drain, "")
             self._wait(consumers, "draining", DRAIN_SECONDS_MAX)
-        queries = query_costs(database).since(before) if before else None
-        return self._result(beginning, used[0], *index[0], queries)
+        return self._result(beginning, used[0], *index[0])
 
     def _begin(self, consumers: list[Child]) -> int:
         """The moment at which the schedule begins; that of the first delivery without writers."""
@@ -154,7 +159,6 @@ class Experiment:
         processes: dict[str, Usage],
         sizes: tuple[tuple[float, int], ...],
         scanned: Scanned | None,
-        queries: QueryCosts | None,
     ) -> RunResult:
         self._tell("comparing row by row")
         found = measure(Logs.read(self._run), beginning)
@@ -166,8 +170,6 @@ class Experiment:
             index_rows=sizes,
             scanned=scanned,
             processes=processes,
-            client=client_times(self._run),
-            queries=queries,
         )
 
     def _start(self, name: str, module: str, arguments: tuple[str, ...]) -> Child:
