@@ -36,7 +36,8 @@ class WatchedTable:
     intervals that the window touches. ``index`` None polls through whatever Spanner chooses.
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
-    that table. ``timestamp_column`` is empty for a table that is only ever read whole.
+    that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
+    the shard is a hash of the key, so that each has about as many rows as the others.
     """
 
     name: str
@@ -51,6 +52,7 @@ class WatchedTable:
     shard_interval: str | None = None
     deleted: str | None = None
     change_sets: ChangeSetSource | None = None
+    hashed: bool = False
 
     def column_type(self, name: str) -> Type:
         """The type of a column, or INT64 for a hidden one."""
@@ -177,6 +179,7 @@ def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) 
         timestamp_column=timestamp.name,
         shard_column=shard.name,
         shard_values=values,
+        hashed=True,
         index=index.name,
         processed_column=processed_column(table, shard),
         clears_by_null=not timestamp.not_null,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from fixtures.singers import capture_of
-from google.cloud.spanner_v1 import ExecuteSqlRequest
+import pyarrow as pa
+import pytest
+from fixtures.singers import SINGERS, capture_of, make_watchable
+from google.cloud.spanner_v1 import ExecuteSqlRequest, param_types
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher import sql
-from watcher.captures.poll import INT64
+from watcher.captures.poll import INT64, PollCapture, query_stream
 from watcher.captures.poll_tables import PolledTables
 from watcher.stream import micros_of
+from watcher.window import Window
 
 PROFILE = ExecuteSqlRequest.QueryMode.PROFILE
 ROWS = 200
@@ -67,3 +71,94 @@ def test_far_behind_the_rest_is_not_counted(singers: Database) -> None:
     before = counts(singers)
     assert PolledTables([capture]).cut({"Singers": whole}, 10) == committed[1]
     assert counts(singers) == before + 1
+
+
+SHARDS = 8
+COMMIT = 500
+MAX_ROWS = 4_096
+WRITE = (
+    "INSERT OR UPDATE INTO Singers (SingerId, LastName)"
+    " SELECT k, 'x' FROM UNNEST(GENERATE_ARRAY(@low, @high)) AS k"
+)
+
+
+def commit(database: Database, low: int) -> None:
+    """A transaction that writes ``COMMIT`` rows."""
+
+    def work(transaction: Transaction) -> None:
+        values = {"low": low, "high": low + COMMIT - 1}
+        types = dict.fromkeys(values, param_types.INT64)
+        transaction.execute_update(WRITE, params=values, param_types=types)
+
+    database.run_in_transaction(work)
+
+
+def windows(capture: PollCapture) -> list[dict[int, int]]:
+    """Everything, window by window: the commit timestamp of each key."""
+    tables, found = PolledTables([capture]), list[dict[int, int]]()
+    end = tables.look({"Singers": 0}).end
+    start = 0
+    while start < end:
+        cut = tables.cut({"Singers": Window(start, end)}, MAX_ROWS)
+        rows: dict[int, int] = {}
+        for each in tables.read({"Singers": Window(start, cut)}):
+            keys = each.batch.column("SingerId").to_pylist()
+            stamps = each.batch.column("_commit_timestamp").cast(pa.int64()).to_pylist()
+            rows |= dict(zip(keys, stamps, strict=True))
+        found.append(rows)
+        start = cut
+    return found
+
+
+def sharded(database: Database) -> PollCapture:
+    make_watchable(database, shards=SHARDS)
+    return capture_of(database)
+
+
+@pytest.mark.ddl(SINGERS)
+def test_a_backlog_costs_an_index_entry_a_row_and_a_shard_beside_its_rows(
+    database: Database,
+) -> None:
+    capture, rows = sharded(database), 40_000
+    for low in range(0, rows, COMMIT):
+        commit(database, low)
+    stream = query_stream(capture.address)
+    stream.counts_scans, before = True, stream.scanned_rows
+    found = windows(capture)
+    scanned = stream.scanned_rows - before
+    assert sum(map(len, found)) == rows
+    assert {key for window in found for key in window} == set(range(rows))
+    assert max(len(window) for window in found) <= MAX_ROWS * 1.1
+    assert len(found) <= 2 * rows / MAX_ROWS
+    assert rows < scanned <= rows * (1 + 1 / SHARDS + 0.05)
+
+
+@pytest.mark.ddl(SINGERS)
+def test_rows_that_have_changed_again_do_not_make_windows_larger(database: Database) -> None:
+    capture, rows = sharded(database), 6_000
+    for _ in range(6):
+        for low in range(0, rows, COMMIT):
+            commit(database, low)
+    found = windows(capture)
+    assert max(len(window) for window in found) <= MAX_ROWS * 1.2
+    newest: dict[int, int] = {}
+    for window in found:
+        assert all(newest.get(key, 0) < stamp for key, stamp in window.items())
+        newest |= window
+    with database.snapshot() as snapshot:
+        kept = snapshot.execute_sql("SELECT SingerId, LastModified FROM Singers")
+        assert newest == {key: micros_of(stamp) for key, stamp in kept}
+
+
+@pytest.mark.ddl(SINGERS)
+def test_one_commit_above_the_limit_is_a_window_of_its_own(database: Database) -> None:
+    capture = sharded(database)
+    rows = 3 * MAX_ROWS
+
+    def work(transaction: Transaction) -> None:
+        types = dict.fromkeys(("low", "high"), param_types.INT64)
+        transaction.execute_update(WRITE, params={"low": 0, "high": rows - 1}, param_types=types)
+
+    database.run_in_transaction(work)
+    commit(database, rows)
+    assert [len(window) for window in windows(capture) if window] == [rows, COMMIT]

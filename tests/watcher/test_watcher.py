@@ -8,6 +8,7 @@ import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,24 @@ def test_a_cut_holds_what_was_deleted_after_it(music: Database) -> None:
     watcher.run_once()
     first = min(rows.window for rows in seen)
     assert {rows.table.name for rows in seen if rows.window == first} == {"Singers", "Albums"}
+
+
+def test_a_backlog_that_is_older_than_the_versions_is_delivered_in_bounded_windows(
+    music: Database,
+) -> None:
+    """A consumer was away for longer than version_retention_period."""
+    old = datetime.now(UTC) - timedelta(hours=3)
+    with music.batch() as batch:
+        rows = [(key, old + timedelta(seconds=key)) for key in range(12)]
+        batch.insert("Singers", ("SingerId", "LastModified"), rows)
+    seen: list[Rows] = []
+    watcher = Watcher(**options(music, max_rows=5))
+    watcher.on_batch(seen.append)
+    watcher.run_once()
+    keys = [key for rows in seen for key in rows.batch.column("SingerId").to_pylist()]
+    assert sorted(keys) == list(range(12))
+    windows = {rows.window for rows in seen}
+    assert len(windows) >= 3
 
 
 def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(

@@ -22,7 +22,7 @@ from watcher.columns import Nanoseconds, arrow_schema, record_batches
 from watcher.conditions import Condition
 from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
 from watcher.errors import VersionExpiredError
-from watcher.stream import QueryStream
+from watcher.stream import QueryStream, WireValue
 from watcher.table import WatchedTable
 from watcher.window import ShardGroup, Slice, Window
 
@@ -138,6 +138,17 @@ class PollCapture:
         found = self._scalar(sql.earliest_above, window, limit=max_rows, kind=kind)
         return min(found, window.end) if found is not None else window.end
 
+    def nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
+        """The commit timestamp of the ``number``-th row of one shard in a window, as of its end;
+        None when there are fewer. Past version garbage collection as of now, like ``read``."""
+        params = sql.window_params(window, None) | {"shard": str(shard), "skip": str(number - 1)}
+        types = sql.window_types(None) | {"shard": INT64, "skip": INT64}
+        query, kind = sql.nth_of_shard(self.table), TypeCode.TIMESTAMP
+        try:
+            return self._value(query, params, types, window.end, kind)
+        except VersionExpiredError:
+            return self._value(query, params, types, None, kind)
+
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
         shards = sql.shard_list(self.table, part.window, part.shards)
         query = sql.select_window(self.table, listed=shards is not None)
@@ -187,9 +198,17 @@ class PollCapture:
         if limit is not None:
             params["limit"] = str(limit)
             types["limit"] = INT64
-        results = query_stream(self.address).rows(
-            query(self.table, shards is not None), params, types, window.end
-        )
+        return self._value(query(self.table, shards is not None), params, types, window.end, kind)
+
+    def _value(
+        self,
+        query: str,
+        params: dict[str, WireValue],
+        types: dict[str, TypePb],
+        read_timestamp: int | None,
+        kind: TypeCode,
+    ) -> int | None:
+        results = query_stream(self.address).rows(query, params, types, read_timestamp)
         schema = arrow_schema([("value", Type(kind))])
         for batch in record_batches(results, schema, [Type(kind)]):
             value = batch.column(0).cast(pa.int64())[0].as_py()

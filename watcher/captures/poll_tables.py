@@ -9,6 +9,8 @@ from google.cloud.spanner_v1 import Type
 from watcher import sql
 from watcher.captures import Look, Rows
 from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.sampling import SampledCuts
+from watcher.errors import VersionExpiredError
 from watcher.stream import WireValue, timestamp_text
 from watcher.window import Window
 
@@ -21,6 +23,7 @@ class PolledTables:
 
     def __init__(self, captures: Sequence[PollCapture]) -> None:
         self._captures = {capture.table.name: capture for capture in captures}
+        self._samples = {name: SampledCuts(each) for name, each in self._captures.items()}
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -64,6 +67,10 @@ class PolledTables:
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``. Rows of one commit timestamp are never parted: every cut is exact."""
+        if len(windows) == 1:
+            ((name, window),) = windows.items()
+            if self._samples[name].serve(max_rows):
+                return self._samples[name].end(window, max_rows)
         end = max(window.end for window in windows.values())
         if self._count_some(windows, max_rows + 1) <= max_rows:
             return end
@@ -79,7 +86,11 @@ class PolledTables:
     def _shorter(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
         """An earlier end, where there are too many rows: some that are there at an earlier end have
         changed again since. The same end, where they are few enough or one commit has them all."""
-        total = sum(self._captures[n].count(window) for n, window in windows.items())
+        try:
+            total = sum(self._captures[n].count(window) for n, window in windows.items())
+        except VersionExpiredError:
+            # The window will be read as of now, and so it was counted when its end was found.
+            return end
         if total <= max_rows:
             return end
         begin = min(window.start for window in windows.values())

@@ -11,6 +11,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Look, Source, StreamRows
+from watcher.errors import VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
 from watcher.runners.sinks import Sink
@@ -101,8 +102,7 @@ class Watching:
         cut = self._cut(starts, look, end)
         changed = look.changed
         if cut < look.end:
-            # What was deleted since the cut is still there at the cut.
-            changed = self._source.look(starts, cut).changed
+            changed = self._changed_at(cut, starts, changed)
         rows = self._deliver({table: starts[table] for table in starts if table in changed}, cut)
         self._sink.resolved(cut)
         self._sink.flush()
@@ -110,6 +110,16 @@ class Watching:
         self._save(starts, cut)
         LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
+
+    def _changed_at(
+        self, cut: int, starts: Mapping[str, int], changed: frozenset[str]
+    ) -> frozenset[str]:
+        """The tables that had changed at a cut: what was deleted since is still there then. Past
+        version garbage collection those that have changed now, because they are read as of now."""
+        try:
+            return self._source.look(starts, cut).changed
+        except VersionExpiredError:
+            return changed
 
     def _cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
         """Where the window ends: with about ``max_rows`` rows at most."""

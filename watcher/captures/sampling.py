@@ -1,0 +1,68 @@
+"""Where a long window is cut, told by one of its shards: a hash makes each a fair sample of all."""
+
+from __future__ import annotations
+
+from watcher.captures.poll import PollCapture
+from watcher.window import Window
+
+NUMBER_MIN = 256
+"""A sample of so many rows is wrong by a sixteenth, as a rule; smaller ones are not asked."""
+FILL = 0.9
+"""How full windows are made, so that those with a sample that says too little are not too large."""
+LOOKS_MAX = 48
+LOOKS_BY_COUNT = 2
+STEADY = 2
+"""How far to look, in lengths of the last window, when that was cut."""
+GROWTH = 8
+OLDEST_MICROSECONDS = 7 * 24 * 3_600 * 1_000_000
+"""Spanner: versions are kept for seven days at most."""
+
+
+class SampledCuts:
+    """Cuts the windows of one table at about so many rows, for 1/N index entries a row of N shards.
+
+    The shard that is asked changes with every window, so that a skewed one misleads once in a while
+    only. Each cut is exact: rows of one commit timestamp are never parted.
+    """
+
+    def __init__(self, capture: PollCapture) -> None:
+        self._capture = capture
+        table = capture.table
+        self._shards = [v for v in table.shard_values or () if isinstance(v, int)]
+        self._hashed = table.hashed and len(self._shards) > 1
+        self._turn = 0
+        self._reach = 0
+        self._steady = False
+
+    def serve(self, max_rows: int) -> bool:
+        """Whether a shard of this table tells enough of windows of this size."""
+        return self._hashed and self._number(max_rows) >= NUMBER_MIN
+
+    def end(self, window: Window, max_rows: int) -> int:
+        """The window's end, or an earlier one where it has about so many rows; much fewer where the
+        rows have changed again and again since.
+
+        A window is counted as of its end: rows that have changed again since are among its own. So
+        far behind, where to look first comes from the window before, not from now.
+        """
+        number, shard = self._number(max_rows), self._shards[self._turn % len(self._shards)]
+        self._turn += 1
+        end = min(window.end, window.start + self._reach) if self._reach else window.end
+        for look in range(1 if self._steady else LOOKS_MAX):
+            found = self._capture.nth_of_shard(Window(window.start, end), shard, number)
+            self._steady = found is not None
+            if found is None or found == end:
+                break
+            end = found if look < LOOKS_BY_COUNT else min(found, halved(window, end))
+        self._reach = (end - window.start) * (STEADY if self._steady else GROWTH)
+        return end
+
+    def _number(self, max_rows: int) -> int:
+        return int(max_rows * FILL) // max(1, len(self._shards))
+
+
+def halved(window: Window, end: int) -> int:
+    """A place between a window's start, or the oldest version that can be, and an earlier end."""
+    oldest = window.end - OLDEST_MICROSECONDS
+    low = oldest if window.start < oldest < end else window.start
+    return low + max(1, (end - low) // 2)
