@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from benchmarks import systems, tables
 from benchmarks.files import announce
-from benchmarks.index import IndexMeter, Scanned
+from benchmarks.index import IndexMeter, NoIndex, Scanned
 from benchmarks.measure import Logs, measure
 from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
 from benchmarks.records import DELIVERED, WRITTEN, count
@@ -116,7 +116,7 @@ class Experiment:
                 tables.drop(database)
 
     def _measured(self) -> RunResult:
-        meter = IndexMeter(self._run)
+        meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)
         consumers = [self._start(*each) for each in systems.processes(self._run)]
         writers = [self._writer(n) for n in range(self._run.workload.writers)]
         writers = writers if self._run.write else []
@@ -148,7 +148,7 @@ class Experiment:
         scanned: Scanned | None,
     ) -> RunResult:
         self._tell("comparing row by row")
-        found = measure(Logs.read(self._run), beginning)
+        found = measure(Logs.read(self._run), beginning, self._run.consumer.streams)
         figures = {name: getattr(found, name) for name in found.__dataclass_fields__}
         return RunResult(
             name=self._name,

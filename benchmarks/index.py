@@ -61,6 +61,17 @@ def scanned(costs: list[WindowCost]) -> Scanned:
     )
 
 
+class NoIndex:
+    """The meter of a run that has no index."""
+
+    def start(self) -> None:
+        """There is nothing to look at."""
+
+    def stop(self) -> tuple[tuple[tuple[float, int], ...], Scanned | None]:
+        """Nothing was found."""
+        return (), None
+
+
 class IndexMeter:
     """Counts the rows in the index of the first table, and has the server tell what some of the
     windows cost that were just delivered, from ``start`` until ``stop``.

@@ -53,8 +53,11 @@ class Measured:
     series: Series
 
 
-def measure(logs: Logs, beginning: int) -> Measured:
-    """``beginning`` (microseconds) is when the schedule, or the delivery of a backlog, began."""
+def measure(logs: Logs, beginning: int, every_version: bool = False) -> Measured:
+    """``beginning`` (microseconds) is when the schedule, or the delivery of a backlog, began.
+
+    ``every_version``: nothing may be superseded.
+    """
     written, delivered = logs.written, logs.delivered
     places = places_of(delivered, written)
     known = delivered[places >= 0]
@@ -64,7 +67,7 @@ def measure(logs: Logs, beginning: int) -> Measured:
     ended = int(written["acknowledged"].max()) if len(written) else beginning
     last = int(delivered["at"].max()) if len(delivered) else ended
     return Measured(
-        verdict=verify(written, delivered, logs.windows),
+        verdict=verify(written, delivered, logs.windows, every_version),
         write_seconds=seconds(ended - beginning),
         written_per_second=rate(len(written), ended - beginning),
         delivered_per_second=rate(len(delivered), last - beginning),

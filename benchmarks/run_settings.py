@@ -6,15 +6,14 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.workload import Workload
 
 SystemName = Literal["watcher", "spark", "java"]
-CaptureName = Literal["poll", "change-stream"]
-NO_CHANGE_STREAM = (
-    "these runs poll; change streams are measured by python -m benchmarks.change_streams"
-)
+CaptureName = Literal["poll", "change-stream", "push"]
+"""The index is polled; windows of a change stream are read; queries of one are kept open."""
+
 PREFIX = "Bench"
 """The names of all tables that benchmarks make begin with it."""
 
@@ -32,6 +31,10 @@ class Preparation(BaseModel):
 class Consumer(BaseModel):
     """What delivers, and how. Times in seconds; ``clear_every`` 0 is never.
 
+    ``capture``: ``poll`` (the index), ``change-stream`` (its windows) or ``push`` (queries of a
+    change stream that stay open). Change streams deliver every version of a row, polling the newest
+    of each window; each is checked for just that. With a change stream there is no index.
+
     ``watchers`` are processes that share the tables among them. ``max_rows`` is the size of a
     window, of a poll (Java) or of a micro-batch (Spark) at most.
     """
@@ -46,12 +49,18 @@ class Consumer(BaseModel):
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
 
-    @field_validator("capture")
-    @classmethod
-    def _there(cls, capture: CaptureName) -> CaptureName:
-        if capture == "change-stream":
-            raise ValueError(NO_CHANGE_STREAM)
-        return capture
+    @model_validator(mode="after")
+    def _possible(self) -> Consumer:
+        if self.streams and self.clear_every:
+            raise ValueError("a change stream has no index to clear: set clear_every to 0")
+        if self.streams and self.system == "java":
+            raise ValueError("the Java watcher polls: set capture to poll")
+        return self
+
+    @property
+    def streams(self) -> bool:
+        """True where changes come from a change stream."""
+        return self.capture != "poll"
 
 
 class Disturbance(BaseModel):
@@ -104,6 +113,10 @@ class Run(Plan):
     def tables_of(self, watcher: int) -> tuple[str, ...]:
         """The tables of one of the watchers."""
         return self.tables[watcher :: self.consumer.watchers]
+
+    def stream_of(self, watcher: int) -> str:
+        """The change stream of one of the watchers."""
+        return f"{PREFIX}Stream{watcher}"
 
     @property
     def positions_table(self) -> str:

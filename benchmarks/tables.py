@@ -44,7 +44,10 @@ def prepare(run: Run) -> Database:
     database.update_ddl(statements).result(DDL_SECONDS_MAX)
     for name in run.tables:
         fill(database, name, run.workload.rows, run.workload.row_bytes)
-    make_watchable(database, run)
+    if run.consumer.streams:
+        make_streams(database, run)
+    else:
+        make_watchable(database, run)
     return database
 
 
@@ -67,6 +70,17 @@ def make_watchable(database: Database, run: Run) -> None:
         storing=("Version", "Payload") if wish.storing else (),
     )
     apply_plan(database, make_plan(read_schema(database), list(run.tables), options))
+
+
+def make_streams(database: Database, run: Run) -> None:
+    """A change stream for each watcher: the tables stay as they are."""
+    statements = [
+        f"CREATE CHANGE STREAM {run.stream_of(n)} FOR {', '.join(run.tables_of(n))}"
+        " OPTIONS (value_capture_type = 'NEW_ROW')"
+        for n in range(run.consumer.watchers)
+        if run.tables_of(n)
+    ]
+    database.update_ddl(statements).result(DDL_SECONDS_MAX)
 
 
 def moment(database: Database) -> str:
@@ -113,7 +127,9 @@ def ours(database: Database) -> list[str]:
 def drop(database: Database) -> None:
     """Takes the tables of benchmarks away again."""
     schema, names = read_schema(database), ours(database)
-    statements = [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
+    streams = [each.name for each in schema.change_streams if each.name.startswith(PREFIX)]
+    statements = [f"DROP CHANGE STREAM {name}" for name in streams]
+    statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
     statements += [f"DROP TABLE {name}" for name in names]
     if statements:
         database.update_ddl(statements).result(DDL_SECONDS_MAX)

@@ -109,6 +109,22 @@ def test_dml_from_two_writers_to_two_tables_arrives_whole() -> None:
     assert {"watcher0", "watcher1", "writer0", "writer1"} <= set(found.runs[0].processes)
 
 
+@pytest.mark.parametrize("capture", ["change-stream", "push"])
+def test_a_change_stream_delivers_every_version(capture: str) -> None:
+    """Few keys: most versions are replaced within a window."""
+    more = (f"capture={capture}", "tables=2", "watchers=2", "rows=20", "inserts=0.2")
+    found = conduct(scenario("latency"), [*LATENCY, *more])
+    assert found.passed
+    verdict = found.runs[0].verdict
+    assert verdict.written == verdict.delivered > 0
+    assert verdict.superseded == 0
+
+
+def test_a_change_that_a_stream_loses_fails_the_scenario() -> None:
+    found = conduct(scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
+    assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 missing",)
+
+
 def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
     found = conduct(scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4"])
     assert found.passed
