@@ -112,6 +112,7 @@ def costs(run: RunResult) -> Figure:
     return {
         "scanned/row": scanned,
         "cpu_s": cpu,
+        "server_cpu_s": run.server_cpu_seconds,
         "cpu_s/100k": round(cpu * 100_000 / rows, 2) if rows else None,
         "peak_mb": run.consumer_peak_mb,
     }

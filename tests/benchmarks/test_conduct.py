@@ -120,6 +120,13 @@ def test_a_change_stream_delivers_every_version(capture: str) -> None:
     assert verdict.superseded == 0
 
 
+def test_captures_are_compared_at_the_same_load() -> None:
+    found = conduct(scenario("captures"), TINY)
+    assert found.passed
+    assert [row["capture"] for row in found.figures] == ["poll", "change-stream", "push"]
+    assert len({run.verdict.written for run in found.runs}) == 1
+
+
 def test_a_change_that_a_stream_loses_fails_the_scenario() -> None:
     found = conduct(scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
     assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 missing",)
