@@ -39,6 +39,14 @@ class Scanned:
         """Rows scanned per row delivered; 0 when nothing was delivered."""
         return round(self.rows_scanned / self.rows_returned, 3) if self.rows_returned else 0.0
 
+    @property
+    def milliseconds_per_window(self) -> tuple[float | None, float | None]:
+        """Elapsed and CPU time of the server for the query of a window."""
+        return self._milliseconds(self.elapsed_seconds), self._milliseconds(self.cpu_seconds)
+
+    def _milliseconds(self, seconds: float | None) -> float | None:
+        return round(seconds * 1_000 / self.windows, 2) if seconds is not None else None
+
 
 @dataclass(frozen=True, slots=True)
 class WindowCost:
@@ -83,7 +91,7 @@ class IndexMeter:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._database = connect(DatabaseAddress.parse(run.database))
-        self._table = discover(self._database, run.tables[0])
+        self._table = discover(self._database, run.tables[0], run.preparation.spec)
         self._sizes: list[tuple[float, int]] = []
         self._profiles: dict[Window, WindowCost] = {}
         self._error: Exception | None = None

@@ -120,6 +120,8 @@ class Chart(Value):
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    bars: bool = False
+    """A bar for the one point of each line."""
     percentiles: bool = False
     """x is 1 / (1 - percentile): 10 is p90, 100 is p99."""
 

@@ -9,23 +9,45 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.workload import Workload
+from watcher.table import TableSpec
 
 SystemName = Literal["watcher", "spark", "java"]
 CaptureName = Literal["poll", "change-stream", "push"]
 """The index is polled; windows of a change stream are read; queries of one are kept open."""
 
+IndexName = Literal["none", "plain", "null-filtered", "forced"]
+TIMESTAMP_COLUMN, SHARD_COLUMN = "LastModified", "ShardId"
 PREFIX = "Bench"
 """The names of all tables that benchmarks make begin with it."""
 
 
 class Preparation(BaseModel):
-    """How the tables are made watchable. ``storing`` keeps the payload in the index, too."""
+    """How the tables are made watchable. ``storing`` keeps the payload in the index, too.
+
+    ``index``: ``forced`` is what ``ddl apply`` makes and the watcher names in its queries; with
+    ``null-filtered`` and ``plain`` the database may choose such an index by itself, with ``none``
+    it has none.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shards: Annotated[int, Field(ge=1, le=1_000)] = 16
     strategy: Literal["automatic", "processed"] = "automatic"
     storing: bool = False
+    index: IndexName = "forced"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Preparation:
+        if self.storing and self.index != "forced":
+            raise ValueError(f"storing goes with the index forced, not with {self.index}")
+        return self
+
+    @property
+    def spec(self) -> TableSpec | None:
+        """What the watcher must be told; None where it finds everything in the schema."""
+        if self.index == "forced":
+            return None
+        return TableSpec(timestamp_column=TIMESTAMP_COLUMN, shard_column=SHARD_COLUMN)
 
 
 class Consumer(BaseModel):

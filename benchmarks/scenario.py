@@ -108,9 +108,13 @@ def costs(run: RunResult) -> Figure:
     """Columns of every table that shows what delivering cost."""
     rows = run.verdict.delivered
     scanned = run.scanned.scanned_per_row if run.scanned else None
+    query = run.scanned.milliseconds_per_window if run.scanned else (None, None)
     cpu = run.consumer_cpu_seconds
     return {
         "scanned/row": scanned,
+        "query_ms": query[0],
+        "query_cpu_ms": query[1],
+        "index_rows": run.index_rows[-1][1] if run.index_rows else None,
         "cpu_s": cpu,
         "server_cpu_s": run.server_cpu_seconds,
         "cpu_s/100k": round(cpu * 100_000 / rows, 2) if rows else None,
@@ -135,6 +139,13 @@ def percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
         percentiles=True,
         log_y=True,
     )
+
+
+def bars(title: str, key: str, column: str, figures: Sequence[Figure]) -> Chart:
+    """A column of the table as a bar for each row; rows without it are left out."""
+    known = [(str(row[key]), row[column]) for row in figures if row.get(column) is not None]
+    lines = (Line(label=label, points=((0.0, float(str(value))),)) for label, value in known)
+    return Chart(title=title, x=key, y=column, lines=tuple(lines), bars=True)
 
 
 def over_time(

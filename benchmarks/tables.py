@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from benchmarks.records import WRITTEN, Appender
-from benchmarks.run_settings import PREFIX, Run
+from benchmarks.run_settings import PREFIX, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
 from ddl.apply import apply_plan, read_schema
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
@@ -67,9 +67,31 @@ def make_watchable(database: Database, run: Run) -> None:
     options = WatchOptions(
         strategy=Strategy(wish.strategy),
         shards=wish.shards,
+        timestamp_column=TIMESTAMP_COLUMN,
+        shard_column=SHARD_COLUMN,
         storing=("Version", "Payload") if wish.storing else (),
     )
     apply_plan(database, make_plan(read_schema(database), list(run.tables), options))
+    if wish.index != "forced":
+        replace_indexes(database, run)
+
+
+def replace_indexes(database: Database, run: Run) -> None:
+    """Another index in place of the one that is made for watching, or none.
+
+    The key at the end, which every index has anyway, is named here: it keeps the watcher from
+    taking this for the index that it forces.
+    """
+    schema, kind = read_schema(database), run.preparation.index
+    statements = [f"DROP INDEX {index.name}" for n in run.tables for index in schema.indexes_of(n)]
+    if kind != "none":
+        filtered = "NULL_FILTERED " if kind == "null-filtered" else ""
+        statements += [
+            f"CREATE {filtered}INDEX {name}ByOther"
+            f" ON {name}({SHARD_COLUMN}, {TIMESTAMP_COLUMN}, Id)"
+            for name in run.tables
+        ]
+    database.update_ddl(statements).result(DDL_SECONDS_MAX)
 
 
 def make_streams(database: Database, run: Run) -> None:

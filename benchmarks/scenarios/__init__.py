@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from benchmarks.scenario import Scenario
-from benchmarks.scenarios import backlog, captures, latency, published, sustained, sweeps
+from benchmarks.scenarios import backlog, captures, index, latency, published, sustained, sweeps
 from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
 
 ALL = (
-    *(each.SCENARIO for each in (sustained, backlog, latency, published, captures)),
+    *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index)),
     *sweeps.SCENARIOS,
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}

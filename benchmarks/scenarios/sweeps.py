@@ -84,10 +84,7 @@ def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
     """A run at each place of the knob, and what became of the latencies."""
     for value in settings.values:
         found = bench.run(f"{column} {value:g}", change(settings, value))
-        figure: Figure = {column: value, **latencies(found), **throughput(found), **costs(found)}
-        if found.index_rows:
-            figure["index_rows"] = found.index_rows[-1][1]
-        bench.add(figure)
+        bench.add({column: value, **latencies(found), **throughput(found), **costs(found)})
     bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
     bench.outcome.charts.append(curve(column, bench.outcome.figures))
 

@@ -110,6 +110,9 @@ def watcher_of(run: Run, number: int) -> Watcher:
         "positions": {"table": run.positions_table},
         "refresh": 3_600.0,
     }
+    spec = run.preparation.spec
+    if spec is not None and not consumer.streams:
+        options["table"] = dict.fromkeys(run.tables_of(number), spec)
     if consumer.streams:
         options["capture"] = "change-stream"
         options["stream"] = {"name": run.stream_of(number), "push": consumer.capture == "push"}

@@ -120,6 +120,15 @@ def test_a_change_stream_delivers_every_version(capture: str) -> None:
     assert verdict.superseded == 0
 
 
+def test_without_an_index_the_table_is_scanned() -> None:
+    found = conduct(scenario("index"), [*TINY, "rows=2000", "seconds=2"])
+    assert found.passed
+    scanned = {row["index"]: row["scanned/row"] for row in found.figures}
+    assert list(scanned) == ["none", "plain", "null-filtered", "forced", "storing"]
+    assert float(str(scanned["none"])) > 10 * float(str(scanned["forced"]))
+    assert "rows scanned per row delivered" in report([found])
+
+
 def test_captures_are_compared_at_the_same_load() -> None:
     found = conduct(scenario("captures"), TINY)
     assert found.passed
