@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from benchmarks.scenario import Scenario
-from benchmarks.scenarios import backlog, captures, index, latency, published, sustained, sweeps
+from benchmarks.scenarios import (
+    backlog,
+    captures,
+    decode,
+    index,
+    latency,
+    published,
+    server,
+    sustained,
+    sweeps,
+)
 from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
 
 ALL = (
     *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index)),
     *sweeps.SCENARIOS,
+    *(each.SCENARIO for each in (decode, server)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,33 @@ def test_without_an_index_the_table_is_scanned() -> None:
     assert list(scanned) == ["none", "plain", "null-filtered", "forced", "storing"]
     assert float(str(scanned["none"])) > 10 * float(str(scanned["forced"]))
     assert "rows scanned per row delivered" in report([found])
+
+
+def test_decoding_is_compared_with_the_client() -> None:
+    found = conduct(scenario("decode"), ["values=6000", "runs=1"])
+    assert found.passed
+    assert [(row["table"], row["rows"]) for row in found.figures] == [
+        ("narrow", 3_000),
+        ("wide", 200),
+    ]
+    assert all(float(str(row["columns_rows/s"])) > 0 for row in found.figures)
+
+
+def test_the_server_is_measured_in_memory_and_on_disk() -> None:
+    host = os.environ.get("SPANNER_EMULATOR_HOST")
+    found = conduct(scenario("server"), ["seconds=0.5", "rows=1000"])
+    assert found.passed
+    memory, disk = found.figures
+    assert (memory["storage"], disk["storage"]) == ("memory", "disk")
+    assert memory["poll_scanned"] == memory["polled_rows"] == 135
+    assert memory["commits/s"]
+    assert disk["bytes/row"]
+    assert os.environ.get("SPANNER_EMULATOR_HOST") == host
+
+
+def test_the_server_is_measured_on_no_other_database() -> None:
+    with pytest.raises(ConfigurationError, match="embedded server only"):
+        conduct(scenario("server"), database="projects/p/instances/i/databases/d")
 
 
 def test_captures_are_compared_at_the_same_load() -> None:
