@@ -148,7 +148,8 @@ class Experiment:
         scanned: Scanned | None,
     ) -> RunResult:
         self._tell("comparing row by row")
-        found = measure(Logs.read(self._run), beginning, self._run.consumer.streams)
+        every, warm_up = self._run.consumer.streams, self._run.workload.warm_up
+        found = measure(Logs.read(self._run), beginning, every, warm_up if self._run.write else 0.0)
         figures = {name: getattr(found, name) for name in found.__dataclass_fields__}
         return RunResult(
             name=self._name,

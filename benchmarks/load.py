@@ -25,7 +25,7 @@ from watcher.database import DatabaseAddress, connect
 from watcher.stream import micros_of
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}
-BEGIN_SECONDS_MAX = 120.0
+BEGIN_SECONDS_MAX = 200.0
 
 
 class Writer:

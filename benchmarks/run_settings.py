@@ -15,6 +15,7 @@ SystemName = Literal["watcher", "spark", "java"]
 CaptureName = Literal["poll", "change-stream", "push"]
 """The index is polled; windows of a change stream are read; queries of one are kept open."""
 
+SinkName = Literal["foreach-batch", "parquet"]
 IndexName = Literal["none", "plain", "null-filtered", "forced"]
 TIMESTAMP_COLUMN, SHARD_COLUMN = "LastModified", "ShardId"
 PREFIX = "Bench"
@@ -57,8 +58,10 @@ class Consumer(BaseModel):
     change stream that stay open). Change streams deliver every version of a row, polling the newest
     of each window; each is checked for just that. With a change stream there is no index.
 
-    ``watchers`` are processes that share the tables among them. ``max_rows`` is the size of a
-    window, of a poll (Java) or of a micro-batch (Spark) at most.
+    For Spark ``interval`` is the trigger (0: back to back), ``shard_groups`` the partitions of a
+    micro-batch, and ``sink`` where rows go. ``watchers`` are processes that share
+    the tables among them. ``max_rows`` is the size of a window, of a poll (Java) or of a
+    micro-batch (Spark) at most.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,6 +73,7 @@ class Consumer(BaseModel):
     shard_groups: Annotated[int, Field(ge=1)] = 1
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
+    sink: SinkName = "foreach-batch"
 
     @model_validator(mode="after")
     def _possible(self) -> Consumer:
@@ -77,6 +81,11 @@ class Consumer(BaseModel):
             raise ValueError("a change stream has no index to clear: set clear_every to 0")
         if self.streams and self.system == "java":
             raise ValueError("the Java watcher polls: set capture to poll")
+        if self.system == "spark" and (self.capture == "push" or self.clear_every):
+            raise ValueError(
+                "Spark reads windows, and another process clears: set capture to poll or"
+                " change-stream, and clear_every to 0"
+            )
         return self
 
     @property
@@ -114,6 +123,12 @@ class Plan(BaseModel):
     disturbance: Disturbance = Disturbance()
     backlog: Annotated[int, Field(ge=0)] = 0
     write: bool = True
+
+    @model_validator(mode="after")
+    def _one_table(self) -> Plan:
+        if self.consumer.system == "spark" and self.workload.tables > 1:
+            raise ValueError("a query of Spark is measured with one table: set tables to 1")
+        return self
 
 
 class Run(Plan):

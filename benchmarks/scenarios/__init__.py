@@ -11,6 +11,7 @@ from benchmarks.scenarios import (
     latency,
     published,
     server,
+    spark,
     sustained,
     sweeps,
 )
@@ -20,7 +21,7 @@ from watcher.errors import ConfigurationError
 ALL = (
     *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index)),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (decode, server)),
+    *(each.SCENARIO for each in (spark, decode, server)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

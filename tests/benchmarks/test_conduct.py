@@ -130,6 +130,33 @@ def test_without_an_index_the_table_is_scanned() -> None:
     assert "rows scanned per row delivered" in report([found])
 
 
+SPARK = (*TINY, "partitions=2", "triggers=0", "seconds=4")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_spark_writes_into_files_is_verified() -> None:
+    found = conduct(scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
+    assert found.passed
+    assert [(row["load"], row["sink"]) for row in found.figures] == [("steady", "parquet")]
+    run = found.runs[0]
+    assert run.verdict.exact
+    assert run.verdict.written == run.verdict.delivered + run.verdict.superseded
+    assert 0 < run.since_commit.count < run.verdict.delivered
+    assert run.processes["spark"].peak_mb > 100
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_change_stream_through_spark_delivers_every_version() -> None:
+    """Few keys: most versions are replaced within a window."""
+    more = ("sinks=foreach-batch", "backlogs=1000", "warm_up=0", "capture=change-stream")
+    found = conduct(scenario("spark"), [*SPARK, *more, "rows=20"])
+    assert found.passed
+    assert [row["load"] for row in found.figures] == ["steady", "backlog of 1,000"]
+    assert all(run.verdict.written == run.verdict.delivered > 0 for run in found.runs)
+
+
 def test_decoding_is_compared_with_the_client() -> None:
     found = conduct(scenario("decode"), ["values=6000", "runs=1"])
     assert found.passed

@@ -36,6 +36,7 @@ def test_later_settings_replace_earlier_ones() -> None:
         ("shards=many", "preparation.shards"),
         ("keys=normal", "'uniform', 'zipf' or 'sequential'"),
         ("profile=ramp", "the profile ramp needs until"),
+        ("warm_up=10", "set warm_up below seconds"),
         ("capture=binlog", "'poll', 'change-stream' or 'push'"),
     ],
 )
