@@ -16,8 +16,8 @@ CaptureName = Literal["poll", "change-stream", "push"]
 """The index is polled; windows of a change stream are read; queries of one are kept open."""
 
 SinkName = Literal["foreach-batch", "parquet"]
-IndexName = Literal["none", "plain", "null-filtered", "forced"]
-TIMESTAMP_COLUMN, SHARD_COLUMN = "LastModified", "ShardId"
+IndexName = Literal["none", "plain", "null-filtered", "no-shard", "forced"]
+TIMESTAMP_COLUMN, SHARD_COLUMN, PROCESSED_COLUMN = "LastModified", "ShardId", "Processed"
 PREFIX = "Bench"
 """The names of all tables that benchmarks make begin with it."""
 
@@ -27,7 +27,7 @@ class Preparation(BaseModel):
 
     ``index``: ``forced`` is what ``ddl apply`` makes and the watcher names in its queries; with
     ``null-filtered`` and ``plain`` the database may choose such an index by itself, with ``none``
-    it has none.
+    it has none; ``no-shard`` is a forced one on the timestamp alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,6 +48,8 @@ class Preparation(BaseModel):
         """What the watcher must be told; None where it finds everything in the schema."""
         if self.index == "forced":
             return None
+        if self.index == "no-shard":
+            return TableSpec(timestamp_column=TIMESTAMP_COLUMN, shard="none")
         return TableSpec(timestamp_column=TIMESTAMP_COLUMN, shard_column=SHARD_COLUMN)
 
 
@@ -150,6 +152,11 @@ class Run(Plan):
     def tables_of(self, watcher: int) -> tuple[str, ...]:
         """The tables of one of the watchers."""
         return self.tables[watcher :: self.consumer.watchers]
+
+    @property
+    def resets_processed(self) -> bool:
+        """True where writers must say that a row is not processed yet."""
+        return self.preparation.strategy == "processed" and not self.consumer.streams
 
     def stream_of(self, watcher: int) -> str:
         """The change stream of one of the watchers."""

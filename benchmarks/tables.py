@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from benchmarks.records import WRITTEN, Appender
-from benchmarks.run_settings import PREFIX, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
+from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
 from ddl.apply import apply_plan, read_schema
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
@@ -69,6 +69,7 @@ def make_watchable(database: Database, run: Run) -> None:
         shards=wish.shards,
         timestamp_column=TIMESTAMP_COLUMN,
         shard_column=SHARD_COLUMN,
+        processed_column=PROCESSED_COLUMN,
         storing=("Version", "Payload") if wish.storing else (),
     )
     apply_plan(database, make_plan(read_schema(database), list(run.tables), options))
@@ -85,11 +86,11 @@ def replace_indexes(database: Database, run: Run) -> None:
     schema, kind = read_schema(database), run.preparation.index
     statements = [f"DROP INDEX {index.name}" for n in run.tables for index in schema.indexes_of(n)]
     if kind != "none":
-        filtered = "NULL_FILTERED " if kind == "null-filtered" else ""
+        filtered = "" if kind == "plain" else "NULL_FILTERED "
+        parts = f"{SHARD_COLUMN}, {TIMESTAMP_COLUMN}, Id"
+        parts = TIMESTAMP_COLUMN if kind == "no-shard" else parts
         statements += [
-            f"CREATE {filtered}INDEX {name}ByOther"
-            f" ON {name}({SHARD_COLUMN}, {TIMESTAMP_COLUMN}, Id)"
-            for name in run.tables
+            f"CREATE {filtered}INDEX {name}ByOther ON {name}({parts})" for name in run.tables
         ]
     database.update_ddl(statements).result(DDL_SECONDS_MAX)
 

@@ -42,5 +42,5 @@ SCENARIO = Scenario(
     settings=Settings,
     keys=("rows",),
     run=run,
-    short=("sizes=30000,100000",),
+    short=("sizes=30000",),
 )

@@ -54,5 +54,5 @@ SCENARIO = Scenario(
     settings=Settings,
     keys=("capture",),
     run=run,
-    short=("seconds=8",),
+    short=("seconds=6", "rows=1000"),
 )

@@ -93,7 +93,8 @@ SCENARIO = Scenario(
         "triggers=0",
         "sinks=foreach-batch",
         "backlogs=",
-        "seconds=16",
-        "warm_up=8",
+        "seconds=12",
+        "warm_up=6",
+        "rows=1000",
     ),
 )

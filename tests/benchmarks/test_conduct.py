@@ -125,7 +125,7 @@ def test_without_an_index_the_table_is_scanned() -> None:
     found = conduct(scenario("index"), [*TINY, "rows=2000", "seconds=2"])
     assert found.passed
     scanned = {row["index"]: row["scanned/row"] for row in found.figures}
-    assert list(scanned) == ["none", "plain", "null-filtered", "forced", "storing"]
+    assert list(scanned) == ["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
     assert float(str(scanned["none"])) > 10 * float(str(scanned["forced"]))
     assert "rows scanned per row delivered" in report([found])
 
@@ -197,10 +197,43 @@ def test_a_change_that_a_stream_loses_fails_the_scenario() -> None:
 
 
 def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
-    found = conduct(scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4"])
+    found = conduct(
+        scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4", "further=0"]
+    )
     assert found.passed
     assert [row["offered/s"] for row in found.figures] == [200, 400]
     assert "sustained rate" in found.notes[0]
+
+
+def test_while_everything_is_kept_up_with_the_load_rises_further() -> None:
+    more = ("writers=1", "until=40", "profile=ramp", "steps=2", "seconds=4", "late_max=30")
+    found = conduct(scenario("sustained"), [*TINY, *more, "further=1"])
+    assert found.passed
+    assert [row["offered/s"] for row in found.figures] == [250, 350, 500, 700]
+    assert "700 rows/s (the highest that was offered)" in found.notes[0]
+
+
+@pytest.mark.parametrize("dml", ["true", "false"])
+def test_rows_that_were_marked_as_processed_come_again_when_they_change(dml: str) -> None:
+    more = ("values=0.3", "strategy=processed", "rows=50", "inserts=0.1", f"dml={dml}")
+    found = conduct(scenario("clearing"), [*TINY, *more, "seconds=3"])
+    assert found.passed
+    run = found.runs[0]
+    assert min(size for _, size in run.index_rows) < run.verdict.delivered
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("watchers", ("values=2", "tables=2")),
+        ("shard-groups", ("values=2",)),
+        ("interval", ("values=0.2",)),
+    ],
+)
+def test_a_knob_of_the_watcher_is_swept(name: str, more: tuple[str, ...]) -> None:
+    found = conduct(scenario(name), [*TINY, *more])
+    assert found.passed
+    assert len(found.figures) == 1
 
 
 def test_the_embedded_server_alone_can_stand_still() -> None:
