@@ -142,10 +142,11 @@ def print_guide(chosen: Scenario) -> None:
             table.add_row(Text(row.name), Text(row.value), Text(row.choices))
         if each.rows:
             CONSOLE.print(table)
-    short = "".join(f" --set {given}" for given in chosen.short or ())
+    short = [f" --set {given}" for given in chosen.short or ()]
     if short:
-        CONSOLE.print(f"\n--short is{short}", markup=False)
-    CONSOLE.print(f"\nspanner-watcher bench run {chosen.name} --set seconds=60", markup=False)
+        CONSOLE.print(f"\n--short is{''.join(short)}", markup=False)
+    example = f"spanner-watcher bench run {chosen.name}{''.join(short[:1])}"
+    CONSOLE.print(f"\n{example}", markup=False)
 
 
 @app.command("model")

@@ -148,6 +148,21 @@ def bars(title: str, key: str, column: str, figures: Sequence[Figure]) -> Chart:
     return Chart(title=title, x=key, y=column, lines=tuple(lines), bars=True)
 
 
+def curve(title: str, x: str, columns: Sequence[str], y: str, figures: Sequence[Figure]) -> Chart:
+    """Columns of the table against one of them; a figure that is not there leaves a gap."""
+
+    def of(column: str) -> Points:
+        return tuple((float(str(f[x])), number(f.get(column))) for f in figures)
+
+    lines = tuple(Line(label=column, points=of(column)) for column in columns)
+    return Chart(title=title, x=x, y=y, lines=lines)
+
+
+def number(cell: Cell) -> float | None:
+    """A figure that is a number."""
+    return None if cell is None else float(str(cell))
+
+
 def over_time(
     title: str, y: str, lines: dict[str, tuple[tuple[float, float | None], ...]]
 ) -> Chart:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.result import Chart, Line
+from benchmarks.result import Chart
 from benchmarks.run_settings import Consumer, Plan, Preparation
 from benchmarks.scenario import (
     Bench,
-    Figure,
     Scenario,
     costs,
+    curve,
     latencies,
     percentiles_chart,
     plan_of,
@@ -121,27 +121,19 @@ def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
     for value in settings.values:
         found = bench.run(f"{column} {value:g}", change(settings, value))
         bench.add({column: value, **latencies(found), **throughput(found), **costs(found)})
-    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
-    bench.outcome.charts.append(curve(column, bench.outcome.figures))
+    bench.outcome.charts += charts(column, bench)
 
 
-def curve(column: str, figures: list[Figure]) -> Chart:
-    """Latencies against the knob."""
-    names = ("p50_s", "p99_s")
-    return Chart(
-        title=f"latency by {column}",
-        x=column,
-        y="seconds from the intended arrival",
-        lines=tuple(
-            Line(label=name, points=tuple((number(f[column]), number(f[name])) for f in figures))
-            for name in names
+def charts(column: str, bench: Bench) -> list[Chart]:
+    """Latencies, and what the server did for a row, against the knob."""
+    figures, seconds = bench.outcome.figures, "seconds from the intended arrival"
+    return [
+        percentiles_chart("latency by percentile", bench.outcome.runs),
+        curve(f"latency by {column}", column, ("p50_s", "p99_s"), seconds, figures),
+        curve(
+            f"rows scanned by {column}", column, ("scanned/row",), "rows a delivered row", figures
         ),
-    )
-
-
-def number(cell: object) -> float:
-    """A figure that is a number."""
-    return float(str(cell))
+    ]
 
 
 def sweep(
