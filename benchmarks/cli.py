@@ -120,14 +120,15 @@ def list_command(
         return
     table = Table("scenario", "what", "short set")
     for each in SCENARIOS.values():
-        table.add_row(each.name, each.summary, "yes" if each.short is not None else "")
+        in_set = each.short is not None and each.in_short_set
+        table.add_row(each.name, each.summary, "yes" if in_set else "")
     CONSOLE.print(table)
     CONSOLE.print("Settings of one, and what they mean: spanner-watcher bench list SCENARIO")
 
 
 def short_set(embedded: bool) -> list[Scenario]:
     """The scenarios of the short set; on another database without those of the embedded server."""
-    known = [each for each in SCENARIOS.values() if each.short is not None]
+    known = [each for each in SCENARIOS.values() if each.short is not None and each.in_short_set]
     return [each for each in known if embedded or not each.own_server]
 
 

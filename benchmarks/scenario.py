@@ -54,8 +54,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """``run`` takes ``settings`` and fills the outcome. ``short`` are the settings of the short
-    set; None where it is not in it. ``own_server``: it cannot run on another database."""
+    """``run`` takes ``settings`` and fills the outcome. ``short`` are its settings for a short run,
+    None where it has none; with ``in_short_set`` it is part of the short set. ``own_server``: it
+    cannot run on another database."""
 
     name: str
     summary: str
@@ -64,6 +65,7 @@ class Scenario:
     run: Callable[[Any, Bench], None]
     short: tuple[str, ...] | None = None
     own_server: bool = False
+    in_short_set: bool = True
 
 
 def plan_of(settings: Plan, **changes: object) -> Plan:

@@ -143,6 +143,7 @@ def sweep(
     settings: type[Settings],
     change: Change,
     short: tuple[str, ...],
+    in_short_set: bool = True,
 ) -> Scenario:
     """A scenario of one knob."""
     return Scenario(
@@ -152,6 +153,7 @@ def sweep(
         keys=(column,),
         run=partial(run, column=column, change=change),
         short=(*SHORT, *short),
+        in_short_set=in_short_set,
     )
 
 
@@ -171,7 +173,8 @@ SCENARIOS = (
         "shard_groups",
         ShardGroups,
         with_groups,
-        ("values=4",),
+        ("values=1,4",),
+        in_short_set=False,
     ),
     sweep(
         "watchers",
@@ -179,7 +182,8 @@ SCENARIOS = (
         "watchers",
         Watchers,
         with_watchers,
-        ("values=2",),
+        ("values=1,2",),
+        in_short_set=False,
     ),
     sweep(
         "interval",
@@ -187,7 +191,8 @@ SCENARIOS = (
         "interval_s",
         Intervals,
         with_interval,
-        ("values=0.1",),
+        ("values=0.1,1",),
+        in_short_set=False,
     ),
     sweep(
         "table-size",
@@ -211,6 +216,6 @@ SCENARIOS = (
         "clear_every_s",
         ClearingEvery,
         with_clearing,
-        ("values=0,1",),
+        ("values=1",),
     ),
 )
