@@ -121,6 +121,7 @@ def test_a_change_stream_delivers_every_version(capture: str) -> None:
     assert verdict.superseded == 0
 
 
+@pytest.mark.slow
 def test_without_an_index_the_table_is_scanned() -> None:
     found = conduct(scenario("index"), [*TINY, "rows=2000", "seconds=2"])
     assert found.passed
@@ -184,6 +185,7 @@ def test_the_server_is_measured_on_no_other_database() -> None:
         conduct(scenario("server"), database="projects/p/instances/i/databases/d")
 
 
+@pytest.mark.slow
 def test_captures_are_compared_at_the_same_load() -> None:
     found = conduct(scenario("captures"), TINY)
     assert found.passed
