@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from google.cloud.spanner_v1.database import Database
 
 from benchmarks.cli import paired
 from benchmarks.comparison import comparison, different_settings
@@ -236,6 +237,18 @@ def test_a_knob_of_the_watcher_is_swept(name: str, more: tuple[str, ...]) -> Non
     found = conduct(scenario(name), [*TINY, *more])
     assert found.passed
     assert len(found.figures) == 1
+
+
+@pytest.mark.parametrize("capture", ["poll", "change-stream"])
+def test_a_database_that_was_there_is_left_as_it_was(capture: str, database: Database) -> None:
+    database.update_ddl(["CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)"]).result(60)
+    before = list(database.list_tables())
+    found = conduct(scenario("latency"), [*LATENCY, f"capture={capture}"], database.name)
+    assert found.passed
+    assert "server" not in found.runs[0].processes
+    database.reload()
+    assert len(database.ddl_statements) == 1
+    assert len(list(database.list_tables())) == len(before)
 
 
 def test_the_embedded_server_alone_can_stand_still() -> None:
