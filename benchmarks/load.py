@@ -162,6 +162,8 @@ def main(arguments: list[str]) -> None:
     run, number = Run.load(arguments[0]), int(arguments[1])
     process = f"writer{number}"
     database = connect(DatabaseAddress.parse(run.database))
+    # Channel and session are made now: the first transactions are not late because of them.
+    database.run_in_transaction(lambda spanner: list(spanner.execute_sql("SELECT 1")))
     counted = CountedCommits(database)
     writer = Writer(run, number, database)
     due = (arrivals(run.workload)[number :: run.workload.writers] * 1_000_000).astype(int)

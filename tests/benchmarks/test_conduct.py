@@ -30,6 +30,7 @@ def test_every_row_is_accounted_for(result: ScenarioResult) -> None:
     verdict = result.runs[0].verdict
     assert verdict.exact
     assert verdict.written == verdict.delivered + verdict.superseded > 0
+    assert result.runs[0].aborted == 0
 
 
 def test_the_processes_the_index_and_the_queries_are_measured(result: ScenarioResult) -> None:
