@@ -110,7 +110,8 @@ class IndexMeter:
         if self._error is not None:
             raise self._error
         if not self._profiles and not self._run.consumer.clear_every:
-            self._profile()
+            # Those at the end may be empty: nothing was written any more.
+            self._profile(PROFILED_WINDOWS)
         costs = list(self._profiles.values())
         return tuple(self._sizes), scanned(costs) if costs else None
 
@@ -132,12 +133,12 @@ class IndexMeter:
             results = snapshot.execute_sql(sql.count_index(self._table))
             self._sizes.append((round(at - self._began, 2), int(next(iter(results))[0])))
 
-    def _profile(self) -> None:
-        """The newest window of the first table."""
+    def _profile(self, count: int = 1) -> None:
+        """The newest windows of the first table."""
         windows = read(self._run.all_records("windows"), WINDOWS)
         mine = windows[windows["table"] == 0]
-        if len(mine):
-            window = Window(int(mine["start"][-1]), int(mine["end"][-1]))
+        for start, end in zip(mine["start"][-count:], mine["end"][-count:], strict=True):
+            window = Window(int(start), int(end))
             self._profiles[window] = cost(self._database, self._table, window)
 
 
