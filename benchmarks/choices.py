@@ -44,10 +44,22 @@ class Choices:
         number, self._count = self._count, self._count + 1
         load = self._workload
         table = (number * load.writers + self._writer) % load.tables
-        insert = bool(self._random.random() < load.inserts) or self._own == 0
-        keys = self._insert() if insert else self._update()
-        first = (number * load.writers + self._writer) * load.mutations
+        insert = not load.burst and self._inserts()
+        keys = self._burst(number) if load.burst else self._insert() if insert else self._update()
+        first = (number * load.writers + self._writer) * max(load.mutations, load.burst)
         return Transaction(table, keys, first + np.arange(len(keys)), insert)
+
+    def _inserts(self) -> bool:
+        return bool(self._random.random() < self._workload.inserts) or self._own == 0
+
+    def _burst(self, number: int) -> Keys:
+        """The rows of a burst, or some of those of the latest."""
+        load = self._workload
+        latest, after = divmod(number, load.burst_every)
+        places = latest * load.burst + np.arange(load.burst)
+        if after:
+            places = np.unique(self._random.choice(places, min(load.mutations, load.burst)))
+        return places % self._own * load.writers + self._writer
 
     def _insert(self) -> Keys:
         places = self._inserted + np.arange(self._workload.mutations)

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from google.cloud.spanner_v1.database import Database
+
 from benchmarks import systems, tables
+from benchmarks.client_times import client_times
 from benchmarks.files import announce
 from benchmarks.index import IndexMeter, NoIndex, Scanned
 from benchmarks.measure import Logs, measure
 from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
+from benchmarks.query_costs import query_costs
 from benchmarks.records import DELIVERED, WRITTEN, count
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Plan, Run
@@ -57,7 +61,9 @@ def run(name: str, plan: Plan, database: str | None = None, show: Show = ignore)
     with contextlib.ExitStack() as stack:
         prefix = "spanner-watcher-bench-"
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
-        server = stack.enter_context(spawn()) if database is None else None
+        server = (
+            stack.enter_context(spawn(count_scans=plan.count_scans)) if database is None else None
+        )
         placed = Run(
             **dict(plan),
             database=database or EMBEDDED,
@@ -108,12 +114,19 @@ class Experiment:
             if self._run.backlog:
                 self._tell("loading the backlog")
                 tables.load_backlog(database, self._run)
-            return self._measured()
+            return self._with_costs(database)
         finally:
             for child in self._children:
                 child.kill()
             if self._server is None:
                 tables.drop(database)
+
+    def _with_costs(self, database: Database) -> RunResult:
+        """What was measured, and what client and server did for it by their own account."""
+        before = query_costs(database) if self._server else None
+        found = self._measured()
+        queries = query_costs(database).since(before) if before else None
+        return found.model_copy(update={"client": client_times(self._run), "queries": queries})
 
     def _measured(self) -> RunResult:
         meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)

@@ -39,6 +39,9 @@ WINDOWS = np.dtype([("table", "i8"), ("start", "i8"), ("end", "i8")])
 ATTEMPTS = np.dtype([("commits", "i8"), ("attempts", "i8")])
 """Of a writer, at its end: commits acknowledged, and how often a commit was sent for them."""
 
+CPU = np.dtype([("at", "i8"), ("cpu", "i8")])
+"""CPU time of a delivering process: as it begins, once it runs, and as it ends."""
+
 
 class Appender:
     """Appends records to a file; they are in the file when ``add`` returns."""

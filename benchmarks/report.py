@@ -43,7 +43,7 @@ def overview(results: Sequence[ScenarioResult]) -> str:
             "scenario": result.scenario,
             "what": result.summary,
             "seconds": result.seconds,
-            "verdict": "passed" if result.passed else "FAILED",
+            "verdict": result.outcome if result.passed else "FAILED",
         }
         for result in results
     ]
@@ -52,7 +52,7 @@ def overview(results: Sequence[ScenarioResult]) -> str:
 
 def section(result: ScenarioResult, numbers: Iterator[int]) -> str:
     """A scenario."""
-    verdict = "passed" if result.passed else "failed"
+    verdict = result.outcome
     return "\n".join(
         [
             f'<h2 id="{escape(result.scenario)}">{escape(result.scenario)}'

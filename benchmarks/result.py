@@ -8,13 +8,16 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from benchmarks.client_times import ClientTimes
 from benchmarks.index import Scanned
 from benchmarks.latency import Latency
 from benchmarks.processes import Usage
+from benchmarks.query_costs import QueryCosts
 from benchmarks.run_settings import Plan
 from benchmarks.truth import Verdict
 from watcher.errors import ConfigurationError
@@ -61,6 +64,7 @@ class RunResult(Value):
 
     ``drain_seconds``: from the end of writing until the last row had come.
     ``aborted``: Commit calls that were not acknowledged and sent again.
+    ``queries``: what the embedded server did for what delivers, None on another database.
     """
 
     name: str
@@ -78,6 +82,8 @@ class RunResult(Value):
     index_rows: tuple[tuple[float, int], ...]
     scanned: Scanned | None
     processes: dict[str, Usage]
+    client: ClientTimes | None = None
+    queries: QueryCosts | None = None
 
     @property
     def consumer_cpu_seconds(self) -> float:
@@ -151,6 +157,13 @@ class ScenarioResult(Value):
     def passed(self) -> bool:
         """Nothing was lost, and nothing else was wrong."""
         return not self.problems
+
+    @property
+    def outcome(self) -> Literal["passed", "failed", "skipped"]:
+        """In a word; skipped when there was nothing that could be run."""
+        if not self.passed:
+            return "failed"
+        return "skipped" if self.skipped and not self.runs and not self.figures else "passed"
 
     def save(self, folder: Path) -> Path:
         """Writes ``FOLDER/SCENARIO.json``."""

@@ -63,7 +63,9 @@ class Consumer(BaseModel):
     For Spark ``interval`` is the trigger (0: back to back), ``shard_groups`` the partitions of a
     micro-batch, and ``sink`` where rows go. ``watchers`` are processes that share
     the tables among them. ``max_rows`` is the size of a window, of a poll (Java) or of a
-    micro-batch (Spark) at most.
+    micro-batch (Spark) at most. ``with_query_after`` is the Java watcher's
+    setFallbackToWithQuerySeconds, here with its default: so far behind, it asks for each shard
+    apart.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,6 +78,7 @@ class Consumer(BaseModel):
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
     sink: SinkName = "foreach-batch"
+    with_query_after: Annotated[int, Field(ge=0)] = 60
 
     @model_validator(mode="after")
     def _possible(self) -> Consumer:
@@ -114,8 +117,9 @@ class Disturbance(BaseModel):
 
 
 class Plan(BaseModel):
-    """What one run does. ``backlog`` rows have changed before the system starts; with ``write``
-    off there is nothing but them."""
+    """What one run does. ``backlog`` rows have changed before the system starts, in commits of
+    ``backlog_mutations``; with ``write`` off there is nothing but them. With ``count_scans`` the
+    embedded server counts what every query scans, which slows it a little, not a sample."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -124,7 +128,9 @@ class Plan(BaseModel):
     consumer: Consumer = Consumer()
     disturbance: Disturbance = Disturbance()
     backlog: Annotated[int, Field(ge=0)] = 0
+    backlog_mutations: Annotated[int, Field(ge=1, le=10_000)] = 10_000
     write: bool = True
+    count_scans: bool = False
 
     @model_validator(mode="after")
     def _one_table(self) -> Plan:

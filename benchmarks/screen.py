@@ -83,23 +83,34 @@ class Screen:
 
 
 def print_result(console: Console, result: ScenarioResult) -> None:
-    """A scenario's table and verdict; a column a row, because there are more figures than rows."""
+    """A scenario's table and verdict."""
+    if result.figures:
+        console.print(figures_table(result))
+    for line in (*result.notes, *(f"left out: {each}" for each in result.skipped)):
+        console.print(line, markup=False)
+    for problem in result.problems:
+        console.print(f"FAILED: {problem}", markup=False, style="bold red")
+    console.print(f"{result.seconds:.0f} s, {result.outcome}\n")
+
+
+def figures_table(result: ScenarioResult) -> Table:
+    """A column a row where there are more figures than rows, as there mostly are."""
     names = list(dict.fromkeys(name for row in result.figures for name in row))
-    heads = [", ".join(shown(row.get(key)) for key in result.keys) for row in result.figures]
     table = Table(title=Text(f"{result.scenario}: {result.summary}"), title_justify="left")
+    if len(result.figures) > len(names):
+        for name in names:
+            table.add_column(Text(name), justify="left" if name in result.keys else "right")
+        for row in result.figures:
+            table.add_row(*(Text(shown(row.get(name))) for name in names))
+        return table
+    heads = [", ".join(shown(row.get(key)) for key in result.keys) for row in result.figures]
     table.add_column(Text(", ".join(result.keys)))
     for head in heads:
         table.add_column(Text(head), justify="right")
     for name in names:
         if name not in result.keys:
             table.add_row(Text(name), *(Text(shown(row.get(name))) for row in result.figures))
-    if heads:
-        console.print(table)
-    for line in (*result.notes, *(f"left out: {each}" for each in result.skipped)):
-        console.print(line, markup=False)
-    for problem in result.problems:
-        console.print(f"FAILED: {problem}", markup=False, style="bold red")
-    console.print(f"{result.seconds:.0f} s, {'passed' if result.passed else 'failed'}\n")
+    return table
 
 
 def print_comparison(console: Console, title: str, rows: list[Compared]) -> None:

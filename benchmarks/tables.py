@@ -122,8 +122,8 @@ def load_backlog(database: Database, run: Run) -> None:
     )
     first, after = run.workload.rows, run.workload.rows + run.backlog
     with Appender(run.records("written", "backlog"), WRITTEN) as log:
-        for low in range(first, after, ROWS_A_COMMIT):
-            high = min(low + ROWS_A_COMMIT, after) - 1
+        for low in range(first, after, run.backlog_mutations):
+            high = min(low + run.backlog_mutations, after) - 1
             sent = time.time_ns() // 1_000
             commit = insert(database, statement, low, high, run.workload.row_bytes)
             keys = np.arange(low, high + 1)

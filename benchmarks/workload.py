@@ -22,6 +22,9 @@ class Workload(BaseModel):
     evenly from ``transactions`` to ``until``, ``steps`` in ``steps`` equal steps. ``writers`` are
     processes, each with ``threads`` commits under way at most. What is due in the first ``warm_up``
     seconds is verified, but counts in no latency.
+
+    With ``burst`` every ``burst_every``-th transaction updates so many rows, which then share one
+    commit timestamp; the others update rows of the latest burst. Each burst takes the next rows.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +44,8 @@ class Workload(BaseModel):
     rows: Annotated[int, Field(ge=0)] = 10_000
     row_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 100
     tables: Annotated[int, Field(ge=1, le=2_000)] = 1
+    burst: Annotated[int, Field(ge=0, le=10_000)] = 0
+    burst_every: Annotated[int, Field(ge=1)] = 100
     seed: int = 1
 
     @model_validator(mode="after")
@@ -49,6 +54,8 @@ class Workload(BaseModel):
             raise ValueError("updates need rows to update: set rows above 0, or inserts to 1")
         if self.warm_up >= self.seconds:
             raise ValueError("all of the load would be warming up: set warm_up below seconds")
+        if self.burst and (self.burst > self.rows // self.writers or self.tables > 1):
+            raise ValueError("a burst needs one table, in which each writer has rows for it")
         if self.profile != "steady" and self.until is None:
             raise ValueError(f"the profile {self.profile} needs until, its last rate")
         return self

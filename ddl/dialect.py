@@ -178,12 +178,20 @@ def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
             before = tokens[position - 1] if position else None
             if before is None or before.text.upper() in {"JOIN", "GROUP", "BY", "SELECT"}:
                 if before is None:
-                    words = [t.text for t in tokens[position + 1 : end]]
-                    hints |= dict(zip(map(str.upper, words[0::4]), words[2::4], strict=False))
+                    hints |= named_hints([t.text for t in tokens[position + 1 : end]])
                 text = blank(text, tokens[position].start, tokens[end].end)
             position = end
         position += 1
     return text, hints
+
+
+def named_hints(words: list[str]) -> dict[str, str]:
+    """The hints between braces: names, which may be qualified, in capitals."""
+    hints: dict[str, str] = {}
+    for text in "".join(word if word != "," else "\n" for word in words).split("\n"):
+        name, _, value = text.partition("=")
+        hints[name.upper()] = value
+    return hints
 
 
 def cut_sequences(text: str, tokens: list[Token]) -> str:

@@ -6,16 +6,17 @@ import argparse
 import logging
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from emulator.engine.query_stats import COUNTED_EACH
 from emulator.errors import SpannerError
-from emulator.faults import Faults, parse_faults
+from emulator.faults import FAULT_HELP, Faults, parse_faults
 from emulator.server import StartError, start
 
 READY = "listening on "
 DEFAULT_PORT = 9010
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 
 def serve(
@@ -26,16 +27,17 @@ def serve(
     prepare: Callable[[str], None] | None = None,
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
+    count_scans_each: int = COUNTED_EACH,
 ) -> int:
     """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
 
     ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
-    what goes wrong from the start.
+    what goes wrong from the start; for ``count_scans_each`` see ``emulator.server.start``.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
+    # in the main thread only, which may not wake for a signal that another thread got.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         server = start(
             host,
@@ -43,6 +45,7 @@ def serve(
             data_dir,
             faults=faults,
             change_stream_churn_seconds=change_stream_churn_seconds,
+            count_scans_each=count_scans_each,
         )
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -56,7 +59,7 @@ def serve(
             written = ready_file.with_name(ready_file.name + ".new")
             written.write_text(server.address + "\n")
             written.replace(ready_file)
-        stop.wait()
+        signal.sigwait(STOP_SIGNALS)
     return 0
 
 
@@ -79,7 +82,14 @@ def main() -> int:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="what goes wrong, such as aborted_commit_probability=0.1 (may be repeated)",
+        help=FAULT_HELP,
+    )
+    parser.add_argument(
+        "--count-scans-each",
+        type=int,
+        default=COUNTED_EACH,
+        metavar="N",
+        help="SPANNER_SYS counts the scanned rows of every N-th execution of a text (1: of all)",
     )
     options = parser.parse_args()
     try:
@@ -93,6 +103,7 @@ def main() -> int:
         options.ready_file,
         change_stream_churn_seconds=options.change_stream_churn,
         faults=faults,
+        count_scans_each=max(options.count_scans_each, 1),
     )
 
 

@@ -56,6 +56,10 @@ class Faults:
         return replace(cls(), **given)  # type: ignore[arg-type]
 
 
+FAULT_HELP = "What goes wrong, such as aborted_commit_probability=0.1 (may be repeated)."
+"""What the command lines say of --fault; ``parse_faults`` reads its values."""
+
+
 def parse_faults(pairs: Sequence[str]) -> Faults:
     """Faults from texts of the form name=number. Raises INVALID_ARGUMENT for others."""
     values: dict[str, object] = {}

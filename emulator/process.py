@@ -73,14 +73,18 @@ def spawn(
     port: int = 0,
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
+    count_scans: bool = False,
 ) -> ServerProcess:
-    """Starts a server on loopback and returns when it serves; ``faults`` from the start.
+    """Starts a server on loopback and returns when it serves; ``faults`` from the start. With
+    ``count_scans`` SPANNER_SYS counts the rows that every execution scans, not those of a sample.
 
     Raises RuntimeError when it does not come up; why is on its standard error.
     """
     command = [sys.executable, "-m", "emulator", "--port", str(port)]
     if change_stream_churn_seconds:
         command += ["--change-stream-churn", str(change_stream_churn_seconds)]
+    if count_scans:
+        command += ["--count-scans-each", "1"]
     for name, value in asdict(faults or Faults()).items():
         if value:
             command += ["--fault", f"{name}={value}"]

@@ -13,6 +13,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from emulator import faults as fault_module
 from emulator import limits
+from emulator.engine.query_stats import COUNTED_EACH
 from emulator.faults import FaultInjector, Faults
 from emulator.services.calls import Call, Dispatcher
 from emulator.services.churn import Churner
@@ -76,16 +77,18 @@ def start(
     data_dir: Path | None = None,
     faults: Faults | None = None,
     change_stream_churn_seconds: float = 0.0,
+    count_scans_each: int = COUNTED_EACH,
 ) -> Server:
     """Starts a server; port 0 takes a free one. In memory without ``data_dir``.
 
-    Partitions of change streams split, merge or move at the churn's interval; 0 is never.
+    Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
+    text every ``count_scans_each``-th execution tells SPANNER_SYS how many rows it scanned.
 
     Raises StartError when the address or the directory is taken.
     """
     lock = locked(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
-    registry = Registry(data_dir)
+    registry = Registry(data_dir, count_scans_each)
     calls = {
         **Spanner(Sessions(registry, injector), injector).calls(),
         **DatabaseAdmin(registry).calls(),

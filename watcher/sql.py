@@ -165,6 +165,14 @@ def count_window(table: WatchedTable, listed: bool = True) -> str:
     return f"SELECT COUNT(*) FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
 
 
+def count_some(table: WatchedTable, listed: bool = True) -> str:
+    """As ``count_window``, ``@limit`` rows at most: reads no more entries of the index."""
+    return (
+        f"SELECT COUNT(*) FROM (SELECT 1 FROM {source(table)}"  # noqa: S608
+        f" WHERE {in_window(table, listed)} LIMIT @limit)"
+    )
+
+
 def load_of_window(table: WatchedTable, listed: bool, number: str) -> str:
     """The rows of each shard in a window, and their first and last timestamp: of the index alone.
 

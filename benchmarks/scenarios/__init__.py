@@ -8,6 +8,7 @@ from benchmarks.scenarios import (
     captures,
     decode,
     index,
+    java,
     latency,
     published,
     server,
@@ -19,7 +20,7 @@ from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
 
 ALL = (
-    *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index)),
+    *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index, java)),
     *sweeps.SCENARIOS,
     *(each.SCENARIO for each in (spark, decode, server)),
 )

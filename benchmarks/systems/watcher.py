@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.files import announce
-from benchmarks.records import DELIVERED, WINDOWS, Appender
+from benchmarks.records import CPU, DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import Watcher
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.consumers import State
 
 LOOK_EVERY_SECONDS = 0.02
+START_LOOK_SECONDS = 0.001
 Counts = npt.NDArray[np.int64]
 
 
@@ -125,11 +126,18 @@ def obey(run: Run, process: str, watcher: Watcher) -> None:
     """Says when the watcher runs, and since when; drains it when that is asked for."""
     began = time.time_ns() // 1_000
     while watcher.state in (State.NOT_STARTED, State.STARTING):
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(START_LOOK_SECONDS)
+    log_cpu(run, process)
     announce(run.ready(process), str(began))
     while not run.drain.exists():
         time.sleep(LOOK_EVERY_SECONDS)
     watcher.drain()
+
+
+def log_cpu(run: Run, process: str) -> None:
+    """The CPU time of this process so far."""
+    with Appender(run.records("cpu", process), CPU) as log:
+        log.add((time.time_ns() // 1_000, time.process_time_ns() // 1_000), 1)
 
 
 def main(arguments: list[str]) -> None:
@@ -138,8 +146,10 @@ def main(arguments: list[str]) -> None:
     process = f"watcher{number}"
     watcher = watcher_of(run, number)
     watcher.on_batch(Receiver(run, process))
+    log_cpu(run, process)
     threading.Thread(target=obey, args=(run, process, watcher), daemon=True).start()
     watcher.run()
+    log_cpu(run, process)
 
 
 if __name__ == "__main__":

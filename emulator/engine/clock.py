@@ -50,7 +50,7 @@ def timestamp_text(micros: int) -> str:
     """Unix microseconds in the storage form of a TIMESTAMP, within the years 1 to 9999."""
     seconds, fraction = divmod(min(max(micros, MICROS_MIN), MICROS_MAX), 1_000_000)
     moment = EPOCH + timedelta(seconds=seconds)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{fraction:06}000Z".rjust(30, "0")
+    return f"{moment.isoformat()[:19]}.{fraction:06}000Z"
 
 
 def timestamp_micros(text: str) -> int:

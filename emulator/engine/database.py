@@ -61,6 +61,7 @@ class Database:
         clock: Clock,
         *,
         dialect: Dialect = Dialect.GOOGLESQL,
+        query_stats: QueryStats | None = None,
     ) -> None:
         if dialect is not Dialect.GOOGLESQL:
             raise unimplemented("The PostgreSQL dialect")
@@ -69,7 +70,7 @@ class Database:
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
         self._ddl_lock = threading.Lock()
         self._cleared_to = 0
-        self.query_stats = QueryStats()
+        self.query_stats = query_stats or QueryStats()
         self._timeline = Timeline(clock)
         self._writer = Writer(self._storage, clock, self._timeline)
         last_commit, version = prepare(self._writer.connection, clock.now())

@@ -1,14 +1,21 @@
-"""Key sets as SQLite conditions, in key order, with NULL as the smallest value."""
+"""Key sets as SQLite conditions, in key order: NULL is least, then NaN."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Index, KeyPart, Table
+from ddl.schema import Index, Table
 from emulator.engine.refusals import wrong_key_size
 from emulator.engine.requests import KeyRange, KeySet, Stored
+from emulator.sql.types import FLOATS
 from emulator.storage.sqlite import quote
+
+NAN = "NaN"
+"""The storage form of NaN: a text, which SQLite sorts behind every number."""
+
+OTHERS = 2
+"""The rank of all that is neither NULL nor NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +29,44 @@ class Clause:
 EVERYTHING = Clause("TRUE")
 
 
-def key_parts(table: Table, index: Index | None) -> tuple[KeyPart, ...]:
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of a key; only one of floats can hold NaN."""
+
+    column: str
+    descending: bool
+    floating: bool
+
+    @property
+    def order(self) -> str:
+        """The ORDER BY terms that sort by it."""
+        name, down = quote(self.column), " DESC" if self.descending else ""
+        return f"({name} <> '{NAN}'){down}, {name}{down}" if self.floating else f"{name}{down}"
+
+    def sortable(self, value: Stored) -> tuple[int, Stored]:
+        """A value of this column as Python sorts it."""
+        return (0 if value is None else 1 if self.floating and value == NAN else OTHERS, value)
+
+
+def key_parts(table: Table, index: Index | None) -> tuple[KeyColumn, ...]:
     """The key of a table, or of an index: its columns and then those of the table's key."""
-    if index is None:
-        return table.primary_key
-    named = {part.column.casefold() for part in index.parts}
-    rest = (part for part in table.primary_key if part.column.casefold() not in named)
-    return (*index.parts, *rest)
+    parts = table.primary_key
+    if index is not None:
+        named = {part.column.casefold() for part in index.parts}
+        rest = (part for part in table.primary_key if part.column.casefold() not in named)
+        parts = (*index.parts, *rest)
+    return tuple(
+        KeyColumn(part.column, part.descending, is_floating(table, part.column)) for part in parts
+    )
 
 
-def clauses(parts: Sequence[KeyPart], keys: KeySet, full_keys: int) -> list[Clause]:
+def is_floating(table: Table, name: str) -> bool:
+    """Whether a column holds FLOAT32 or FLOAT64."""
+    column = table.column(name)
+    return column is not None and column.type.code in FLOATS
+
+
+def clauses(parts: Sequence[KeyColumn], keys: KeySet, full_keys: int) -> list[Clause]:
     """One condition for each key and range; ``full_keys`` is the number of parts of a key."""
     if keys.all:
         return [EVERYTHING]
@@ -39,19 +74,19 @@ def clauses(parts: Sequence[KeyPart], keys: KeySet, full_keys: int) -> list[Clau
     return points + [between(parts, r) for r in keys.ranges]
 
 
-def point(parts: Sequence[KeyPart], key: tuple[Stored, ...], full_keys: int) -> Clause:
+def point(parts: Sequence[KeyColumn], key: tuple[Stored, ...], full_keys: int) -> Clause:
     """Rows with one key."""
     if len(key) != full_keys:
         raise wrong_key_size(full_keys, len(key))
     return Clause(equal(parts, len(key)), key)
 
 
-def equal(parts: Sequence[KeyPart], count: int) -> str:
+def equal(parts: Sequence[KeyColumn], count: int) -> str:
     """The first parts have given values; NULL equals NULL."""
     return " AND ".join(f"{quote(p.column)} IS ?" for p in parts[:count]) or "TRUE"
 
 
-def between(parts: Sequence[KeyPart], key_range: KeyRange) -> Clause:
+def between(parts: Sequence[KeyColumn], key_range: KeyRange) -> Clause:
     """Rows between two prefixes. What both have in common is looked up by equality."""
     start, end = key_range.start, key_range.end
     for prefix in (start, end):
@@ -70,14 +105,14 @@ def between(parts: Sequence[KeyPart], key_range: KeyRange) -> Clause:
 
 
 def enclosing(
-    parts: Sequence[KeyPart], start: tuple[Stored, ...], end: tuple[Stored, ...]
+    parts: Sequence[KeyColumn], start: tuple[Stored, ...], end: tuple[Stored, ...]
 ) -> Clause:
     """A plain range of the first column that contains all rows, so that an index can be used."""
     low, high = (end, start) if parts and parts[0].descending else (start, end)
-    if not low or low[0] is None:
+    if not low or parts[0].sortable(low[0])[0] < OTHERS:
         return EVERYTHING
     name = quote(parts[0].column)
-    if not high or high[0] is None:
+    if not high or parts[0].sortable(high[0])[0] < OTHERS:
         return Clause(f"{name} >= ?", low[:1])
     return Clause(f"{name} BETWEEN ? AND ?", (low[0], high[0]))
 
@@ -89,7 +124,7 @@ def conjunction(*items: Clause) -> Clause:
 
 
 def bound(
-    parts: Sequence[KeyPart], prefix: tuple[Stored, ...], closed: bool, *, upwards: bool
+    parts: Sequence[KeyColumn], prefix: tuple[Stored, ...], closed: bool, *, upwards: bool
 ) -> Clause:
     """Rows on one side of a prefix, in key order: lexicographic, spelt out."""
     if not prefix:
@@ -107,9 +142,22 @@ def bound(
     )
 
 
-def compare(part: KeyPart, value: Stored, upwards: bool) -> Clause:
-    """Strictly beyond a value in the order of this part; NULL is below everything."""
+def compare(part: KeyColumn, value: Stored, upwards: bool) -> Clause:
+    """Strictly beyond a value in the order of this part; NULL is below everything, then NaN."""
     name = quote(part.column)
+    nan = f"{name} = '{NAN}'"
     if upwards != part.descending:
-        return Clause(f"{name} IS NOT NULL") if value is None else Clause(f"{name} > ?", (value,))
-    return Clause("FALSE") if value is None else Clause(f"({name} < ? OR {name} IS NULL)", (value,))
+        if value is None:
+            return Clause(f"{name} IS NOT NULL")
+        if not part.floating:
+            return Clause(f"{name} > ?", (value,))
+        if value == NAN:
+            return Clause(f"{name} <> '{NAN}'")
+        return Clause(f"({name} > ? AND NOT {nan})", (value,))
+    if value is None:
+        return Clause("FALSE")
+    if not part.floating:
+        return Clause(f"({name} < ? OR {name} IS NULL)", (value,))
+    if value == NAN:
+        return Clause(f"{name} IS NULL")
+    return Clause(f"({name} < ? OR {name} IS NULL OR {nan})", (value,))

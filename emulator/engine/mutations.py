@@ -34,8 +34,9 @@ from emulator.storage.sqlite import current
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:
     """Whole rows with the commit timestamp in place. Raises for what may not be written."""
     width = len(plan.columns) - plan.padding
-    if any(len(row) != width for row in rows):
-        raise wrong_row_size(width)
+    for row in rows:
+        if len(row) != width:
+            raise wrong_row_size(width)
     if plan.padding:
         rows = [row + (None,) * plan.padding for row in rows]
     if not plan.timestamps:

@@ -1,7 +1,7 @@
 """What statements cost, by minute: the source of SPANNER_SYS.QUERY_STATS_TOP_*.
 
 Every execution is timed. The rows that it scans are counted for the first execution of a text in a
-minute, and for every ``COUNTED_EACH``-th after it: counting slows a scan down.
+minute, and for every ``counted_each``-th after it: counting slows a scan down.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from emulator.engine.clock import timestamp_text
 from emulator.sql.functions.text import farm_fingerprint
@@ -30,9 +31,11 @@ Key = tuple[str, str, str]
 """Request tag, type of the query, text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """One execution. ``rows_scanned`` is None where the rows were not counted."""
+class Execution(NamedTuple):
+    """One execution; a tuple, because one is made for every statement.
+
+    ``rows_scanned`` is None where the rows were not counted.
+    """
 
     text: str
     tag: str = ""
@@ -98,6 +101,7 @@ class Sums:
 class QueryStats:
     """The statistics of one database; lost when the process ends. Thread-safe."""
 
+    counted_each: int = COUNTED_EACH
     _minutes: dict[int, dict[Key, Sums]] = field(default_factory=dict)
     _minute: int = 0
     _started: dict[str, int] = field(default_factory=dict)
@@ -113,7 +117,7 @@ class QueryStats:
                 return False
             number = self._started.get(text, 0)
             self._started[text] = number + 1
-        return number % COUNTED_EACH == 0
+        return number % self.counted_each == 0
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""

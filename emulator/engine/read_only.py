@@ -9,7 +9,7 @@ import apsw
 
 from ddl.schema import Type
 from ddl.views import views
-from emulator import catalog
+from emulator.catalog.database import connection as catalog_connection
 from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
 from emulator.engine.query_stats import QueryStats
@@ -213,7 +213,7 @@ def catalog_rows(
 ) -> Rows:
     """A query over INFORMATION_SCHEMA or SPANNER_SYS, answered without the database's file."""
     columns = {view.name: view_columns(state.schema, view) for view in views(state.schema)}
-    connection = catalog.connection(state.schema, statement.catalog, columns, stats.table)
+    connection = catalog_connection(state.schema, statement.catalog, columns, stats.table)
     try:
         return collected(
             Reader(connection, [0]), statement.sql, values, statement.columns, state.schema

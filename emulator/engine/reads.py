@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Index, KeyPart, Schema, Table
-from emulator.engine.keys import EVERYTHING, Clause, between, clauses, key_parts
+from ddl.schema import Index, Schema, Table
+from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, between, clauses, key_parts
 from emulator.engine.refusals import (
     column_not_in_index,
     unknown_column,
@@ -30,7 +30,7 @@ class ReadPlan:
     table: Table
     index: Index | None
     columns: tuple[ResultColumn, ...]
-    order: tuple[KeyPart, ...]
+    order: tuple[KeyColumn, ...]
     conditions: tuple[Clause, ...]
     limit: int
     within: Clause = EVERYTHING
@@ -51,7 +51,7 @@ class ReadPlan:
         wheres = [f"({either})", f"({self.within.sql})"]
         if self.index is not None:
             wheres += [f"{quote(name)} IS NOT NULL" for name in filter_columns(self.index)]
-        order = ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in self.order)
+        order = ", ".join(part.order for part in self.order)
         selected = [quote(c.name) for c in self.columns] + [quote(p.column) for p in self.order]
         sql = (
             f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "
@@ -120,11 +120,6 @@ def merged(
             found[row[width:]] = row[:width]
     keys = list(found)
     for place, part in reversed(list(enumerate(plan.order))):
-        keys.sort(key=lambda key: sortable(key[place]), reverse=part.descending)
+        keys.sort(key=lambda key: part.sortable(key[place]), reverse=part.descending)
     rows = [found[key] for key in keys]
     return rows[: plan.limit] if plan.limit else rows
-
-
-def sortable(value: Stored) -> tuple[bool, Stored]:
-    """NULL before everything."""
-    return (value is not None, value)

@@ -150,6 +150,9 @@ def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
         return failed_precondition(f"Invalid value for a column: {message}")
     if isinstance(error, apsw.TooBigError):
         return invalid_argument("A value or row is larger than the embedded Spanner can store.")
+    for beginning, meaning in WINDOW_NUMBERS:
+        if message.startswith(beginning):
+            return out_of_range(meaning)
     if message == "integer overflow":
         return out_of_range("int64 overflow in SUM")
     return SpannerError(grpc.StatusCode.INTERNAL, f"The embedded Spanner failed: {message}")
@@ -198,6 +201,11 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
         return failed_precondition(
             f"New value exceeds the maximum size limit for this column: {name}"
         )
+    if kind == "vector":
+        return invalid_argument(
+            f"The array column {name} has `vector_length`: a value has exactly so many elements, "
+            "and Null is not allowed among them."
+        )
     if kind == "key":
         return invalid_argument(
             f"The key of a row in table {name} exceeds the maximum of {KEY_BYTES_MAX} bytes."
@@ -212,6 +220,14 @@ def check_name(table: Table | None, number: str) -> str:
         return f"`{number}`"
     return f"`{table.name}`.`{table.checks[int(number)].name or number}`"
 
+
+WINDOW_NUMBERS = (
+    ("argument of ntile", "The argument of NTILE must be positive"),
+    ("second argument to nth_value", "The second argument of NTH_VALUE must be positive"),
+    ("frame starting offset", "The offset of a window frame must be neither NULL nor negative"),
+    ("frame ending offset", "The offset of a window frame must be neither NULL nor negative"),
+)
+"""How SQLite begins what it says of a window's numbers, and what that means."""
 
 TRANSLATIONS = (
     ("UNIQUE constraint failed: ", unique_failed),

@@ -11,12 +11,13 @@ from ddl import steps
 from ddl.errors import DdlError, NameNotFoundError
 from ddl.evolve import apply
 from ddl.parse import parse_statement
-from ddl.schema import Column, Dialect, Schema
+from ddl.schema import Column, Dialect, Schema, TypeCode
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.clock import timestamp_text
 from emulator.engine.definitions import defined, restarted
 from emulator.engine.refusals import from_sqlite
+from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
 from emulator.engine.state import SchemaState
 from emulator.engine.view_rules import checked_views
 from emulator.engine.writer import Writer
@@ -28,6 +29,7 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.sql.compile import compile_expression
+from emulator.sql.types import FLOATS
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import layouts
 from emulator.storage.migration import Backfill, migrate
@@ -37,6 +39,7 @@ LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
 ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+DEFAULT_TIME_ZONE = "America/Los_Angeles"
 RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
 
@@ -51,7 +54,11 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         state = writer.state
         step = parsed(text, state.schema.dialect)
         proto_bundle.check(step, descriptors)
+        refuse_options(step)
+        refuse_types(step)
+        refuse_long_names_and_keys(step)
         schema = evolved(state.schema, step)
+        refuse_too_many(schema)
         restarts = restarted(state.schema, step)
         after = SchemaState(state.version + 1, schema, layouts(schema), time.time_ns() // 1000)
 
@@ -93,8 +100,6 @@ def parsed(text: str, dialect: Dialect) -> steps.Step:
         raise unimplemented(f"CREATE {step.item.kind}")
     if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
         raise unimplemented(step.kind)
-    if any(column.type.vector_length is not None for column in columns_of(step)):
-        raise unimplemented("vector_length")
     return step
 
 
@@ -105,6 +110,39 @@ def columns_of(step: steps.Step) -> tuple[Column, ...]:
     if isinstance(step, steps.AddColumn | steps.AlterColumn):
         return (step.column,)
     return ()
+
+
+def refuse_options(step: steps.Step) -> None:
+    """Options of a database that would change answers and do not here."""
+    for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
+        if name.casefold() == "default_time_zone" and (value or DEFAULT_TIME_ZONE) not in {
+            DEFAULT_TIME_ZONE,
+            f"'{DEFAULT_TIME_ZONE}'",
+            f'"{DEFAULT_TIME_ZONE}"',
+        }:
+            raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
+
+
+def refuse_types(step: steps.Step) -> None:
+    """INTERVAL is a type of expressions only; only arrays of floats are vectors."""
+    for column in columns_of(step):
+        element = column.type.element
+        vector = column.type.vector_length is not None
+        if vector and (element is None or element.code not in FLOATS):
+            raise invalid_argument(
+                f"Column {column.name}: `vector_length` can only be applied on ARRAY<FLOAT32> or "
+                "ARRAY<FLOAT64>."
+            )
+        if vector and column.generated is not None and not column.stored:
+            raise invalid_argument(
+                f"Column {column.name}: `vector_length` cannot be applied on a generated column "
+                "that is not stored."
+            )
+        if TypeCode.INTERVAL in (
+            column.type.code,
+            column.type.element and column.type.element.code,
+        ):
+            raise failed_precondition(f"Column {column.name}: INTERVAL is no type of a column.")
 
 
 def evolved(schema: Schema, step: steps.Step) -> Schema:

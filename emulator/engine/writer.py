@@ -117,9 +117,21 @@ class Writer:
             self.capture.committed()
 
     def _commit_together(self, batch: Sequence[Request]) -> None:
-        """Each request in a savepoint of its own; nothing counts before the COMMIT."""
+        """Each request in a savepoint of its own; nothing counts before the COMMIT.
+
+        One alone needs none: what it has written is abandoned with the transaction.
+        """
         execute = self.connection.execute
         execute("BEGIN IMMEDIATE")
+        if len(batch) == 1:
+            (only,) = batch
+            micros = self.timeline.begin_commit()
+            count = self.apply(only.mutations, Moment.at(micros))
+            self.finish(micros, only.origin)
+            execute(SET_LAST_COMMIT, (micros,))
+            execute("COMMIT")
+            only.committed = Committed(micros, count)
+            return
         done: list[tuple[Request, Committed]] = []
         micros = 0
         for request in batch:

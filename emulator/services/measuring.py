@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 
 from emulator.engine.query_stats import Execution, QueryStats
 from emulator.engine.read_write import ReadWriteTransaction
@@ -16,24 +15,23 @@ from emulator.wire.messages import Message
 class Measurement:
     """One execution that runs."""
 
+    __slots__ = ("_cpu", "_done", "_prepared", "_started", "_stats", "_tag", "_thread", "_writing")
+
     def __init__(
         self, stats: QueryStats, prepared: Prepared, transaction: Transaction, tag: str
     ) -> None:
         self._stats = stats
+        self._prepared = prepared
+        self._tag = tag
+        self._writing = isinstance(transaction.engine, ReadWriteTransaction)
+        self._done = False
         self._thread = threading.get_ident()
         self._cpu = time.thread_time()
         self._started = time.perf_counter()
-        self._done = False
-        self._execution = Execution(
-            prepared.sql,
-            tag,
-            partitioned=prepared.part is not None,
-            read_write=isinstance(transaction.engine, ReadWriteTransaction),
-        )
 
     def failed(self) -> None:
         """The statement gave an error."""
-        self._record(replace(self._execution, failed=True))
+        self._record(0, None, failed=True)
 
     def until_read(self, outcome: Outcome, *, counted: bool) -> Outcome:
         """The outcome; the execution ends when its rows are closed."""
@@ -43,22 +41,27 @@ class Measurement:
         def closed() -> None:
             close()
             found = outcome.row_count if outcome.row_count is not None else rows.stats.rows_returned
-            scanned = rows.stats.rows_scanned if counted else None
-            self._record(replace(self._execution, rows=found, rows_scanned=scanned))
+            self._record(found, rows.stats.rows_scanned if counted else None)
 
         rows.close = closed
         return outcome
 
-    def _record(self, execution: Execution) -> None:
+    def _record(self, rows: int, rows_scanned: int | None, *, failed: bool = False) -> None:
         if self._done:
             return
         self._done = True
         same = threading.get_ident() == self._thread
         self._stats.record(
-            replace(
-                execution,
-                latency_seconds=time.perf_counter() - self._started,
-                cpu_seconds=time.thread_time() - self._cpu if same else 0.0,
+            Execution(
+                self._prepared.sql,
+                self._tag,
+                self._prepared.part is not None,
+                time.perf_counter() - self._started,
+                time.thread_time() - self._cpu if same else 0.0,
+                rows,
+                rows_scanned,
+                failed,
+                self._writing,
             )
         )
 

@@ -18,6 +18,7 @@ from google.longrunning.operations_pb2 import Operation
 
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
+from emulator.engine.query_stats import COUNTED_EACH, QueryStats
 from emulator.errors import SpannerError, already_exists, not_found
 from emulator.wire.messages import InstanceProto, Message
 from emulator.wire.mutations import MutationReader
@@ -52,9 +53,10 @@ class HostedDatabase:
 class Registry:
     """Thread-safe. Every change is in the file before it is answered."""
 
-    def __init__(self, data_dir: Path | None) -> None:
+    def __init__(self, data_dir: Path | None, count_scans_each: int = COUNTED_EACH) -> None:
         self.clock = Clock()
         self._data_dir = data_dir
+        self._count_scans_each = count_scans_each
         self._lock = threading.RLock()
         self._finished = threading.Condition(self._lock)
         self.instances: dict[str, Message] = {}
@@ -212,7 +214,9 @@ class Registry:
 
     def _open(self, name: str, file: str, created: int) -> HostedDatabase:
         path = self._data_dir / DIRECTORY / file if self._data_dir is not None else None
-        return HostedDatabase(name, file, created, Database(name, path, self.clock))
+        stats = QueryStats(self._count_scans_each)
+        engine = Database(name, path, self.clock, query_stats=stats)
+        return HostedDatabase(name, file, created, engine)
 
     def _load(self, data_dir: Path) -> None:
         path = data_dir / FILE

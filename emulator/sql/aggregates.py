@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -20,12 +20,14 @@ from emulator.sql.types import (
     FLOAT64,
     FLOATS,
     INT64,
+    INTERVAL,
     NUMBERS,
     NUMERIC,
     STRING,
     Typed,
     array,
     name_of,
+    refuse_interval,
 )
 
 UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}
@@ -36,7 +38,7 @@ class Argument:
     """The argument of an aggregate and the clauses beside it.
 
     ``rows`` is what to say behind the call: which rows count. ``limit`` is SQLite text or "".
-    ``extreme`` is the value of HAVING MAX | MIN, with the word.
+    ``extreme`` is the value of HAVING MAX | MIN, with the word. ``over`` is OVER (...) or "".
     """
 
     item: Typed
@@ -46,6 +48,7 @@ class Argument:
     rows: str = ""
     limit: str = ""
     extreme: tuple[str, Typed] | None = None
+    over: str = ""
 
 
 Aggregate = Callable[[str, Argument, Context], Typed]
@@ -66,15 +69,28 @@ def aggregate(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Co
 
 
 def aggregate_call(
-    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context, over: str = ""
 ) -> Typed:
     """The call itself, as an aggregate or over a window."""
     name = node.name.upper()
     if name == "COUNT" and node.expressions and isinstance(node.expressions[0], exp.Star):
-        return Typed("COUNT(*)", INT64)
+        return Typed(f"COUNT(*){over}", INT64)
     if not node.expressions:
         raise errors.invalid_argument(f"No matching signature for aggregate function {name}")
-    return AGGREGATE_CALLS[name](name, argument(compiler, node, scope, context), context)
+    given = argument(compiler, node, scope, context)
+    if over:
+        refuse_over_window(name, given)
+    return AGGREGATE_CALLS[name](name, replace(given, over=over), context)
+
+
+def refuse_over_window(name: str, given: Argument) -> None:
+    """What an aggregate may not say, or cannot do here, over a window."""
+    if given.order or given.limit:
+        raise errors.invalid_argument(f"ORDER BY and LIMIT are not allowed in {name} with OVER")
+    if given.distinct:
+        raise errors.unimplemented(f"DISTINCT in {name} with OVER")
+    if given.extreme is not None:
+        raise errors.unimplemented(f"HAVING MAX and MIN in {name} with OVER")
 
 
 def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Argument:
@@ -109,6 +125,8 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
         distinct = "DISTINCT "
         first, others = first.expressions[0], [*first.expressions[1:], *others]
     item = compiler.compile(first, scope, context)
+    if distinct:
+        refuse_interval(item.type, f"{name}(DISTINCT ...)")
     if distinct and item.type is not None and item.type.code in UNGROUPABLE:
         raise errors.invalid_argument(
             f"Aggregate functions with DISTINCT cannot be used with arguments of type"
@@ -126,18 +144,20 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
 
 def count(name: str, given: Argument, context: Context) -> Typed:
     """COUNT([DISTINCT] x)."""
-    return Typed(f"COUNT({given.distinct}{given.item.sql}){given.rows}", INT64)
+    return Typed(f"COUNT({given.distinct}{given.item.sql}){given.rows}{given.over}", INT64)
 
 
 def count_if(name: str, given: Argument, context: Context) -> Typed:
     """COUNTIF(condition)."""
     test = require(given.item, BOOL, context, "The argument of COUNTIF")
-    return Typed(f"COUNT({given.distinct}CASE WHEN {test.sql} THEN 1 END)", INT64)
+    return Typed(f"COUNT({given.distinct}CASE WHEN {test.sql} THEN 1 END){given.over}", INT64)
 
 
 def total(name: str, given: Argument, context: Context) -> Typed:
     """SUM and AVG of numbers; an INT64 sum that overflows is OUT_OF_RANGE."""
     type_ = given.item.type or INT64
+    if type_ == INTERVAL:
+        return Typed(f"agg_{name.lower()}_interval({given.item.sql}){given.over}", INTERVAL)
     if type_.code not in NUMBERS:
         raise errors.invalid_argument(
             f"No matching signature for aggregate function {name}"
@@ -147,10 +167,15 @@ def total(name: str, given: Argument, context: Context) -> Typed:
         require(given.item, INT64, context, name)
     function = name.lower()
     if type_.code is TypeCode.INT64:
-        result = INT64 if function == "sum" else FLOAT64
-        return Typed(f"{function}({given.distinct}{given.item.sql})", result)
-    kind, result = ("numeric", NUMERIC) if type_.code is TypeCode.NUMERIC else ("float64", FLOAT64)
-    return Typed(f"agg_{function}_{kind}({given.distinct}{given.item.sql})", result)
+        kind, result = "int64", INT64 if function == "sum" else FLOAT64
+    elif type_.code is TypeCode.NUMERIC:
+        kind, result = "numeric", NUMERIC
+    else:
+        kind, result = "float64", FLOAT64
+    if given.over:
+        return Typed(f"win_{function}_{kind}({given.item.sql}){given.over}", result)
+    sqlite = function if kind == "int64" else f"agg_{function}_{kind}"
+    return Typed(f"{sqlite}({given.distinct}{given.item.sql})", result)
 
 
 def smallest(name: str, given: Argument, context: Context) -> Typed:
@@ -159,15 +184,17 @@ def smallest(name: str, given: Argument, context: Context) -> Typed:
     if type_.code in UNGROUPABLE:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
     function = name.lower()
+    if type_ == INTERVAL:
+        return Typed(f"agg_{function}_interval({given.item.sql}){given.over}", INTERVAL)
     if type_.code in FLOATS:
-        return Typed(f"agg_{function}_float64({given.item.sql})", type_)
-    return Typed(f"{function}({given.distinct}{given.item.sql})", type_)
+        return Typed(f"agg_{function}_float64({given.item.sql}){given.over}", type_)
+    return Typed(f"{function}({given.distinct}{given.item.sql}){given.over}", type_)
 
 
 def any_value(name: str, given: Argument, context: Context) -> Typed:
     """ANY_VALUE(x [HAVING MAX | MIN y])."""
     if given.extreme is None:
-        return Typed(f"max({given.item.sql})", given.item.type)
+        return Typed(f"max({given.item.sql}){given.over}", given.item.type)
     word, by = given.extreme
     if by.type is not None and by.type.code in UNGROUPABLE | FLOATS:
         raise errors.unimplemented(f"HAVING {word.upper()} of {name_of(by.type)}")
@@ -177,13 +204,13 @@ def any_value(name: str, given: Argument, context: Context) -> Typed:
 def logical(name: str, given: Argument, context: Context) -> Typed:
     """LOGICAL_AND, LOGICAL_OR."""
     test = require(given.item, BOOL, context, f"The argument of {name}")
-    return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql})", BOOL)
+    return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql}){given.over}", BOOL)
 
 
 def bitwise(name: str, given: Argument, context: Context) -> Typed:
     """BIT_AND, BIT_OR, BIT_XOR."""
     item = require(given.item, INT64, context, f"The argument of {name}")
-    return Typed(f"agg_{name.lower()}({given.distinct}{item.sql})", INT64)
+    return Typed(f"agg_{name.lower()}({given.distinct}{item.sql}){given.over}", INT64)
 
 
 def spread(name: str, given: Argument, context: Context) -> Typed:
@@ -193,7 +220,7 @@ def spread(name: str, given: Argument, context: Context) -> Typed:
         item = Typed(f"numeric_to_float64({item.sql})", FLOAT64)
     item = require(item, FLOAT64, context, f"The argument of {name}")
     function = "agg_deviation" if name.startswith("STDDEV") else "agg_variance"
-    return Typed(f"{function}({given.distinct}{item.sql})", FLOAT64)
+    return Typed(f"{function}({given.distinct}{item.sql}){given.over}", FLOAT64)
 
 
 def limited(sql: str, given: Argument) -> str:
@@ -205,7 +232,8 @@ def array_agg(name: str, given: Argument, context: Context) -> Typed:
     """ARRAY_AGG(x): NULL of no rows."""
     type_ = given.item.type or INT64
     refuse_array_of_arrays(type_)
-    sql = f"agg_array_or_null({given.distinct}{given.item.sql}{given.order}){given.rows}"
+    values = f"{given.distinct}{given.item.sql}{given.order}"
+    sql = f"agg_array_or_null({values}){given.rows}{given.over}"
     return Typed(limited(sql, given), array(type_))
 
 
@@ -213,7 +241,7 @@ def array_concat_agg(name: str, given: Argument, context: Context) -> Typed:
     """ARRAY_CONCAT_AGG(array): NULL arrays add nothing, NULL of no array at all."""
     if given.item.type is None or given.item.type.code is not TypeCode.ARRAY:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(given.item.type)}")
-    sql = f"agg_array_or_null({given.item.sql}{given.order})"
+    sql = f"agg_array_or_null({given.item.sql}{given.order}){given.over}"
     return Typed(f"fn_flatten({limited(sql, given)})", given.item.type)
 
 
@@ -225,7 +253,8 @@ def string_agg(name: str, given: Argument, context: Context) -> Typed:
     if given.more:
         delimiter = require(given.more[0], wanted, context, "The delimiter").sql
     rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
-    gathered = limited(f"agg_array_or_null({given.distinct}{item.sql}{given.order}){rows}", given)
+    values = f"{given.distinct}{item.sql}{given.order}"
+    gathered = limited(f"agg_array_or_null({values}){rows}{given.over}", given)
     suffix = "" if wanted is STRING else "_bytes"
     return Typed(f"fn_array_to_string{suffix}({gathered}, {delimiter})", wanted)
 
@@ -254,9 +283,13 @@ AGGREGATE_CALLS: dict[str, Aggregate] = {
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """True when an aggregate function stands in the expression, outside of subqueries."""
-    if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATE_CALLS:
-        return not isinstance(node.parent, exp.Window)
+    """True when an aggregate function stands in the expression, outside of subqueries.
+
+    One over a window is none, but its arguments may hold some.
+    """
+    over = isinstance(node.parent, exp.Window) and node.arg_key == "this"
+    if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATE_CALLS and not over:
+        return True
     if isinstance(node, exp.Query):
         return False
     return any(has_aggregate(child) for child in node.iter_expressions())

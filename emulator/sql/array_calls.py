@@ -25,6 +25,7 @@ from emulator.sql.types import (
     common,
     name_of,
     quote_name,
+    refuse_interval,
 )
 
 
@@ -123,14 +124,16 @@ def includes_some(compiler: Compiler, node: exp.Anonymous, scope: Scope, context
     name = node.name.upper()
     items = compiled(compiler, node, scope, context, 2, 2)
     (values, wanted), type_ = unify(items, context, f"function {name}")
-    array_of_argument(Typed(values.sql, type_), name)
+    _, element = array_of_argument(Typed(values.sql, type_), name)
+    refuse_interval(element, name)
     return Typed(f"fn_{name.lower()}({values.sql}, {wanted.sql})", BOOL)
 
 
 def is_distinct(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """ARRAY_IS_DISTINCT(array)."""
     (item,) = compiled(compiler, node, scope, context, 1, 1)
-    values, _ = array_of_argument(item, "ARRAY_IS_DISTINCT")
+    values, element = array_of_argument(item, "ARRAY_IS_DISTINCT")
+    refuse_interval(element, "ARRAY_IS_DISTINCT")
     return Typed(f"fn_array_is_distinct({values.sql})", BOOL)
 
 

@@ -11,6 +11,7 @@ from emulator.sql import (
     array_calls,
     conditional_calls,
     format_calls,
+    interval_calls,
     json_calls,
     sequences,
     time_calls,
@@ -21,6 +22,7 @@ from emulator.sql.compiler import Call, Compiler, Handler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import SIGNATURES, overload
 from emulator.sql.types import Typed
+from emulator.sql.window_functions import WINDOW_FUNCTIONS
 
 SPECIAL: dict[str, Call] = {
     **conditional_calls.CALLS,
@@ -29,13 +31,13 @@ SPECIAL: dict[str, Call] = {
     **json_calls.CALLS,
     **sequences.FUNCTIONS,
     **format_calls.CALLS,
+    **interval_calls.CALLS,
 }
 OWN_FUNCTION = re.compile(r"(fn_|int64_|numeric_|float64_|cast_|to_float32|farm_)\w*\(")
 UNSUPPORTED = """
 APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE DEBUG_TOKENLIST
 DESTINATION_NODE_ID EDGES ELEMENT_DEFINITION_NAME ELEMENT_ID
-IS_ACYCLIC IS_FIRST IS_SIMPLE IS_TRAIL JUSTIFY_DAYS
-JUSTIFY_HOURS JUSTIFY_INTERVAL LABELS MAKE_INTERVAL NODES PATH PATH_FIRST PATH_LAST
+IS_ACYCLIC IS_FIRST IS_SIMPLE IS_TRAIL LABELS NODES PATH PATH_FIRST PATH_LAST
 PATH_LENGTH PROPERTY_NAMES REPLACE_FIELDS SCORE SCORE_NGRAMS SEARCH SEARCH_NGRAMS
 SEARCH_SUBSTRING SNIPPET SOURCE_NODE_ID TOKEN TOKENIZE_BOOL TOKENIZE_FULLTEXT
 TOKENIZE_JSON TOKENIZE_NGRAMS TOKENIZE_NUMBER TOKENIZE_SUBSTRING TOKENLIST_CONCAT
@@ -54,6 +56,10 @@ def call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
         return special(compiler, node, scope, context)
     if name in UNSUPPORTED.split():
         raise errors.unimplemented(f"the function {name}")
+    if name in WINDOW_FUNCTIONS:
+        raise errors.invalid_argument(
+            f"Analytic function {name} cannot be called without an OVER clause"
+        )
     if name not in SIGNATURES:
         raise errors.invalid_argument(f"Function not found: {node.name}")
     if any(isinstance(each, exp.Kwarg) for each in node.expressions):
@@ -81,5 +87,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.NetFunc: elsewhere,
     exp.Extract: time_calls.extract,
     exp.Window: windows.window,
-    exp.Interval: time_calls.interval,
+    exp.Interval: interval_calls.interval,
 }

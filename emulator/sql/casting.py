@@ -39,6 +39,8 @@ CASTS = {
     (TypeCode.STRING, TypeCode.DATE): "cast_string_date",
     (TypeCode.STRING, TypeCode.TIMESTAMP): "cast_string_timestamp",
     (TypeCode.STRING, TypeCode.UUID): "cast_string_uuid",
+    (TypeCode.STRING, TypeCode.INTERVAL): "cast_string_interval",
+    (TypeCode.INTERVAL, TypeCode.STRING): "cast_interval_string",
     (TypeCode.UUID, TypeCode.STRING): "",
     (TypeCode.BYTES, TypeCode.STRING): "cast_bytes_string",
     (TypeCode.DATE, TypeCode.STRING): "",

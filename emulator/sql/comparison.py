@@ -16,6 +16,7 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
         raise errors.invalid_argument(
             f"{operator} is not defined for arguments of type {name_of(type_)}"
         )
+    left, right = comparable(left), comparable(right)
     text = f"{left.sql} {operator} {right.sql}"
     if type_.code not in FLOATS:
         return f"({text})"
@@ -27,6 +28,13 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
         return f"({' OR '.join([text, *tests])})"
     tests = [f"({one} <> 'NaN' OR {other} IS NULL)" for one, other in pairs]
     return f"({' AND '.join([text, *tests])})"
+
+
+def comparable(item: Typed) -> Typed:
+    """The item in a form that SQLite compares and sorts: intervals by their length."""
+    if item.type is None or item.type.code is not TypeCode.INTERVAL:
+        return item
+    return Typed(f"fn_interval_order({item.sql})", item.type)
 
 
 def compare_structs(left: Typed, operator: str, right: Typed, type_: Type) -> str:
@@ -48,7 +56,7 @@ def compare_structs(left: Typed, operator: str, right: Typed, type_: Type) -> st
 
 def among(item: Typed, choices: list[Typed], type_: Type) -> str:
     """item IN (choices), all of one type."""
-    if type_.code in FLOATS or type_.code is TypeCode.STRUCT:
+    if type_.code in FLOATS or type_.code in {TypeCode.STRUCT, TypeCode.INTERVAL}:
         return "(" + " OR ".join(compare(item, "=", choice, type_) for choice in choices) + ")"
     if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
         raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
@@ -66,5 +74,6 @@ def among_rows(item: Typed, value: str, source: str, type_: Type) -> str:
             f"(SELECT CASE WHEN max({test}) THEN 1 WHEN count(*) > count({test}) THEN NULL"
             f" ELSE 0 END FROM {source})"
         )
+    item, value = comparable(item), comparable(Typed(value, type_)).sql
     where = f" WHERE {value} IS NOT 'NaN'" if type_.code in FLOATS else ""
     return f"({item.sql} IN (SELECT {value} FROM {source}{where}))"

@@ -10,10 +10,12 @@ from sqlglot import exp
 from ddl.dialect import parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type, TypeCode
-from emulator import catalog, errors
+from emulator import errors
+from emulator.catalog.views import VIEWS
 from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
+from emulator.sql import hints
 from emulator.sql.dml import Dml, table_scope
 from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
@@ -84,10 +86,8 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
         parsed = parse_query(sql)
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
-    for hint in parsed.hints:
-        if hint not in STATEMENT_HINTS:
-            raise errors.invalid_argument(f"Unsupported hint: {hint}.")
-    context = Context(schema, source, types, catalog.VIEWS)
+    hints.checked(parsed.hints, STATEMENT_HINTS)
+    context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
     refuse_in_conditions(tree)
     if isinstance(tree, exp.Insert):

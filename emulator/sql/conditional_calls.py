@@ -10,7 +10,7 @@ from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOATS, INT64, STRING, TIMESTAMP, Typed, name_of
+from emulator.sql.types import FLOATS, INT64, STRING, TIMESTAMP, Typed, name_of, refuse_interval
 
 
 def compiled(
@@ -49,6 +49,7 @@ def extreme(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
     unified, type_ = unify(items, context, f"function {name}")
     if type_.code in {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
+    refuse_interval(type_, name)
     function = "max" if name == "GREATEST" else "min"
     if type_.code in FLOATS:
         function = f"fn_{name.lower()}_float64"

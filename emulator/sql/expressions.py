@@ -56,6 +56,8 @@ class Expressions:
         assert scope.grouped is not None
         if not scope.grouped or isinstance(node, CONSTANTS) or has_aggregate(node):
             return None
+        if node.find(exp.Window):
+            return None
         if any(each.name.casefold() in scope.aliases for each in node.find_all(exp.Column)):
             return None
         scope.in_aggregate = True

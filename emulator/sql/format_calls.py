@@ -12,7 +12,7 @@ from emulator.sql.compiler import Call, Compiler
 from emulator.sql.conditional_calls import compiled
 from emulator.sql.json_calls import described
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, STRING, Typed, quote_text
+from emulator.sql.types import INT64, STRING, Typed, quote_text, refuse_interval
 
 FORMS = {"NFC", "NFKC", "NFD", "NFKD"}
 
@@ -22,6 +22,8 @@ def format_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
     pattern, *items = compiled(compiler, node, scope, context, 1, 10_000)
     listed = [require(pattern, STRING, context, "The pattern of FORMAT").sql]
     for item in items:
+        refuse_interval(item.type, "FORMAT")
+        refuse_interval(item.type.element if item.type else None, "FORMAT")
         unknown = STRING if item.parameter else INT64
         listed.append(quote_text(json.dumps(described(item.type or unknown))))
         listed.append(require(item, item.type or unknown, context, "A value of FORMAT").sql)

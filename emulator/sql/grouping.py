@@ -8,7 +8,7 @@ from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
 from emulator.sql.compiler import Compiler, only
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, name_of
+from emulator.sql.types import Typed, name_of, refuse_interval
 
 
 def aggregates(node: exp.Select) -> bool:
@@ -55,6 +55,7 @@ def one_key(
     if has_aggregate(inner):
         raise errors.invalid_argument("Aggregate functions are not allowed in GROUP BY")
     key = compiler.compile(inner, scope, context)
+    refuse_interval(key.type, "GROUP BY")
     if key.type is not None and key.type.code in UNGROUPABLE:
         raise errors.invalid_argument(
             f"Grouping by expressions of type {name_of(key.type)} is not allowed"

@@ -6,20 +6,20 @@ from sqlglot import exp
 
 from ddl.schema import TypeCode
 from emulator import errors
+from emulator.sql import interval_calls
 from emulator.sql.casting import cast_written
 from emulator.sql.coerce import require, unify
-from emulator.sql.comparison import compare
+from emulator.sql.comparison import comparable, compare
 from emulator.sql.compiler import Compiler, Handler, only
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import (
     BOOL,
     BYTES,
-    DATE,
     FLOAT64,
     INT64,
+    INTERVAL,
     NUMBERS,
     STRING,
-    TIMESTAMP,
     Typed,
     from_datatype,
     name_of,
@@ -56,6 +56,8 @@ def minus(compiler: Compiler, node: exp.Neg, scope: Scope, context: Context) -> 
         return Typed(f"(-{inner.sql})", inner.type, literal=f"-{inner.literal}")
     if inner.type is not None and inner.type.code in {TypeCode.FLOAT64, TypeCode.FLOAT32}:
         return Typed(f"float64_negate({inner.sql})", inner.type)
+    if inner.type == INTERVAL:
+        return arithmetic("mul", [inner, Typed("(-1)", INT64)], context)
     return arithmetic("sub", [Typed("0", INT64, literal="0"), inner], context)
 
 
@@ -73,6 +75,7 @@ def distinct(compiler: Compiler, node: exp.Binary, scope: Scope, context: Contex
     (left, right), type_ = unify(items, context, "IS DISTINCT FROM")
     if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.STRUCT}:
         raise errors.invalid_argument(f"IS DISTINCT FROM is not defined for {name_of(type_)}")
+    left, right = comparable(left), comparable(right)
     word = "IS NOT" if isinstance(node, exp.NullSafeNEQ) else "IS"
     return Typed(f"({left.sql} {word} {right.sql})", BOOL)
 
@@ -195,8 +198,9 @@ def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context:
 def arithmetic(name: str, items: list[Typed], context: Context) -> Typed:
     """+ - * / on numbers, checked for overflow."""
     sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[name]
-    if name == "sub" and {item.type for item in items} in ({DATE}, {TIMESTAMP}):
-        raise errors.unimplemented("the type INTERVAL, which a difference of times has,")
+    found = interval_calls.arithmetic(name, items, context)
+    if found is not None:
+        return found
     if any(item.type is not None and item.type.code not in NUMBERS for item in items):
         given = ", ".join(name_of(item.type) for item in items)
         raise errors.invalid_argument(

@@ -8,19 +8,29 @@ from sqlglot import exp
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
-from emulator.sql import grouping, tails
+from emulator.sql import grouping, tails, windows
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
 from emulator.sql.compiler import only
 from emulator.sql.composites import field_of
 from emulator.sql.expressions import Expressions
+from emulator.sql.ordering import order_terms
 from emulator.sql.relations import From, columns_of, star, value_table
 from emulator.sql.scope import CommonTable, Context, Scope
 from emulator.sql.set_operations import combined
-from emulator.sql.types import Columns, Output, Typed, name_of, physical, quote_name
+from emulator.sql.types import (
+    Columns,
+    Output,
+    Typed,
+    name_of,
+    physical,
+    quote_name,
+    refuse_interval,
+)
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),
     *("where", "group", "having", "order", "limit", "offset", "locks", "hint", "windows"),
+    "qualify",
 )
 
 
@@ -95,21 +105,56 @@ class Queries:
         groups = grouping.keys(self.expressions, node, scope, context)
         if grouping.aggregates(node):
             scope.grouped = frozenset(key.sql for key in groups)
+        windows.named_windows(node, scope)
+        scope.windows_allowed = True
         outputs = self._outputs(node, scope, context)
-        names = physical([each.name for each in outputs])
-        listed = [
-            f"{each.typed.sql} AS {quote_name(name)}"
-            for each, name in zip(outputs, names, strict=True)
-        ]
+        scope.windows_allowed = False
+        rest = source + where + grouping.clause(groups)
+        rest += self._having(node, outputs, scope, context)
+        scope.windows_allowed = True
         distinct = self._distinct(node, outputs)
-        sql = f"SELECT {distinct}{', '.join(listed)}{source}{where}"
-        sql += grouping.clause(groups) + self._having(node, outputs, scope, context)
+        if node.args.get("qualify") is not None:
+            sql = self._qualified(node, outputs, rest, distinct, scope, context)
+        else:
+            sql = f"SELECT {distinct}{', '.join(named(outputs))}{rest}"
+            if not distinct:
+                sql += tails.inside(self.expressions, node, outputs, scope, context)
         if distinct:
             tail = tails.outside(self.expressions, node, outputs, outer, context)
             sql = f"SELECT * FROM ({sql}){tail}" if tail else sql
-        else:
-            sql += tails.inside(self.expressions, node, outputs, scope, context)
         return as_value(node, sql, outputs)
+
+    def _qualified(
+        self,
+        node: exp.Select,
+        outputs: Columns,
+        rest: str,
+        distinct: str,
+        scope: Scope,
+        context: Context,
+    ) -> str:
+        """QUALIFY: its condition, and the keys of ORDER BY, become columns of an inner SELECT."""
+        condition = node.args["qualify"].this
+        if not any(each.find(exp.Window) for each in (condition, *node.expressions)):
+            raise errors.invalid_argument(
+                "The QUALIFY clause requires an analytic function to be present"
+            )
+        scope.aliases = {each.name.casefold(): each.typed for each in outputs if each.name}
+        test = self.expressions.boolean(condition, scope, context, "The QUALIFY condition")
+        scope.aliases = {}
+        keys = [] if distinct else tails.keys(self.expressions, node, outputs, scope, context)
+        hidden = [f'{test.sql} AS "$qualify"']
+        hidden += [f'{key.sql} AS "$key{n}"' for n, key in enumerate(keys)]
+        shown = ", ".join(map(quote_name, physical([each.name for each in outputs])))
+        inner = f"SELECT {', '.join(named(outputs) + hidden)}{rest}"
+        sql = f'SELECT {distinct}{shown} FROM ({inner}) WHERE "$qualify"'
+        if distinct:
+            return sql
+        terms = [
+            order_terms(Typed(f'"$key{n}"', key.type), each)
+            for n, (key, each) in enumerate(zip(keys, tails.ordered(node), strict=True))
+        ]
+        return sql + tails.order_clause(terms) + tails.limits(self.expressions, node, context)
 
     def _distinct(self, node: exp.Select, outputs: Columns) -> str:
         """DISTINCT, where it stands and where the columns can be told apart."""
@@ -119,6 +164,7 @@ class Queries:
         if clause.args.get("on"):
             raise errors.unimplemented("SELECT DISTINCT ON")
         for each in outputs:
+            refuse_interval(each.type, "SELECT DISTINCT")
             if each.type.code in UNGROUPABLE:
                 raise errors.invalid_argument(
                     f"Column {each.name} of type {name_of(each.type)} cannot be used in"
@@ -144,10 +190,13 @@ class Queries:
             raise errors.invalid_argument(
                 "The HAVING clause requires GROUP BY or aggregation to be present"
             )
+        over = {each.alias.casefold() for each in node.expressions if each.find(exp.Window)}
         scope.aliases = {
             each.name.casefold(): each.typed
             for each in outputs
-            if each.name and scope.find(each.name, None) is None
+            if each.name
+            and each.name.casefold() not in over
+            and scope.find(each.name, None) is None
         }
         test = self.expressions.boolean(having.this, scope, context, "The HAVING condition")
         scope.aliases = {}
@@ -208,6 +257,14 @@ class Queries:
         if not kept:
             raise errors.invalid_argument("SELECT * expands to zero columns")
         return [Output(item.column, replaced.get(item.column.casefold(), item)) for item in kept]
+
+
+def named(outputs: Columns) -> list[str]:
+    """The items of a SELECT list as SQLite text."""
+    names = physical([each.name for each in outputs])
+    return [
+        f"{each.typed.sql} AS {quote_name(name)}" for each, name in zip(outputs, names, strict=True)
+    ]
 
 
 def fields(owner: Typed) -> list[Typed]:

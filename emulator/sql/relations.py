@@ -13,6 +13,7 @@ from emulator.sql.coerce import unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, only
 from emulator.sql.composites import field_of, from_element
+from emulator.sql.hints import checked
 from emulator.sql.proof import check_null_filtered
 from emulator.sql.sampling import sampled
 from emulator.sql.scope import CommonTable, Context, Relation, Scope
@@ -254,11 +255,7 @@ def column_of(relations: list[Relation], name: str) -> Typed:
 
 def forced_index(node: exp.Table, table: Table, context: Context) -> Index | None:
     """The index that @{FORCE_INDEX=i} names; None for the base table or without a hint."""
-    hints = node.meta.get(HINTS, {})
-    for name in hints:
-        if name not in TABLE_HINTS:
-            raise errors.invalid_argument(f"Unsupported hint: {name}.")
-    wanted = hints.get("FORCE_INDEX")
+    wanted = checked(node.meta.get(HINTS, {}), TABLE_HINTS).get("FORCE_INDEX")
     if wanted is None or wanted.upper() == "_BASE_TABLE":
         return None
     index = context.schema.index(wanted)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from ddl.schema import Schema, Table, Type
 from emulator import errors
 from emulator.engine.requests import ResultColumn
@@ -65,6 +67,8 @@ class Scope:
     that HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY expressions
     once the SELECT aggregates: outside of aggregate functions nothing else may stand. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
+    ``windows`` are those of the WINDOW clause; window functions stand only where
+    ``windows_allowed`` is set.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -75,6 +79,8 @@ class Scope:
     in_aggregate: bool = False
     locals: dict[str, Typed] = field(default_factory=dict)
     outer_joined: set[str] = field(default_factory=set)
+    windows: dict[str, exp.Window] = field(default_factory=dict)
+    windows_allowed: bool = False
 
     def add(self, relation: Relation) -> None:
         """Puts a relation in scope."""

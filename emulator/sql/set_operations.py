@@ -11,7 +11,15 @@ from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
 from emulator.sql.compiler import only
 from emulator.sql.scope import Context
-from emulator.sql.types import Columns, Output, Typed, name_of, physical, quote_name
+from emulator.sql.types import (
+    Columns,
+    Output,
+    Typed,
+    name_of,
+    physical,
+    quote_name,
+    refuse_interval,
+)
 
 Compiled = tuple[str, Columns]
 KNOWN = ("this", "expression", "distinct", "with_", "with", "order", "limit", "offset")
@@ -32,6 +40,8 @@ def combined(node: exp.SetOperation, left: Compiled, right: Compiled, context: C
     for number, (mine, theirs) in enumerate(pairs, start=1):
         where = f"column {number} in {word} {mode}"
         (one, other), type_ = unify([mine, theirs], context, where)
+        if word != "UNION" or mode != "ALL":
+            refuse_interval(type_, f"{word} {mode}")
         if type_.code in UNGROUPABLE and (word != "UNION" or mode != "ALL"):
             raise errors.invalid_argument(
                 f"Column {number} in {word} {mode} has type {name_of(type_)} that does not support"

@@ -16,18 +16,26 @@ def inside(
     compiler: Compiler, node: exp.Expr, columns: Columns, scope: Scope, context: Context
 ) -> str:
     """The clauses of a SELECT whose ORDER BY may use all that is in scope."""
+    items = keys(compiler, node, columns, scope, context)
+    terms = [order_terms(item, each) for item, each in zip(items, ordered(node), strict=True)]
+    return order_clause(terms) + limits(compiler, node, context)
+
+
+def keys(
+    compiler: Compiler, node: exp.Expr, columns: Columns, scope: Scope, context: Context
+) -> list[Typed]:
+    """What the ORDER BY of a SELECT sorts by: expressions, aliases and places."""
     scope.aliases = {each.name.casefold(): each.typed for each in columns if each.name}
-    keys = []
+    found = []
     for each in ordered(node):
         place = position(each.this, columns)
-        item = (
+        found.append(
             columns[place].typed
             if place is not None
             else compiler.compile(each.this, scope, context)
         )
-        keys.append(order_terms(item, each))
     scope.aliases = {}
-    return order_clause(keys) + limits(compiler, node, context)
+    return found
 
 
 def outside(
@@ -41,14 +49,14 @@ def outside(
     ]
     scope = Scope(parent=outer)
     scope.aliases = {item.column.casefold(): item for item in results if item.column}
-    keys = []
+    terms = []
     for each in ordered(node):
         place = position(each.this, columns)
         if place is None:
             place = same_expression(compiler, each.this, columns, node)
         item = results[place] if place is not None else compiler.compile(each.this, scope, context)
-        keys.append(order_terms(item, each))
-    return order_clause(keys) + limits(compiler, node, context)
+        terms.append(order_terms(item, each))
+    return order_clause(terms) + limits(compiler, node, context)
 
 
 def same_expression(
@@ -77,9 +85,9 @@ def ordered(node: exp.Expr) -> list[exp.Ordered]:
     return [] if order is None else list(order.expressions)
 
 
-def order_clause(keys: list[str]) -> str:
-    """ORDER BY, where there are keys."""
-    return f" ORDER BY {', '.join(keys)}" if keys else ""
+def order_clause(terms: list[str]) -> str:
+    """ORDER BY, where there are terms."""
+    return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def position(node: exp.Expr, columns: Columns) -> int | None:

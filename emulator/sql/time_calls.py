@@ -7,10 +7,10 @@ from sqlglot import exp
 from ddl.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce, require
-from emulator.sql.compiler import Call, Compiler, only
+from emulator.sql.compiler import Call, Compiler
 from emulator.sql.conditional_calls import compiled
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import DATE, INT64, STRING, TIMESTAMP, Typed, array, quote_text
+from emulator.sql.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, Typed, array, quote_text
 
 DEFAULT_ZONE = "'America/Los_Angeles'"
 WEEKDAYS = {"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}
@@ -137,15 +137,13 @@ def extract(compiler: Compiler, node: exp.Extract, scope: Scope, context: Contex
         if zoned:
             raise errors.invalid_argument("EXTRACT from DATE does not support AT TIME ZONE")
         return Typed(f"fn_extract_date({quote_text(name)}, {inner.sql})", INT64)
+    if inner.type == INTERVAL:
+        if zoned:
+            raise errors.invalid_argument("EXTRACT from INTERVAL does not support AT TIME ZONE")
+        return Typed(f"fn_extract_interval({quote_text(name)}, {inner.sql})", INT64)
     inner = require(inner, TIMESTAMP, context, "The argument of EXTRACT")
     result = DATE if name == "DATE" else INT64
     return Typed(f"fn_extract_timestamp({quote_text(name)}, {inner.sql}, {zone})", result)
-
-
-def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Context) -> Typed:
-    """INTERVAL as a value of its own."""
-    only(node, "this", "unit")
-    raise errors.unimplemented("the type INTERVAL as a value")
 
 
 def text(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:

@@ -21,6 +21,7 @@ DATE = Type(TypeCode.DATE)
 TIMESTAMP = Type(TypeCode.TIMESTAMP)
 JSON = Type(TypeCode.JSON)
 UUID = Type(TypeCode.UUID)
+INTERVAL = Type(TypeCode.INTERVAL)
 
 BY_DTYPE = {
     "BIGINT": INT64,
@@ -38,6 +39,7 @@ BY_DTYPE = {
     "DECIMAL": NUMERIC,
     "JSON": JSON,
     "UUID": UUID,
+    "INTERVAL": INTERVAL,
 }
 
 # Lossless widenings that happen by themselves, least first.
@@ -164,6 +166,12 @@ def common_struct(types: list[Type]) -> Type | None:
             return None
         fields.append(StructField(first.name, found))
     return Type(TypeCode.STRUCT, fields=tuple(fields))
+
+
+def refuse_interval(type_: Type | None, where: str) -> None:
+    """INTERVAL where equal ones (a month, 30 days) would have to be found to be the same."""
+    if type_ is not None and type_.code is TypeCode.INTERVAL:
+        raise errors.unimplemented(f"INTERVAL in {where}")
 
 
 def physical(names: Sequence[str]) -> list[str]:

@@ -114,6 +114,10 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     if limit:
         name = quote(f"length${column.name}")
         parts.append(f"CONSTRAINT {name} CHECK ({limit})")
+    if column.type.vector_length is not None:
+        name = quote(f"vector${column.name}")
+        check = f"vector_fits_({quote(column.name)}, {column.type.vector_length})"
+        parts.append(f"CONSTRAINT {name} CHECK ({check})")
     return ColumnLayout(
         column.name,
         storage_class,

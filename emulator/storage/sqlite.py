@@ -140,6 +140,7 @@ class Storage:
         connection.create_scalar_function("scanned_", count, 1)
         connection.create_scalar_function("fits_", fits, 2, deterministic=True)
         connection.create_scalar_function("array_fits_", array_fits, 3, deterministic=True)
+        connection.create_scalar_function("vector_fits_", vector_fits, 2, deterministic=True)
         connection.create_scalar_function("next_value_", refuse_drawing, 1)
         connection.create_scalar_function("sequence_state_", stored_state, 2)
         run(connection, "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = ON")
@@ -170,6 +171,15 @@ def array_fits(*arguments: apsw.SQLiteValue) -> int:
     items = [item for item in json.loads(value) if item is not None]
     sizes = (len(base64.b64decode(item)) if of_bytes else len(item) for item in items)
     return int(all(size <= length for size in sizes))
+
+
+def vector_fits(*arguments: apsw.SQLiteValue) -> int:
+    """Whether an array, if there is one, has so many elements, none of them NULL."""
+    value, length = arguments
+    if not isinstance(value, str):
+        return 1
+    items = json.loads(value)
+    return int(len(items) == length and None not in items)
 
 
 def run(connection: apsw.Connection, *statements: str) -> None:

@@ -94,13 +94,18 @@ def value(type_: Type, stored: object) -> bytes:
 
 def elements(type_: Type, stored: object) -> list[bytes]:
     """The Values of an array's elements or a struct's fields."""
+    return [value(inner, item) for inner, item in members(type_, stored)]
+
+
+def members(type_: Type, stored: object) -> list[tuple[Type, object]]:
+    """An array's elements or a struct's fields, each with its type."""
     items = json.loads(stored) if isinstance(stored, str) else stored
     if not isinstance(items, list):
         raise TypeError(f"{type_.code.value} is stored as {type(stored).__name__}")
     if type_.element is not None:
         element = type_.element
-        return [value(element, item) for item in items]
-    return [value(field.type, item) for field, item in zip(type_.fields, items, strict=True)]
+        return [(element, item) for item in items]
+    return [(field.type, item) for field, item in zip(type_.fields, items, strict=True)]
 
 
 def list_value(values: Iterable[bytes]) -> bytes:

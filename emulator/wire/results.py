@@ -12,7 +12,15 @@ from ddl.schema import Type, TypeCode
 from emulator import limits
 from emulator.engine.requests import Rows
 from emulator.errors import SpannerError
-from emulator.wire.encoding import Row, RowEncoder, delimited, elements, framed, list_value
+from emulator.wire.encoding import (
+    Row,
+    RowEncoder,
+    delimited,
+    framed,
+    list_value,
+    members,
+    value,
+)
 from emulator.wire.tokens import Resume
 
 METADATA, CHUNKED, TOKEN, STATS, PRECOMMIT, LAST = (
@@ -155,9 +163,7 @@ def cut(type_: Type, stored: object, inside: bytes, first: int, size: int) -> li
     if type_.code not in NESTED:
         text = inside[text_start(inside) :]
         return [delimited(b"\x1a", piece) for piece in cut_text(text, first, size)]
-    if type_.element is None or type_.element.code in NESTED:
-        return [inside]
-    return cut_list(elements(type_, stored), first, size)
+    return cut_list(members(type_, stored), first, size)
 
 
 def text_start(inside: bytes) -> int:
@@ -181,23 +187,28 @@ def cut_text(text: bytes, first: int, size: int) -> list[bytes]:
     return pieces or [b""]
 
 
-def cut_list(values: list[bytes], first: int, size: int) -> list[bytes]:
-    """A list in pieces; what follows a whole string at a seam begins with an empty one."""
+def cut_list(values: list[tuple[Type, object]], first: int, size: int) -> list[bytes]:
+    """A list in pieces, also inside its members.
+
+    The client joins the two members at a seam when they are of one kind: what follows a whole
+    string or list begins with an empty one.
+    """
     pieces: list[bytes] = []
     items: list[bytes] = []
     room = max(first, 16)
-    for item in values:
-        if item[:1] != b"\x1a" or len(item) <= room:
-            parts = [item]
-        else:
-            text = item[text_start(item) :]
-            parts = [delimited(b"\x1a", part) for part in cut_text(text, room, size)]
+    for type_, stored in values:
+        item = value(type_, stored)
+        parts = [item] if len(item) <= room else cut(type_, stored, item, room, size)
         for number, part in enumerate(parts):
             if number or (room < len(part) and items):
-                whole = items[-1][:1] == b"\x1a" and not number
+                seam = [] if number else EMPTY.get(items[-1][:1], [])
                 pieces.append(list_value(items))
-                items, room = ([b"\x1a\x00"] if whole else []), size
+                items, room = list(seam), size
             items.append(part)
             room -= len(part)
     pieces.append(list_value(items))
     return pieces
+
+
+EMPTY = {b"\x1a": [b"\x1a\x00"], b"\x32": [b"\x32\x00"]}
+"""An empty string and an empty list, by the tag that they have as Values."""

@@ -15,6 +15,8 @@ from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.requests import COMMIT_TIMESTAMP, Stored
+from emulator.errors import SpannerError
+from emulator.sql.functions.intervals import from_iso
 from emulator.storage import forms
 from emulator.unsupported import parameter_type
 from emulator.wire.messages import Message
@@ -25,7 +27,7 @@ Decoder = Callable[[Message], Stored]
 COMMIT_TIMESTAMP_TEXT = "spanner.commit_timestamp()"
 INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?[Zz]\Z", re.A)
-DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)\Z", re.A)
+DATE_CHARACTERS = len("YYYY-MM-DD")
 UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
 SPECIAL_FLOATS: dict[str, float | str] = {
     "NaN": "NaN",
@@ -36,9 +38,11 @@ SPECIAL_FLOATS: dict[str, float | str] = {
 
 def text_of(value: Message, expected: str) -> str | None:
     """The string of a value; None for NULL."""
+    text: str = value.string_value
+    if text:
+        return text  # of the kinds of a value, a string alone has one
     kind = value.WhichOneof("kind")
     if kind == "string_value":
-        text: str = value.string_value
         return text
     if kind == "null_value":
         return None
@@ -137,10 +141,9 @@ def day(value: Message) -> Stored:
     text = text_of(value, "DATE")
     if text is None:
         return None
-    match = DATE.match(text)
-    if match is None:
+    if len(text) != DATE_CHARACTERS or text[4] != "-" or text[7] != "-":
         raise ValueError("Expected DATE.")
-    date(int(match[1]), int(match[2]), int(match[3]))
+    date.fromisoformat(text)
     return text
 
 
@@ -173,11 +176,14 @@ def uuid(value: Message) -> Stored:
 
 
 def interval(value: Message) -> Stored:
-    """INTERVAL in ISO 8601; kept as written."""
+    """INTERVAL in ISO 8601, kept in its usual writing."""
     text = text_of(value, "INTERVAL")
-    if text is not None and not re.match(r"P(?=.)", text):
-        raise ValueError("Expected INTERVAL.")
-    return text
+    if text is None:
+        return None
+    try:
+        return from_iso(text).iso()
+    except SpannerError as error:
+        raise ValueError(error.message) from error
 
 
 SCALARS: dict[TypeCode, Decoder] = {

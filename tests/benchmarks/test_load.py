@@ -103,3 +103,24 @@ def test_rows_have_their_size_and_tell_their_version() -> None:
     made = Choices(Workload(), 0).next()
     rows = rows_of(made, 100)
     assert all(len(payload) == 100 and payload.startswith(f"{v} ") for _, v, payload in rows)
+
+
+def test_a_burst_takes_the_next_rows_and_the_others_stay_within_the_latest() -> None:
+    load = Workload(rows=1_000, burst=100, burst_every=4, mutations=10)
+    choices = Choices(load, 0)
+    made = [choices.next() for _ in range(12)]
+    assert [len(t.keys) == 100 for t in made] == [n % 4 == 0 for n in range(12)]
+    for number, transaction in enumerate(made):
+        burst = made[number // 4 * 4]
+        assert set(transaction.keys.tolist()) <= set(burst.keys.tolist())
+        assert not transaction.insert
+    assert len({key for t in made[::4] for key in t.keys.tolist()}) == 300
+    versions = [v for t in made for v in t.versions.tolist()]
+    assert len(set(versions)) == len(versions)
+
+
+def test_a_burst_needs_rows_enough() -> None:
+    with pytest.raises(ValueError, match="each writer has rows for it"):
+        Workload(rows=100, burst=101)
+    with pytest.raises(ValueError, match="one table"):
+        Workload(rows=100, burst=10, tables=2)

@@ -13,6 +13,7 @@ from typing import Any
 from google.cloud.spanner_v1 import (
     CommitRequest,
     ExecuteBatchDmlRequest,
+    ExecuteBatchDmlResponse,
     ExecuteSqlRequest,
     KeySet,
     ReadRequest,
@@ -100,9 +101,30 @@ class Transaction:
         self._session = self._api.create_session(database=database.name).name
         begun = self._api.begin_transaction(session=self._session, options=options)
         self.read_timestamp = begun.read_timestamp
-        self._selector = TransactionSelector(id=begun.id)
-        self._id = begun.id
+        self._take(begun.id)
         self._seqno = 0
+
+    @classmethod
+    def beginning_with(cls, database: Database, sql: str, way: str) -> Transaction:
+        """A transaction that its first statement begins, numbered 1; ``way`` is sql or batch."""
+        made = cls.__new__(cls)
+        made._api = database.spanner_api
+        made._session = made._api.create_session(database=database.name).name
+        made._selector = TransactionSelector(begin=READ_WRITE)
+        made._seqno = 1
+        if way == "sql":
+            request = ExecuteSqlRequest(
+                session=made._session, transaction=made._selector, sql=sql, seqno=1
+            )
+            answer = made._api.execute_sql(request=request)
+        else:
+            answer = made.numbered_batch([sql], 1).result_sets[0]
+        made._take(answer.metadata.transaction.id)
+        return made
+
+    def _take(self, identity: bytes) -> None:
+        self._selector = TransactionSelector(id=identity)
+        self._id = identity
 
     def sql(self, text: str) -> Rows:
         """A query or DML statement; the values as the wire has them."""
@@ -112,16 +134,30 @@ class Transaction:
         )
         return [list(row) for row in self._api.execute_sql(request=request).rows]
 
+    def numbered(self, text: str, seqno: int, *, streaming: bool = False) -> int:
+        """DML under a number of the caller's; how many rows it wrote."""
+        request = ExecuteSqlRequest(
+            session=self._session, transaction=self._selector, sql=text, seqno=seqno
+        )
+        if streaming:
+            *_, last = self._api.execute_streaming_sql(request=request)
+            return int(last.stats.row_count_exact)
+        return int(self._api.execute_sql(request=request).stats.row_count_exact)
+
     def batch_dml(self, *statements: str) -> int:
         """Several statements at once; the code of the status."""
         self._seqno += 1
+        return int(self.numbered_batch(statements, self._seqno).status.code)
+
+    def numbered_batch(self, statements: Sequence[str], seqno: int) -> ExecuteBatchDmlResponse:
+        """Several statements under a number of the caller's; the whole answer."""
         request = ExecuteBatchDmlRequest(
             session=self._session,
             transaction=self._selector,
             statements=[ExecuteBatchDmlRequest.Statement(sql=sql) for sql in statements],
-            seqno=self._seqno,
+            seqno=seqno,
         )
-        return int(self._api.execute_batch_dml(request=request).status.code)
+        return self._api.execute_batch_dml(request=request)
 
     def read(self, table: str, columns: str, *key: Any, index: str = "") -> Rows:
         """The row of a key, or every row."""

@@ -282,3 +282,35 @@ def test_not_null_and_lengths(database: Database) -> None:
     for columns in ("K K S", "K S S"):
         with pytest.raises(exceptions.InvalidArgument):
             commit(database, insert("T", columns, (1, 1, "a")))
+
+
+@pytest.mark.parametrize("kind", ["FLOAT32", "FLOAT64"])
+def test_a_vector_has_its_length_and_no_nulls(database: Database, kind: str) -> None:
+    vector = f"ARRAY<{kind}>(vector_length=>2)"
+    ddl(database, f"CREATE TABLE V (K INT64, E {vector}) PRIMARY KEY (K)")
+    commit(database, insert("V", "K E", (1, [1.5, 2.5]), (2, None)))
+    for wrong in ([1.5], [1.5, 2.5, 3.5], [1.5, None], []):
+        with pytest.raises(exceptions.InvalidArgument):
+            commit(database, insert("V", "K E", (3, wrong)))
+    with pytest.raises(exceptions.InvalidArgument):
+        dml(database, "UPDATE V SET E = [1.0] WHERE K = 1")
+    assert read(database, "V", "K E") == [[1, [1.5, 2.5]], [2, None]]
+    told = rows(
+        database,
+        "SELECT SPANNER_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'V'"
+        " AND COLUMN_NAME = 'E'",
+    )
+    assert told == [[vector]]
+    with pytest.raises((exceptions.FailedPrecondition, exceptions.InvalidArgument)):
+        ddl(database, f"ALTER TABLE V ALTER COLUMN E ARRAY<{kind}>(vector_length=>3)")
+    database.reload()
+    assert vector in "".join(database.ddl_statements)
+    assert rows(database, "SELECT DOT_PRODUCT(E, [2, 2]) FROM V WHERE K = 1") == [[8.0]]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["ARRAY<INT64>(vector_length=>2)", "ARRAY<FLOAT64>(vector_length=>2) AS ([1.0, 2.0])"]
+)
+def test_only_arrays_of_floats_that_are_kept_are_vectors(database: Database, wrong: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument):
+        ddl(database, f"CREATE TABLE V (K INT64, E {wrong}) PRIMARY KEY (K)")

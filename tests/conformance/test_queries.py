@@ -94,6 +94,12 @@ def test_a_numeric_key_compares_with_literals(
         "SELECT u.Age FROM Users u JOIN@{JOIN_METHOD=APPLY_JOIN} Threads t ON u.UserId = t.UserId"
         " WHERE t.ThreadId = 2",
         "SELECT Age FROM Users WHERE UserId = 2 GROUP@{GROUP_METHOD=HASH_GROUP} BY Age",
+        "@{spanner.optimizer_version=1, other_engine.anything=2} SELECT Age FROM Users"
+        " WHERE UserId = 2",
+        "@{spanner_emulator.disable_query_null_filtered_index_check=true}"
+        " SELECT Age FROM Users@{spanner.force_index=ByName,"
+        " spanner_emulator.disable_query_null_filtered_index_check=true}"
+        " WHERE Name = 'Suzanne Collins'",
     ],
 )
 def test_hints_change_no_result(database: Database, sql: str) -> None:
@@ -106,6 +112,7 @@ def test_hints_change_no_result(database: Database, sql: str) -> None:
         "SELECT Age FROM Users@{FORCE_INDEX=Nope}",
         "SELECT Age FROM Users@{NO_SUCH_HINT=1}",
         "@{NO_SUCH_HINT=1} SELECT Age FROM Users",
+        "@{OPTIMIZER_VERSION=1, spanner.no_such_hint=1} SELECT Age FROM Users",
         "SELECT invalid-identifier FROM Users",
         "SELECT u.Age FROM Users u WHERE u.Nope = 1",
     ],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from google.api_core import exceptions
@@ -242,3 +245,54 @@ def test_an_index_is_not_filled_where_its_key_would_be_too_long(database: Databa
     ddl(database, "CREATE INDEX ByN ON T (N) STORING (V)")
     assert len(read(database, "T", "N V", ALL, index="ByN")) == 2
     assert rows(database, "SELECT COUNT(*) FROM T@{FORCE_INDEX=ByN}") == [[2]]
+
+
+FLOATS_UP: list[list[Any]] = [[None], [math.nan], [-math.inf], [-1.5], [0.0], [2.5], [math.inf]]
+
+
+@pytest.mark.parametrize("kind", ["FLOAT64", "FLOAT32"])
+@pytest.mark.parametrize("down", [False, True])
+def test_a_key_of_floats_is_ordered_from_null_over_nan_to_infinity(
+    database: Database, kind: str, down: bool
+) -> None:
+    word = "DESC" if down else "ASC"
+    ddl(
+        database,
+        f"CREATE TABLE F (K {kind}) PRIMARY KEY (K {word})",
+        f"CREATE TABLE G (Id INT64, V {kind}) PRIMARY KEY (Id)",
+        f"CREATE INDEX ByV ON G (V {word})",
+    )
+    ordered = FLOATS_UP[::-1] if down else FLOATS_UP
+    mixed = ordered[3:] + ordered[:3]
+    commit(database, insert("F", "K", *mixed))
+    commit(database, insert("G", "Id V", *[[n, *row] for n, row in enumerate(mixed)]))
+    for first, start in enumerate(ordered):
+        for last, end in enumerate(ordered[first:], first):
+            bounds = [
+                ("closed", start, "closed", end, ordered[first : last + 1]),
+                ("open", start, "open", end, ordered[first + 1 : last]),
+                ("closed", end, "open", start, []),
+            ]
+            for lower, low, upper, high, found in bounds:
+                keys = ranged(lower, list(low), upper, list(high))
+                assert shown(read(database, "F", "K", keys)) == shown(found)
+                assert shown(read(database, "G", "V", keys, index="ByV")) == shown(found)
+    assert shown(read(database, "F", "K")) == shown(ordered)
+    assert shown(read(database, "F", "K", KeySet(keys=mixed))) == shown(ordered)
+    assert shown(read(database, "G", "V", index="ByV")) == shown(ordered)
+    for index, table, column in (("", "F", "K"), ("ByV", "G", "V")):
+        assert sorted(partitioned(database, table, column, index)) == sorted(shown(ordered))
+
+
+def partitioned(database: Database, table: str, column: str, index: str) -> list[str]:
+    """The values of every partition."""
+    snapshot = database.batch_snapshot()
+    batches = snapshot.generate_read_batches(table, [column], ALL, index=index)
+    found = [row for batch in batches for row in snapshot.process_read_batch(batch)]
+    snapshot.close()
+    return shown(found)
+
+
+def shown(found: Sequence[Sequence[float | None]]) -> list[str]:
+    """Values in a form in which NaN equals NaN."""
+    return [str(row[0]) for row in found]

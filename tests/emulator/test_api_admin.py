@@ -115,6 +115,13 @@ def test_a_protected_database_is_not_dropped(database: Database) -> None:
     database.update(["enable_drop_protection"]).result(10)
 
 
+def test_another_default_time_zone_is_refused_by_name(database: Database) -> None:
+    alter = f"ALTER DATABASE `{database.database_id}` SET OPTIONS (default_time_zone = %s)"
+    with pytest.raises(exceptions.MethodNotImplemented, match="default_time_zone"):
+        database.update_ddl([alter % "'UTC'"]).result(10)
+    database.update_ddl([alter % "'America/Los_Angeles'", alter % "NULL"]).result(10)
+
+
 def test_what_is_not_supported_is_named(instance: Instance) -> None:
     with pytest.raises(exceptions.MethodNotImplemented, match="ListBackups"):
         list(instance.list_backups())

@@ -6,6 +6,7 @@ The model keeps every state of the table, and orders keys by Spanner's rules on 
 from __future__ import annotations
 
 import functools
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -22,7 +23,8 @@ VALUES: dict[str, list[Stored]] = {
     "INT64": [None, -3, 0, 1, 2, 2**62],
     "STRING(MAX)": [None, "", "a", "B", "ä", "a\0b"],
     "BYTES(MAX)": [None, b"", b"\0", b"a", b"\xff"],
-    "FLOAT64": [None, -1.5, 0.0, 2.5, float("inf")],
+    "FLOAT64": [None, "NaN", -math.inf, -1.5, 0.0, 2.5, math.inf],
+    "FLOAT32": [None, "NaN", -math.inf, -1.5, 0.0, math.inf],
     "BOOL": [None, 0, 1],
     "DATE": [None, "1999-12-31", "2024-02-29"],
 }
@@ -52,9 +54,11 @@ class Model:
 
 
 def compare_part(part: Part, left: Stored, right: Stored) -> int:
-    """NULL first, then by value; reversed for DESC."""
-    if left is None or right is None:
-        order = (left is not None) - (right is not None)
+    """NULL first, then NaN, then by value; reversed for DESC."""
+    floating = part.type.startswith("FLOAT")
+    ranks = [0 if v is None else 1 if floating and v == "NaN" else 2 for v in (left, right)]
+    if ranks[0] != ranks[1] or ranks[0] < 2:
+        order = ranks[0] - ranks[1]
     else:
         order = (left > right) - (left < right)  # type: ignore[operator]
     return -order if part.descending else order

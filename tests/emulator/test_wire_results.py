@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.streamed import StreamedResultSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import StructField, Type, TypeCode
 from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.errors import SpannerError
 from emulator.wire.encoding import Row
@@ -25,6 +25,14 @@ def array(code: TypeCode) -> Type:
     return Type(TypeCode.ARRAY, element=Type(code))
 
 
+PAIR = Type(
+    TypeCode.STRUCT,
+    fields=(
+        StructField("a", Type(TypeCode.STRING)),
+        StructField("b", array(TypeCode.STRING)),
+        StructField("c", Type(TypeCode.FLOAT64)),
+    ),
+)
 TYPES = (
     Type(TypeCode.INT64),
     Type(TypeCode.STRING),
@@ -34,10 +42,14 @@ TYPES = (
     array(TypeCode.INT64),
     array(TypeCode.FLOAT64),
     array(TypeCode.BOOL),
+    Type(TypeCode.ARRAY, element=PAIR),
 )
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(max_size=300)
 FLOAT = st.floats(allow_nan=False)
+PAIRS = st.tuples(
+    st.none() | TEXT, st.none() | st.lists(st.none() | TEXT, max_size=3), st.none() | FLOAT
+).map(list)
 TUPLES = st.tuples(
     st.none() | INT64,
     st.none() | TEXT,
@@ -47,6 +59,7 @@ TUPLES = st.tuples(
     st.none() | st.lists(st.none() | INT64, max_size=30),
     st.none() | st.lists(st.none() | FLOAT, max_size=30),
     st.none() | st.lists(st.none() | st.booleans(), max_size=30),
+    st.none() | st.lists(st.none() | PAIRS, max_size=6),
 )
 
 
@@ -62,6 +75,8 @@ def stored(value: object) -> Stored:
 def element(value: object) -> object:
     if isinstance(value, bool):
         return int(value)
+    if isinstance(value, list):
+        return [element(item) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return value
@@ -115,7 +130,7 @@ def test_a_stream_whose_rows_come_in_another_order_is_not_resumed() -> None:
 
 
 def test_a_small_result_is_one_message() -> None:
-    messages = list(stream([(1, "a", 1.5, 1, "[]", "[]", "[]", "[]")]).chunks(lambda: b""))
+    messages = list(stream([(1, "a", 1.5, 1, "[]", "[]", "[]", "[]", "[]")]).chunks(lambda: b""))
     assert len(messages) == 1
     assert parsed(messages)[0].last
 

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from fixtures.server import connect
 from fixtures.singers import SINGERS, address_of, make_watchable
+from google.api_core import exceptions
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
@@ -128,6 +130,34 @@ def test_the_emulator_refuses_a_wrong_schema_and_ends(tmp_path: Path) -> None:
     address = "projects/project/instances/instance/databases/database"
     with running("emulator", "--port", "0", "-d", address, "--schema", str(schema)) as process:
         assert process.wait(STOP_SECONDS_MAX) != 0
+
+
+def test_the_emulator_has_the_faults_it_is_started_with() -> None:
+    faults = ("--fault", "aborted_commit_probability=1", "--fault", "seed=7")
+    with running("emulator", "--port", "0", *faults) as process:
+        host = lines(process, 1)[0].removeprefix("listening on ").strip()
+        database = connect(host).database("faulty", ddl_statements=[SINGERS])
+        database.create().result(60)
+        api = database.spanner_api
+        session = api.create_session(database=database.name).name
+        with pytest.raises(exceptions.Aborted, match="fault injected"):
+            api.commit(
+                request={"session": session, "single_use_transaction": {"read_write": {}}},
+                retry=None,
+            )
+        assert stopped(process) == 0
+
+
+def test_the_emulator_refuses_an_unknown_fault() -> None:
+    ended = subprocess.run(
+        [*COMMAND, "emulator", "--port", "0", "--fault", "thunder=1"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=STOP_SECONDS_MAX,
+    )
+    assert ended.returncode == 2
+    assert "Unknown fault thunder" in ended.stderr
 
 
 def test_it_stops_on_sigterm_though_the_server_is_gone(tmp_path: Path) -> None:

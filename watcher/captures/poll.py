@@ -117,10 +117,16 @@ class PollCapture:
             return 0
         return int(self._scalar(sql.count_window, window, group=group) or 0)
 
+    def count_some(self, window: Window, limit: int) -> int:
+        """As ``count``, but it stops at a limit: cheap also far behind."""
+        if window.empty:
+            return 0
+        return int(self._scalar(sql.count_some, window, limit=limit) or 0)
+
     def cut(self, window: Window, max_rows: int) -> Window:
         """The window, or its beginning with about ``max_rows`` rows: rows of one commit timestamp
         are never parted, so that every cut is exact."""
-        if self.count(window) <= max_rows:
+        if self.count_some(window, max_rows + 1) <= max_rows:
             return window
         return Window(window.start, self.end_of(window, max_rows))
 
@@ -128,7 +134,8 @@ class PollCapture:
         """The commit timestamp of the ``max_rows``-th row of a window, or the window's end."""
         if window.empty:
             return window.end
-        found = self._scalar(sql.earliest_above, window, limit=max_rows)
+        kind = TypeCode.TIMESTAMP
+        found = self._scalar(sql.earliest_above, window, limit=max_rows, kind=kind)
         return min(found, window.end) if found is not None else window.end
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
@@ -171,6 +178,7 @@ class PollCapture:
         window: Window,
         limit: int | None = None,
         group: ShardGroup | None = None,
+        kind: TypeCode = TypeCode.INT64,
     ) -> int | None:
         """A query with one number or timestamp (in microseconds) as its result."""
         shards = sql.shard_list(self.table, window, group)
@@ -179,12 +187,11 @@ class PollCapture:
         if limit is not None:
             params["limit"] = str(limit)
             types["limit"] = INT64
-        kind = Type(TypeCode.TIMESTAMP if limit is not None else TypeCode.INT64)
         results = query_stream(self.address).rows(
             query(self.table, shards is not None), params, types, window.end
         )
-        schema = arrow_schema([("value", kind)])
-        for batch in record_batches(results, schema, [kind]):
+        schema = arrow_schema([("value", Type(kind))])
+        for batch in record_batches(results, schema, [Type(kind)]):
             value = batch.column(0).cast(pa.int64())[0].as_py()
             return None if value is None else int(value)
         return None

@@ -64,19 +64,37 @@ class PolledTables:
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``. Rows of one commit timestamp are never parted: every cut is exact."""
-        begin = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
-        for attempt in range(CUTS_MAX):
+        if self._count_some(windows, max_rows + 1) <= max_rows:
+            return end
+        end = self._end_of(windows, max_rows)
+        for _ in range(CUTS_MAX - 1):
             ends = {n: shortened(window, end) for n, window in windows.items()}
-            total = sum(self._captures[n].count(window) for n, window in ends.items())
-            if total <= max_rows:
+            shorter = self._shorter(ends, end, max_rows)
+            if shorter == end:
                 break
-            end = self._end_of(ends, max_rows)
-            if attempt:
-                # There are rows at an earlier end that changed again since: fewer by their share.
-                end = min(end, begin + (end - begin) * max_rows // total)
-                end = max(end, self._end_of(ends, 1))
+            end = shorter
         return end
+
+    def _shorter(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
+        """An earlier end, where there are too many rows: some that are there at an earlier end have
+        changed again since. The same end, where they are few enough or one commit has them all."""
+        total = sum(self._captures[n].count(window) for n, window in windows.items())
+        if total <= max_rows:
+            return end
+        begin = min(window.start for window in windows.values())
+        end = self._end_of(windows, max_rows)
+        share = begin + (end - begin) * max_rows // total
+        return max(min(end, share), self._end_of(windows, 1))
+
+    def _count_some(self, windows: Mapping[str, Window], limit: int) -> int:
+        """How many rows there are; no more are counted once there are so many."""
+        total = 0
+        for name, window in windows.items():
+            total += self._captures[name].count_some(window, limit - total)
+            if total >= limit:
+                break
+        return total
 
     def _end_of(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """The earliest timestamp at which one of the tables has so many rows."""

@@ -11,6 +11,8 @@ import typer
 from ddl.parse import parse_script
 from ddl.render import render
 from emulator.__main__ import DEFAULT_PORT, serve
+from emulator.errors import SpannerError
+from emulator.faults import FAULT_HELP, Faults, parse_faults
 from watcher.database import EMULATOR_HOST, DatabaseAddress, create_on_emulator
 
 
@@ -44,6 +46,7 @@ def command(
             exists=True, dir_okay=False, help="DDL statements for the database that is created."
         ),
     ] = None,
+    fault: Annotated[list[str] | None, typer.Option(metavar="NAME=NUMBER", help=FAULT_HELP)] = None,
 ) -> None:
     """Run an embedded Spanner: real gRPC, no Java, no Docker, no cloud account.
 
@@ -52,6 +55,7 @@ def command(
     """
     if schema is not None and database is None:
         raise typer.BadParameter("--schema needs --database, the database to create")
+    faults = faults_of(fault or [])
     address = DatabaseAddress.parse(database) if database is not None else None
     script = schema.read_text() if schema is not None else ""
     statements = [render(step) for step in parse_script(script)]
@@ -61,4 +65,12 @@ def command(
             os.environ[EMULATOR_HOST] = listening
             create_on_emulator(address, statements)
 
-    raise typer.Exit(serve(host, port, data_dir, ready_file, prepare))
+    raise typer.Exit(serve(host, port, data_dir, ready_file, prepare, faults=faults))
+
+
+def faults_of(pairs: list[str]) -> Faults:
+    """What --fault asks for; an unknown one is a wrong command line."""
+    try:
+        return parse_faults(pairs)
+    except SpannerError as error:
+        raise typer.BadParameter(error.message, param_hint="--fault") from error

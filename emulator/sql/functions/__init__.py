@@ -13,10 +13,12 @@ from emulator.sql.functions import (
     arrays,
     casts,
     formatting,
+    intervals,
     json,
     numbers,
     text,
     time,
+    windows,
 )
 
 Function = Callable[..., object]
@@ -29,7 +31,7 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, text, time, arrays, json):
+    for module in (casts, numbers, text, time, arrays, json, intervals):
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():
@@ -39,6 +41,8 @@ def register(connection: apsw.Connection) -> None:
         connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=deterministic)
     for name, factory in aggregates.AGGREGATES.items():
         connection.create_aggregate_function(name, factory)
+    for name, factory in windows.WINDOW_AGGREGATES.items():
+        connection.create_window_function(name, factory)
 
 
 def strict(function: Function) -> Function:

@@ -147,21 +147,25 @@ def before(known: Any, found: Any, largest: bool) -> bool:
     return bool(known < found) if largest else bool(found < known)
 
 
+WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {
+    "agg_min_float64": (extreme(min), False),
+    "agg_max_float64": (extreme(max), False),
+    "agg_bit_and": (bits(lambda a, b: a & b), False),
+    "agg_bit_or": (bits(lambda a, b: a | b), False),
+    "agg_bit_xor": (bits(lambda a, b: a ^ b), False),
+    "agg_variance": (spread(root=False), False),
+    "agg_deviation": (spread(root=True), False),
+    "agg_array_or_null": (lambda values: gather(values) if values else None, True),
+}
+"""What can also stand over a window: a function of all values, and whether it sees NULL."""
+
 AGGREGATES: dict[str, Factory] = {
     "agg_sum_float64": gathering(sum_float),
     "agg_avg_float64": gathering(average_float),
     "agg_sum_numeric": gathering(sum_numeric),
     "agg_avg_numeric": gathering(average_numeric),
-    "agg_min_float64": gathering(extreme(min)),
-    "agg_max_float64": gathering(extreme(max)),
-    "agg_bit_and": gathering(bits(lambda a, b: a & b)),
-    "agg_bit_or": gathering(bits(lambda a, b: a | b)),
-    "agg_bit_xor": gathering(bits(lambda a, b: a ^ b)),
-    "agg_variance": gathering(spread(root=False)),
-    "agg_deviation": gathering(spread(root=True)),
     "agg_at_max": at_extreme(largest=True),
     "agg_at_min": at_extreme(largest=False),
     "agg_array": gathering(gather, nulls=True),
     "agg_single": gathering(single, nulls=True),
-    "agg_array_or_null": gathering(lambda values: gather(values) if values else None, nulls=True),
 }

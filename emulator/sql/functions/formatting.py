@@ -12,7 +12,7 @@ from typing import Any
 
 from emulator.errors import out_of_range, unimplemented
 from emulator.sql.functions.casts import float32_text, float_text
-from emulator.sql.functions.json import described
+from emulator.sql.functions.json_documents import described
 from emulator.sql.functions.numbers import read
 from emulator.storage import forms
 

@@ -1,0 +1,1 @@
+"""The published Java Spanner Change Watcher, driven by a class of ours."""

@@ -1,0 +1,185 @@
+"""Side by side with the published Java watcher: server, load, index, interval and limit alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from benchmarks.java_watcher import build
+from benchmarks.query_costs import QueryCosts
+from benchmarks.result import RunResult
+from benchmarks.run_settings import Consumer, Plan, Preparation, SystemName
+from benchmarks.scenario import Bench, Figure, Scenario, percentiles_chart, plan_of
+from benchmarks.workload import Workload
+
+SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
+
+
+class Settings(Plan):
+    """``sizes`` are the rows of each backlog, ``rates`` rows a second. ``equal_seconds`` is how
+    long rows of bursts (of ``equal_rows`` rows with one commit timestamp, at a limit of
+    ``equal_limit`` rows a poll) are updated while the bursts are delivered; 0 leaves it out."""
+
+    workload: Workload = Workload(seconds=20)
+    preparation: Preparation = Preparation(shards=19)
+    consumer: Consumer = Consumer(interval=1.0, max_rows=10_000)
+    backlog_mutations: int = 1_000
+    count_scans: bool = True
+    sizes: tuple[int, ...] = (30_000, 100_000, 300_000)
+    rates: tuple[float, ...] = (500, 1_000, 3_000, 5_000)
+    equal_seconds: float = 20
+    equal_rows: int = 5_000
+    equal_limit: int = 1_000
+
+
+Measure = Callable[[RunResult], float | None]
+
+
+def run(settings: Settings, bench: Bench) -> None:
+    """Each case with the one, then with the other."""
+    try:
+        build.command()
+    except build.MissingToolsError as error:
+        bench.outcome.skipped.append(str(error))
+        return
+    for name, plan in cases(settings):
+        runs = [bench.run(f"{name}, {system}", with_system(plan, system)) for system in SYSTEMS]
+        bench.outcome.figures += side_by_side(
+            name, MEASURES_OF_LOAD if plan.write else MEASURES, *runs
+        )
+        if plan.write:
+            bench.outcome.charts.append(percentiles_chart(f"{name}: latency by percentile", runs))
+    bench.outcome.notes.append(
+        "ratio: how many times ours is better. Times and CPU count from when a watcher runs, so"
+        " that the start of the JVM and of Python is in none; rows a second of a backlog until its"
+        " last row. missing: keys whose newest version never came."
+    )
+
+
+def cases(settings: Settings) -> list[tuple[str, Plan]]:
+    """The runs of each system, by name."""
+    found = [(f"backlog of {size:,}", backlog(settings, size)) for size in settings.sizes]
+    found += [(f"{rate:,.0f} rows/s", at_rate(settings, rate)) for rate in settings.rates]
+    if settings.equal_seconds:
+        found.append(("equal-timestamps", equal_timestamps(settings)))
+    return found
+
+
+def backlog(settings: Settings, size: int) -> Plan:
+    """Nothing but rows that have changed before."""
+    load = changed(settings.workload, rows=0, inserts=1.0)
+    return plan_of(settings, workload=load, backlog=size, write=False)
+
+
+def at_rate(settings: Settings, rate: float) -> Plan:
+    """So many rows a second."""
+    load = settings.workload
+    return plan_of(settings, workload=changed(load, transactions=rate / load.mutations))
+
+
+def equal_timestamps(settings: Settings) -> Plan:
+    """A burst every two seconds; between them small updates of the rows of the latest."""
+    bursts = int(settings.equal_seconds // 2) + 1
+    load = changed(
+        settings.workload,
+        transactions=100.0,
+        mutations=10,
+        seconds=settings.equal_seconds,
+        writers=1,
+        tables=1,
+        rows=bursts * settings.equal_rows,
+        burst=settings.equal_rows,
+        burst_every=200,
+    )
+    consumer = settings.consumer.model_copy(update={"max_rows": settings.equal_limit})
+    return plan_of(settings, workload=load, consumer=consumer)
+
+
+def changed(load: Workload, **values: object) -> Workload:
+    """A load with other values."""
+    return Workload.model_validate(load.model_dump() | values)
+
+
+def with_system(plan: Plan, system: SystemName) -> Plan:
+    """The same with another system."""
+    return plan_of(plan, consumer=plan.consumer.model_copy(update={"system": system}))
+
+
+def side_by_side(
+    case: str, measures: Mapping[str, Measure], ours: RunResult, theirs: RunResult
+) -> list[Figure]:
+    """A row a measure."""
+    rows: list[Figure] = []
+    for name, measure in measures.items():
+        one, other = measure(ours), measure(theirs)
+        better = (one, other) if name in MORE_IS_BETTER else (other, one)
+        rows.append(
+            {
+                "case": case,
+                "figure": name,
+                "ours": one,
+                "java": other,
+                "ratio": None if name in COUNTS else ratio(*better),
+            }
+        )
+    return rows
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    """How many times ours is better; below 1 it is worse."""
+    return round(above / below, 2) if above is not None and below else None
+
+
+def running_rate(run: RunResult) -> float | None:
+    """Rows a second from when the watcher ran until the last row."""
+    times = run.client
+    return round(run.verdict.delivered / times.running) if times and times.running else None
+
+
+def cpu_per_100k(run: RunResult) -> float | None:
+    """CPU seconds of the client per 100,000 delivered rows."""
+    rows = run.verdict.delivered
+    return round(run.client.cpu_running * 100_000 / rows, 2) if run.client and rows else None
+
+
+def scanned_per_row(run: RunResult) -> float | None:
+    """Rows that the server scanned for each delivered row."""
+    rows = run.verdict.delivered
+    return round(run.queries.rows_scanned / rows, 2) if run.queries and rows else None
+
+
+def of_queries(take: Callable[[QueryCosts], float]) -> Measure:
+    """A figure of what the server did for the client."""
+    return lambda run: take(run.queries) if run.queries else None
+
+
+MEASURES: dict[str, Measure] = {
+    "rows/s": running_rate,
+    "client CPU s/100k rows": cpu_per_100k,
+    "client peak MB": lambda run: run.consumer_peak_mb,
+    "server queries": of_queries(lambda costs: costs.queries),
+    "rows scanned": of_queries(lambda costs: costs.rows_scanned),
+    "rows scanned/row": scanned_per_row,
+    "server CPU s of queries": of_queries(lambda costs: costs.cpu_seconds),
+    "written": lambda run: run.verdict.written,
+    "delivered": lambda run: run.verdict.delivered,
+    "missing": lambda run: run.verdict.missing,
+}
+MEASURES_OF_LOAD: dict[str, Measure] = {
+    "p50 s": lambda run: round(run.since_intended.p50, 3),
+    "p99 s": lambda run: round(run.since_intended.p99, 3),
+    "max s": lambda run: round(run.since_intended.maximum, 3),
+    "written/s": lambda run: round(run.written_per_second),
+    **{name: measure for name, measure in MEASURES.items() if name != "rows/s"},
+}
+MORE_IS_BETTER = {"rows/s"}
+COUNTS = {"written/s", "written", "delivered", "missing"}
+"""Figures of which no ratio is made."""
+
+SCENARIO = Scenario(
+    name="java",
+    summary="side by side with the Java Spanner Change Watcher 1.2.1: backlog, latency, losses",
+    settings=Settings,
+    keys=("case", "figure"),
+    run=run,
+    own_server=True,
+)

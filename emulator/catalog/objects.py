@@ -1,0 +1,62 @@
+"""What INFORMATION_SCHEMA says of views, sequences and change streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddl import sequences, views
+from ddl.schema import Schema
+from emulator.catalog.tables import split
+from emulator.catalog.views import Row
+
+
+def view_rows(schema: Schema) -> Iterator[Row]:
+    """The database's own views."""
+    for item in views.views(schema):
+        read = views.read_view(item.text)
+        yield "", *split(item.name), read.query, read.security
+
+
+def sequence_rows(schema: Schema) -> Iterator[Row]:
+    """The sequences; those of IDENTITY columns are not told."""
+    for item in schema.verbatim:
+        if item.kind == sequences.KIND:
+            yield "", *split(item.name), "INT64"
+
+
+def sequence_option_rows(schema: Schema) -> Iterator[Row]:
+    """What is set of each sequence."""
+    for item in schema.verbatim:
+        if item.kind == sequences.KIND:
+            for name, value in sequences.read_sequence(item.text).options().items():
+                kind = "STRING" if name == "sequence_kind" else "INT64"
+                yield "", *split(item.name), name, kind, value.strip("'")
+
+
+def change_streams(schema: Schema) -> Iterator[Row]:
+    """The change streams."""
+    for stream in schema.change_streams:
+        yield "", *split(stream.name), int(stream.for_all)
+
+
+def change_stream_options(schema: Schema) -> Iterator[Row]:
+    """Their options."""
+    for stream in schema.change_streams:
+        for name, value in stream.options:
+            yield "", *split(stream.name), name, "STRING", value.strip("'\"")
+
+
+def change_stream_tables(schema: Schema) -> Iterator[Row]:
+    """The tables that they watch by name."""
+    for stream in schema.change_streams:
+        for watched in stream.watches:
+            whole = int(watched.columns is None)
+            yield "", *split(stream.name), "", *split(watched.table), whole
+
+
+def change_stream_columns(schema: Schema) -> Iterator[Row]:
+    """The columns that they watch by name."""
+    for stream in schema.change_streams:
+        for watched in stream.watches:
+            for column in watched.columns or ():
+                yield "", *split(stream.name), "", *split(watched.table), column

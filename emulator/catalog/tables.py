@@ -1,0 +1,170 @@
+"""What INFORMATION_SCHEMA says of schemas, tables, columns and indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ddl.render import type_text
+from ddl.schema import Column, Index, Schema, Table
+from emulator.catalog.views import VIEWS, Row, View
+
+
+def split(name: str) -> tuple[str, str]:
+    """A name as named schema and object."""
+    schema, _, last = name.rpartition(".")
+    return schema, last
+
+
+def yes(value: bool) -> str:
+    """YES or NO."""
+    return "YES" if value else "NO"
+
+
+def schemata(schema: Schema) -> Iterator[Row]:
+    """The default schema, INFORMATION_SCHEMA, SPANNER_SYS and the named ones."""
+    for name in ("", "INFORMATION_SCHEMA", "SPANNER_SYS", *schema.named_schemas):
+        yield "", name, None, None
+
+
+def database_options(schema: Schema) -> Iterator[Row]:
+    """database_dialect and what ALTER DATABASE set."""
+    dialect = {"googlesql": "GOOGLE_STANDARD_SQL"}.get(schema.dialect.value, "POSTGRESQL")
+    yield "", "", "database_dialect", "STRING", dialect
+    for name, value in schema.options.items():
+        yield "", "", name, "STRING", value.strip("'\"")
+
+
+def tables(schema: Schema) -> Iterator[Row]:
+    """User tables, then the views of INFORMATION_SCHEMA."""
+    for table in schema.tables:
+        owner, name = split(table.name)
+        parent, action, kind = None, None, None
+        if table.interleave is not None:
+            parent = split(table.interleave.parent)[1]
+            kind = "IN PARENT" if table.interleave.enforced else "IN"
+            action = table.interleave.on_delete.value if table.interleave.enforced else None
+        policy = table.row_deletion_policy
+        rule = f"OLDER_THAN({policy.column}, INTERVAL {policy.days} DAY)" if policy else None
+        yield "", owner, name, "BASE TABLE", parent, action, "COMMITTED", kind, rule
+    for item in schema.verbatim:
+        if item.kind == "VIEW":
+            yield "", *split(item.name), "VIEW", None, None, None, None, None
+    for name in VIEWS:
+        yield "", *split(name), "VIEW", None, None, None, None, None
+
+
+def columns(schema: Schema) -> Iterator[Row]:
+    """The columns of user tables, then those of the views."""
+    for table in schema.tables:
+        for number, column in enumerate(table.columns, 1):
+            yield "", *split(table.name), *column_row(column, number)
+    for name, listed in VIEWS.items():
+        for number, (column_name, type_) in enumerate(listed, 1):
+            column = Column(column_name, type_)
+            row = column_row(column, number)
+            yield "", *name.split(".", maxsplit=1), *row[:10], None, *row[11:]
+
+
+def user_view_columns(user_views: Mapping[str, View]) -> Iterator[Row]:
+    """The columns of the database's own views."""
+    for name, listed in user_views.items():
+        for number, (column_name, type_) in enumerate(listed, 1):
+            yield "", *split(name), *column_row(Column(column_name, type_), number)
+
+
+def column_row(column: Column, number: int) -> Row:
+    """What COLUMNS says of a column, from its name on."""
+    identity = column.identity
+    skip = identity.skip_range if identity and identity.skip_range else (None, None)
+    start = identity.start_counter if identity else None
+    return (
+        column.name,
+        number,
+        column.default,
+        None,
+        yes(not column.not_null),
+        type_text(column.type),
+        "ALWAYS" if column.generated is not None else "NEVER",
+        column.generated,
+        yes(column.stored) if column.generated is not None else None,
+        int(column.hidden),
+        "COMMITTED",
+        yes(identity is not None),
+        "BY DEFAULT" if identity else None,
+        "BIT_REVERSED_POSITIVE_SEQUENCE" if identity else None,
+        None if start is None else str(start),
+        None if skip[0] is None else str(skip[0]),
+        None if skip[1] is None else str(skip[1]),
+        column.on_update,
+    )
+
+
+def column_options(schema: Schema) -> Iterator[Row]:
+    """allow_commit_timestamp and other options."""
+    for table in schema.tables:
+        for column in table.columns:
+            where = ("", *split(table.name), column.name)
+            if column.allow_commit_timestamp:
+                yield *where, "allow_commit_timestamp", "BOOL", "TRUE"
+            for name, value in column.options:
+                yield *where, name, "STRING", value.strip("'\"")
+
+
+def primary_key(table: Table) -> Index:
+    """The primary key as an index."""
+    return Index("PRIMARY_KEY", table.name, table.primary_key, unique=True)
+
+
+def all_indexes(schema: Schema) -> Iterator[tuple[Table, Index, str]]:
+    """Every index with its table and INDEX_TYPE, the primary keys first."""
+    for table in schema.tables:
+        yield table, primary_key(table), "PRIMARY_KEY"
+    for index in schema.indexes:
+        found = schema.table(index.table)
+        if found is not None:
+            yield found, index, "INDEX"
+
+
+def indexes(schema: Schema) -> Iterator[Row]:
+    """Primary keys and secondary indexes."""
+    for table, index, kind in all_indexes(schema):
+        state = "READ_WRITE" if kind == "INDEX" else None
+        where = " AND ".join(f"{name} IS NOT NULL" for name in index.where_not_null) or None
+        yield (
+            "",
+            *split(table.name),
+            split(index.name)[1],
+            kind,
+            split(index.interleave_in)[1] if index.interleave_in else "",
+            int(index.unique),
+            int(index.null_filtered),
+            state,
+            0,
+            where,
+        )
+
+
+def index_columns(schema: Schema) -> Iterator[Row]:
+    """Key parts with their order; stored columns have none."""
+    for table, index, kind in all_indexes(schema):
+        parts = [
+            (p.column, n, "DESC" if p.descending else "ASC") for n, p in enumerate(index.parts, 1)
+        ]
+        stored = [(name, None, None) for name in index.storing]
+        for name, number, order in [*parts, *stored]:
+            column = table.column(name)
+            if column is None:
+                continue
+            filtered = index.null_filtered or name in index.where_not_null
+            nullable = yes(not column.not_null and not (filtered and number is not None))
+            yield (
+                "",
+                *split(table.name),
+                split(index.name)[1],
+                kind,
+                column.name,
+                number,
+                order,
+                nullable,
+                type_text(column.type),
+            )

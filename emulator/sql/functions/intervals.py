@@ -1,0 +1,345 @@
+"""INTERVAL: months, days and nanoseconds; in storage the ISO 8601 form that the wire has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from emulator.errors import invalid_argument, out_of_range
+from emulator.sql.functions.time import NANOS, from_nanos, nanos
+
+SECOND, MINUTE, HOUR, DAY = NANOS["SECOND"], NANOS["MINUTE"], NANOS["HOUR"], NANOS["DAY"]
+DAYS_IN_MONTH = 30
+MONTHS_MAX, DAYS_MAX, NANOS_MAX = 120_000, 3_660_000, 87_840_000 * HOUR
+UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+UNIT_DAYS = {"WEEK": 7, "DAY": 1}
+PARTS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+ORDER_OFFSET = 10**22
+"""Makes every normalised interval a positive number of 23 digits, which sorts as text."""
+
+ISO = re.compile(
+    r"P(?=.)(?:([+-]?\d+)Y)?(?:([+-]?\d+)M)?(?:([+-]?\d+)W)?(?:([+-]?\d+)D)?"
+    r"(?:T(?=.)(?:([+-]?\d+)H)?(?:([+-]?\d+)M)?(?:([+-]?)(\d+)(?:[.,](\d{1,9}))?S)?)?\Z",
+    re.A,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An amount of time; each part has a sign of its own."""
+
+    months: int = 0
+    days: int = 0
+    nanos: int = 0
+
+    def checked(self) -> Interval:
+        """Itself. Raises OUT_OF_RANGE for what INTERVAL does not hold."""
+        parts = ((self.months, MONTHS_MAX), (self.days, DAYS_MAX), (self.nanos, NANOS_MAX))
+        if any(abs(part) > most for part, most in parts):
+            raise out_of_range(f"Interval is out of range: {self.text()}")
+        return self
+
+    def iso(self) -> str:
+        """As the wire has it: P1Y2M3DT4H5M6.789S."""
+        years, months = signed_divmod(self.months, 12)
+        date = "".join(
+            f"{n}{unit}" for n, unit in ((years, "Y"), (months, "M"), (self.days, "D")) if n
+        )
+        hours, rest = signed_divmod(self.nanos, HOUR)
+        minutes, rest = signed_divmod(rest, MINUTE)
+        time = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M")) if n)
+        if rest:
+            seconds, fraction = divmod(abs(rest), SECOND)
+            point = f".{fraction:09d}".rstrip("0") if fraction else ""
+            time += f"{'-' if rest < 0 else ''}{seconds}{point}S"
+        return f"P{date}{'T' if time else ''}{time}" if date or time else "P0Y"
+
+    def text(self) -> str:
+        """As CAST writes it: Y-M D H:M:S."""
+        years, months = divmod(abs(self.months), 12)
+        hours, rest = divmod(abs(self.nanos), HOUR)
+        minutes, rest = divmod(rest, MINUTE)
+        date = f"{'-' if self.months < 0 else ''}{years}-{months} {self.days}"
+        return f"{date} {'-' if self.nanos < 0 else ''}{hours}:{minutes}:{seconds_text(rest)}"
+
+
+def seconds_text(value: int) -> str:
+    """Seconds of so many nanoseconds, with 0, 3, 6 or 9 digits after the point."""
+    seconds, fraction = divmod(value, SECOND)
+    if not fraction:
+        return str(seconds)
+    digits = f"{fraction:09d}"
+    while digits.endswith("000"):
+        digits = digits[:-3]
+    return f"{seconds}.{digits}"
+
+
+def signed_divmod(value: int, size: int) -> tuple[int, int]:
+    """Whole and rest towards zero: both have the sign of the value."""
+    whole, rest = divmod(abs(value), size)
+    return (whole, rest) if value >= 0 else (-whole, -rest)
+
+
+def from_iso(text: str) -> Interval:
+    """ISO 8601 -> an interval. Raises ValueError."""
+    match = ISO.match(text)
+    if match is None:
+        raise ValueError(f"Invalid INTERVAL: {text!r}")
+    years, months, weeks, days, hours, minutes = (int(match[n] or 0) for n in range(1, 7))
+    seconds = int(match[8] or 0) * SECOND + int(f"{match[9] or '':0<9}")
+    found = -seconds if match[7] == "-" else seconds
+    return Interval(
+        years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + found
+    ).checked()
+
+
+def pattern(first: str, last: str) -> re.Pattern[str]:
+    """The writing of the parts from one to another: Y-M D H:M:S."""
+    begin, end = PARTS.index(first), PARTS.index(last)
+    pieces = []
+    if begin == 0 and end >= 1:
+        pieces.append(r"(?P<msign>[+-]?)(?P<YEAR>\d+)-(?P<MONTH>\d+)")
+    elif begin == 1:
+        pieces.append(r"(?P<msign>[+-]?)(?P<MONTH>\d+)")
+    if begin <= 2 <= end:
+        pieces.append(r"(?P<DAY>[+-]?\d+)")
+    clock = [p for p in PARTS[3:] if begin <= PARTS.index(p) <= end]
+    if clock:
+        numbers = {"SECOND": r"(?P<SECOND>\d+)(?:\.(?P<fraction>\d{1,9}))?"}
+        listed = ":".join(numbers.get(p, rf"(?P<{p}>\d+)") for p in clock)
+        pieces.append(rf"(?P<tsign>[+-]?){listed}")
+    return re.compile(" ".join(pieces) + r"\Z", re.A)
+
+
+RANGES = {
+    (first, last): pattern(first, last) for n, first in enumerate(PARTS) for last in PARTS[n + 1 :]
+}
+UNAMBIGUOUS = [
+    RANGES[pair]
+    for pair in (
+        *(("YEAR", last) for last in PARTS[1:]),
+        ("MONTH", "SECOND"),
+        ("MONTH", "MINUTE"),
+        ("DAY", "SECOND"),
+        ("HOUR", "SECOND"),
+    )
+]
+
+
+def from_match(match: re.Match[str]) -> Interval:
+    """The interval of a writing that fits."""
+    found = match.groupdict()
+    number = {part: int(found.get(part) or 0) for part in PARTS}
+    months = number["YEAR"] * 12 + number["MONTH"]
+    clock = number["HOUR"] * HOUR + number["MINUTE"] * MINUTE + number["SECOND"] * SECOND
+    clock += int(f"{found.get('fraction') or '':0<9}")
+    return Interval(
+        -months if found.get("msign") == "-" else months,
+        number["DAY"],
+        -clock if found.get("tsign") == "-" else clock,
+    ).checked()
+
+
+def ranged(text: str, first: str, last: str) -> str:
+    """INTERVAL 'text' first TO last. Raises INVALID_ARGUMENT."""
+    if (first, last) not in RANGES:
+        raise invalid_argument(f"Interval literals do not support {first} TO {last}")
+    match = RANGES[first, last].match(text)
+    if match is None:
+        raise invalid_argument(f"Invalid INTERVAL value {text!r} of {first} TO {last}")
+    return from_match(match).iso()
+
+
+def parsed(text: str) -> str:
+    """CAST of a string: ISO 8601, or a writing that can be read in one way only."""
+    try:
+        if text.startswith("P"):
+            return from_iso(text).iso()
+    except ValueError as error:
+        raise out_of_range(f"Could not cast {text!r} to type INTERVAL") from error
+    for each in UNAMBIGUOUS:
+        match = each.match(text)
+        if match is not None:
+            return from_match(match).iso()
+    raise out_of_range(f"Could not cast {text!r} to type INTERVAL")
+
+
+def of_unit(amount: int, unit: str) -> str:
+    """INTERVAL n unit."""
+    if unit in UNIT_MONTHS:
+        return Interval(months=amount * UNIT_MONTHS[unit]).checked().iso()
+    if unit in UNIT_DAYS:
+        return Interval(days=amount * UNIT_DAYS[unit]).checked().iso()
+    if unit in NANOS:
+        return Interval(nanos=amount * NANOS[unit]).checked().iso()
+    raise invalid_argument(f"Unsupported date part in INTERVAL: {unit}")
+
+
+def made(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
+    """MAKE_INTERVAL."""
+    clock = hour * HOUR + minute * MINUTE + second * SECOND
+    return Interval(year * 12 + month, day, clock).checked().iso()
+
+
+def extracted(part: str, form: str) -> int:
+    """EXTRACT(part FROM interval)."""
+    found = from_iso(form)
+    if part in {"YEAR", "MONTH"}:
+        return signed_divmod(found.months, 12)[part == "MONTH"]
+    if part == "DAY":
+        return found.days
+    if part == "HOUR":
+        return signed_divmod(found.nanos, HOUR)[0]
+    if part == "MINUTE":
+        return signed_divmod(signed_divmod(found.nanos, HOUR)[1], MINUTE)[0]
+    below_minute = signed_divmod(found.nanos, MINUTE)[1]
+    if part == "SECOND":
+        return signed_divmod(below_minute, SECOND)[0]
+    if part in {"MILLISECOND", "MICROSECOND", "NANOSECOND"}:
+        return signed_divmod(signed_divmod(below_minute, SECOND)[1], NANOS[part])[0]
+    raise invalid_argument(f"EXTRACT from INTERVAL does not support the {part} date part")
+
+
+def carried(high: int, low: int, size: int) -> tuple[int, int]:
+    """What is whole goes from the low part to the high one; both end with the same sign."""
+    whole, low = signed_divmod(low, size)
+    high += whole
+    if high > 0 > low:
+        return high - 1, low + size
+    if high < 0 < low:
+        return high + 1, low - size
+    return high, low
+
+
+def justify_hours(form: str) -> str:
+    """JUSTIFY_HOURS: less than a day in the time."""
+    found = from_iso(form)
+    days, clock = carried(found.days, found.nanos, DAY)
+    return Interval(found.months, days, clock).checked().iso()
+
+
+def justify_days(form: str) -> str:
+    """JUSTIFY_DAYS: less than a month in the days."""
+    found = from_iso(form)
+    months, days = carried(found.months, found.days, DAYS_IN_MONTH)
+    return Interval(months, days, found.nanos).checked().iso()
+
+
+def justify_interval(form: str) -> str:
+    """JUSTIFY_INTERVAL: both, and one sign for all parts."""
+    found = from_iso(form)
+    months, clock = carried(found.months, found.days * DAY + found.nanos, DAYS_IN_MONTH * DAY)
+    days, clock = signed_divmod(clock, DAY)
+    return Interval(months, days, clock).checked().iso()
+
+
+def order(form: str) -> str:
+    """A text that sorts and equals as intervals do: a month is 30 days, a day 24 hours."""
+    found = from_iso(form)
+    whole = (found.months * DAYS_IN_MONTH + found.days) * DAY + found.nanos
+    return f"{whole + ORDER_OFFSET:023d}"
+
+
+def added(left: str, right: str, sign: int) -> str:
+    """interval + interval, interval - interval."""
+    one, other = from_iso(left), from_iso(right)
+    return (
+        Interval(
+            one.months + sign * other.months,
+            one.days + sign * other.days,
+            one.nanos + sign * other.nanos,
+        )
+        .checked()
+        .iso()
+    )
+
+
+def shifted(form: str, interval: str, sign: int) -> str:
+    """timestamp + interval, timestamp - interval."""
+    found = from_iso(interval)
+    if found.months:
+        raise out_of_range(
+            "TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part"
+        )
+    return from_nanos(nanos(form) + sign * (found.days * DAY + found.nanos))
+
+
+def times(form: str, factor: int) -> str:
+    """interval * number."""
+    found = from_iso(form)
+    return (
+        Interval(found.months * factor, found.days * factor, found.nanos * factor).checked().iso()
+    )
+
+
+def divided(form: str, divisor: int) -> str:
+    """interval / number: what is left of a part goes to the next one."""
+    if not divisor:
+        raise out_of_range("division by zero: INTERVAL / 0")
+    found = from_iso(form)
+    sign, size = (-1 if divisor < 0 else 1), abs(divisor)
+    months, rest = signed_divmod(found.months, size)
+    days, rest = signed_divmod(found.days + rest * DAYS_IN_MONTH, size)
+    clock, _ = signed_divmod(found.nanos + rest * DAY, size)
+    return Interval(sign * months, sign * days, sign * clock).checked().iso()
+
+
+def between_timestamps(left: str, right: str) -> str:
+    """timestamp - timestamp."""
+    return Interval(nanos=nanos(left) - nanos(right)).checked().iso()
+
+
+def between_dates(left: str, right: str) -> str:
+    """date - date."""
+    midnight = "T00:00:00.000000000Z"
+    return Interval(days=(nanos(left + midnight) - nanos(right + midnight)) // DAY).checked().iso()
+
+
+def total(values: list[object]) -> str | None:
+    """SUM."""
+    if not values:
+        return None
+    found = [from_iso(str(value)) for value in values]
+    months, days, clock = (sum(part) for part in zip(*map(parts_of, found), strict=True))
+    return Interval(months, days, clock).checked().iso()
+
+
+def average(values: list[object]) -> str | None:
+    """AVG."""
+    whole = total(values)
+    return None if whole is None else divided(whole, len(values))
+
+
+def parts_of(found: Interval) -> tuple[int, int, int]:
+    """The three parts."""
+    return found.months, found.days, found.nanos
+
+
+AGGREGATES: dict[str, Callable[[list[object]], object]] = {
+    "agg_sum_interval": total,
+    "agg_avg_interval": average,
+    "agg_min_interval": lambda values: min(values, key=lambda v: order(str(v)), default=None),
+    "agg_max_interval": lambda values: max(values, key=lambda v: order(str(v)), default=None),
+}
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "fn_interval": of_unit,
+    "fn_interval_range": ranged,
+    "fn_make_interval": made,
+    "fn_extract_interval": extracted,
+    "fn_justify_hours": justify_hours,
+    "fn_justify_days": justify_days,
+    "fn_justify_interval": justify_interval,
+    "fn_interval_order": order,
+    "fn_interval_add": lambda left, right: added(left, right, 1),
+    "fn_interval_sub": lambda left, right: added(left, right, -1),
+    "fn_interval_mul": times,
+    "fn_interval_div": divided,
+    "fn_timestamp_plus": lambda form, interval: shifted(form, interval, 1),
+    "fn_timestamp_minus": lambda form, interval: shifted(form, interval, -1),
+    "fn_timestamp_between": between_timestamps,
+    "fn_date_between": between_dates,
+    "cast_string_interval": parsed,
+    "cast_interval_string": lambda form: from_iso(form).text(),
+}
