@@ -116,6 +116,8 @@ def costs(run: RunResult) -> Figure:
         "scanned/row": scanned,
         "query_ms": query[0],
         "query_cpu_ms": query[1],
+        "queries": run.queries.queries if run.queries else None,
+        "queries_cpu_s": run.queries.cpu_seconds if run.queries else None,
         "index_rows": run.index_rows[-1][1] if run.index_rows else None,
         "cpu_s": cpu,
         "server_cpu_s": run.server_cpu_seconds,
