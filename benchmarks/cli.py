@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparison import comparison, different_settings
-from benchmarks.conduct import conduct
+from benchmarks.conduct import checked, conduct
 from benchmarks.forecasts import answer, assumed, page, print_model
 from benchmarks.guide import sections
 from benchmarks.model import Assumptions, Setup, chart, fewest_nodes, fewest_shards, forecast
@@ -98,9 +98,11 @@ def run_command(
         chosen = short_set(embedded=place is None)
     if not chosen:
         raise typer.BadParameter("name a scenario (see `bench list`), or give --short")
+    plans = [(each, [*(each.short or () if short else ()), *(settings or ())]) for each in chosen]
+    for each, given in plans:
+        checked(each, given, place)
     results = []
-    for each in chosen:
-        given = [*(each.short or () if short else ()), *(settings or ())]
+    for each, given in plans:
         with Screen(CONSOLE) as screen:
             result = conduct(each, given, place, screen)
         print_result(CONSOLE, result)

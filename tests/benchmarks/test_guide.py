@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +11,7 @@ from benchmarks.cli import app, short_set
 from benchmarks.guide import sections
 from benchmarks.overrides import changed, flat
 from benchmarks.scenarios import SCENARIOS, scenario
+from watcher.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
@@ -52,6 +55,13 @@ def test_the_command_line_teaches() -> None:
     assert "`values` are seconds between clearings" in shown
     assert "clear_every" in shown
     assert "--set transactions=100" in CliRunner().invoke(app, ["run", "--help"]).output
+
+
+def test_a_wrong_setting_of_the_last_scenario_stops_before_the_first(tmp_path: Path) -> None:
+    given = ["run", "decode", "index", "--set", "values=2000", "--out", str(tmp_path / "results")]
+    found = CliRunner().invoke(app, given)
+    assert isinstance(found.exception, ConfigurationError)
+    assert not (tmp_path / "results").exists()
 
 
 def test_nothing_to_run_is_refused() -> None:
