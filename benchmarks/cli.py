@@ -13,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparison import comparison, different_settings
-from benchmarks.conduct import conduct
+from benchmarks.conduct import checked, conduct
 from benchmarks.forecasts import answer, assumed, page, print_model
+from benchmarks.guide import sections
 from benchmarks.model import Assumptions, Setup, chart, fewest_nodes, fewest_shards, forecast
-from benchmarks.overrides import flat
 from benchmarks.report import report, shown
 from benchmarks.result import ScenarioResult
+from benchmarks.scenario import Scenario
 from benchmarks.scenarios import SCENARIOS, scenario
 from benchmarks.screen import Screen, print_comparison, print_result
 from watcher.errors import ConfigurationError, WatcherError
@@ -30,8 +31,23 @@ app = typer.Typer(
     name="spanner-watcher bench",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Measure: load from writer processes, every delivered row checked against what was"
-    " written.",
+    rich_markup_mode=None,
+    help="""Find out which configuration carries your load, and how late changes arrive.
+
+\b
+A scenario starts writers on a schedule (an open loop: a slow system cannot hide its latency) and
+the watcher, each in a process of its own, and compares every delivered row with what was written:
+a run that loses, invents or doubles one fails. Results are JSON files and one HTML page.
+
+\b
+  spanner-watcher bench list                            which scenarios there are
+  spanner-watcher bench list latency                    its settings, and what they mean
+  spanner-watcher bench run --short                     the short set, in some minutes
+  spanner-watcher bench run latency --set rates=500,3000 --set seconds=60
+  spanner-watcher bench run sustained -d spanner://projects/P/instances/I/databases/D
+  spanner-watcher bench compare before after            two results side by side, with ratios
+  spanner-watcher bench model --nodes 100 --writes 200000
+""",
 )
 
 
@@ -60,16 +76,33 @@ def run_command(
         Path, typer.Option(help="Where results (JSON) and report.html are written.")
     ] = Path("bench-results"),
 ) -> None:
-    """Run scenarios. Exits with 1 when a row was lost, invented, doubled or a run failed."""
+    """Run scenarios. Exits with 1 when a row was lost, invented, doubled or a run failed.
+
+    \b
+    A setting is named by its last part (interval) or by more of it (consumer.interval); lists have
+    commas between; a later --set replaces an earlier one. `bench list SCENARIO` shows all of them.
+    \b
+      bench run backlog --set sizes=100000,1000000
+      bench run captures --set captures=poll,push --set transactions=100 --set seconds=60
+      bench run latency --set keys=zipf --set inserts=0.1 --set dml=true --set writers=4
+      bench run clearing --set strategy=processed --out results/processed
+      bench run sustained --set profile=ramp --set until=400 --set late_max=1
+      bench run latency -d spanner://projects/P/instances/I/databases/D
+
+    With --database, tables Bench... are made in it, filled, and dropped at the end: take a database
+    that nobody else uses, and mind what it costs.
+    """
+    place = None if database == EMBEDDED else database.removeprefix("spanner://")
     chosen = [scenario(name) for name in names or ()]
     if short and not chosen:
-        chosen = [each for each in SCENARIOS.values() if each.short is not None]
+        chosen = short_set(embedded=place is None)
     if not chosen:
         raise typer.BadParameter("name a scenario (see `bench list`), or give --short")
-    place = None if database == EMBEDDED else database.removeprefix("spanner://")
+    plans = [(each, [*(each.short or () if short else ()), *(settings or ())]) for each in chosen]
+    for each, given in plans:
+        checked(each, given, place)
     results = []
-    for each in chosen:
-        given = [*(each.short or () if short else ()), *(settings or ())]
+    for each, given in plans:
         with Screen(CONSOLE) as screen:
             result = conduct(each, given, place, screen)
         print_result(CONSOLE, result)
@@ -84,18 +117,39 @@ def list_command(
     name: Annotated[str | None, typer.Argument(help="Show every setting of this one.")] = None,
 ) -> None:
     """Show the scenarios, or the settings of one with their values."""
-    if name is None:
-        table = Table("scenario", "what", "short set")
-        for each in SCENARIOS.values():
-            table.add_row(each.name, each.summary, "yes" if each.short is not None else "")
-    else:
-        chosen = scenario(name)
-        CONSOLE.print(chosen.settings.__doc__ or "", markup=False)
-        table = Table("setting", "value")
-        for key, value in flat(chosen.settings()).items():
-            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            table.add_row(Text(key), Text(text))
+    if name is not None:
+        print_guide(scenario(name))
+        return
+    table = Table("scenario", "what", "short set")
+    for each in SCENARIOS.values():
+        in_set = each.short is not None and each.in_short_set
+        table.add_row(each.name, each.summary, "yes" if in_set else "")
     CONSOLE.print(table)
+    CONSOLE.print("Settings of one, and what they mean: spanner-watcher bench list SCENARIO")
+
+
+def short_set(embedded: bool) -> list[Scenario]:
+    """The scenarios of the short set; on another database without those of the embedded server."""
+    known = [each for each in SCENARIOS.values() if each.short is not None and each.in_short_set]
+    return [each for each in known if embedded or not each.own_server]
+
+
+def print_guide(chosen: Scenario) -> None:
+    """Everything that can be set, section by section."""
+    CONSOLE.print(f"{chosen.name}: {chosen.summary}", markup=False, style="bold")
+    for each in sections(chosen):
+        CONSOLE.print(f"\n{each.title}", markup=False, style="bold")
+        CONSOLE.print(each.text, markup=False)
+        table = Table("setting", "value", "may be")
+        for row in each.rows:
+            table.add_row(Text(row.name), Text(row.value), Text(row.choices))
+        if each.rows:
+            CONSOLE.print(table)
+    short = [f" --set {given}" for given in chosen.short or ()]
+    if short:
+        CONSOLE.print(f"\n--short is{''.join(short)}", markup=False)
+    example = f"spanner-watcher bench run {chosen.name}{''.join(short[:1])}"
+    CONSOLE.print(f"\n{example}", markup=False)
 
 
 @app.command("model")

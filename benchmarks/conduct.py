@@ -6,6 +6,8 @@ import shlex
 import time
 from collections.abc import Sequence
 
+from pydantic import BaseModel
+
 from benchmarks.experiment import Show, ignore
 from benchmarks.overrides import flat, settings_of
 from benchmarks.processes import RunError
@@ -25,9 +27,7 @@ def conduct(
 
     Raises ConfigurationError for settings that are wrong.
     """
-    if scenario.own_server and database is not None:
-        raise ConfigurationError(f"the scenario {scenario.name} runs on the embedded server only")
-    settings = settings_of(scenario.settings, given)
+    settings = checked(scenario, given, database)
     found = Outcome(scenario.keys)
     where, began = environment(), time.monotonic()
     try:
@@ -49,6 +49,13 @@ def conduct(
         skipped=tuple(found.skipped),
         problems=tuple(found.problems),
     )
+
+
+def checked(scenario: Scenario, given: Sequence[str], database: str | None) -> BaseModel:
+    """The settings of a run that is possible. Raises ConfigurationError."""
+    if scenario.own_server and database is not None:
+        raise ConfigurationError(f"the scenario {scenario.name} runs on the embedded server only")
+    return settings_of(scenario.settings, given)
 
 
 def command(scenario: Scenario, given: Sequence[str], database: str | None) -> str:

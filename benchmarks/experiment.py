@@ -17,7 +17,7 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks import systems, tables
 from benchmarks.client_times import client_times
 from benchmarks.files import announce
-from benchmarks.index import IndexMeter, Scanned
+from benchmarks.index import IndexMeter, NoIndex, Scanned
 from benchmarks.measure import Logs, measure
 from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
 from benchmarks.query_costs import query_costs
@@ -129,7 +129,7 @@ class Experiment:
         return found.model_copy(update={"client": client_times(self._run), "queries": queries})
 
     def _measured(self) -> RunResult:
-        meter = IndexMeter(self._run)
+        meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)
         consumers = [self._start(*each) for each in systems.processes(self._run)]
         writers = [self._writer(n) for n in range(self._run.workload.writers)]
         writers = writers if self._run.write else []
@@ -161,7 +161,8 @@ class Experiment:
         scanned: Scanned | None,
     ) -> RunResult:
         self._tell("comparing row by row")
-        found = measure(Logs.read(self._run), beginning)
+        every, warm_up = self._run.consumer.streams, self._run.workload.warm_up
+        found = measure(Logs.read(self._run), beginning, every, warm_up if self._run.write else 0.0)
         figures = {name: getattr(found, name) for name in found.__dataclass_fields__}
         return RunResult(
             name=self._name,

@@ -42,6 +42,14 @@ class Scanned:
         """Rows scanned per row delivered; 0 when nothing was delivered."""
         return round(self.rows_scanned / self.rows_returned, 3) if self.rows_returned else 0.0
 
+    @property
+    def milliseconds_per_window(self) -> tuple[float | None, float | None]:
+        """Elapsed and CPU time of the server for the query of a window."""
+        return self._milliseconds(self.elapsed_seconds), self._milliseconds(self.cpu_seconds)
+
+    def _milliseconds(self, seconds: float | None) -> float | None:
+        return round(seconds * 1_000 / self.windows, 2) if seconds is not None else None
+
 
 @dataclass(frozen=True, slots=True)
 class WindowCost:
@@ -64,6 +72,17 @@ def scanned(costs: list[WindowCost]) -> Scanned:
     )
 
 
+class NoIndex:
+    """The meter of a run that has no index."""
+
+    def start(self) -> None:
+        """There is nothing to look at."""
+
+    def stop(self) -> tuple[tuple[tuple[float, int], ...], Scanned | None]:
+        """Nothing was found."""
+        return (), None
+
+
 class IndexMeter:
     """Counts the rows in the index of the first table, and has the server tell what some of the
     windows cost that were just delivered, from ``start`` until ``stop``.
@@ -75,7 +94,7 @@ class IndexMeter:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._database = connect(DatabaseAddress.parse(run.database))
-        self._table = discover(self._database, run.tables[0])
+        self._table = discover(self._database, run.tables[0], run.preparation.spec)
         self._sizes: list[tuple[float, int]] = []
         self._profiles: dict[Window, WindowCost] = {}
         self._error: Exception | None = None
@@ -94,7 +113,8 @@ class IndexMeter:
         if self._error is not None:
             raise self._error
         if not self._profiles and not self._run.consumer.clear_every:
-            self._profile()
+            # Those at the end may be empty: nothing was written any more.
+            self._profile(PROFILED_WINDOWS)
         costs = list(self._profiles.values())
         return tuple(self._sizes), scanned(costs) if costs else None
 
@@ -116,12 +136,12 @@ class IndexMeter:
             results = snapshot.execute_sql(sql.count_index(self._table), request_options=TAGGED)
             self._sizes.append((round(at - self._began, 2), int(next(iter(results))[0])))
 
-    def _profile(self) -> None:
-        """The newest window of the first table."""
+    def _profile(self, count: int = 1) -> None:
+        """The newest windows of the first table."""
         windows = read(self._run.all_records("windows"), WINDOWS)
         mine = windows[windows["table"] == 0]
-        if len(mine):
-            window = Window(int(mine["start"][-1]), int(mine["end"][-1]))
+        for start, end in zip(mine["start"][-count:], mine["end"][-count:], strict=True):
+            window = Window(int(start), int(end))
             self._profiles[window] = cost(self._database, self._table, window)
 
 

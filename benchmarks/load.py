@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
@@ -19,13 +20,13 @@ from google.cloud.spanner_v1.transaction import Transaction as SpannerTransactio
 from benchmarks.arrivals import arrivals
 from benchmarks.choices import Choices, Transaction
 from benchmarks.records import ATTEMPTS, WRITTEN, Appender
-from benchmarks.run_settings import Run
+from benchmarks.run_settings import PROCESSED_COLUMN, Run
 from benchmarks.tables import COLUMNS
 from watcher.database import DatabaseAddress, connect
 from watcher.stream import micros_of
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}
-BEGIN_SECONDS_MAX = 120.0
+BEGIN_SECONDS_MAX = 200.0
 
 
 class Writer:
@@ -62,16 +63,21 @@ class Writer:
     def _commit(self, transaction: Transaction) -> int:
         """The commit timestamp."""
         rows = rows_of(transaction, self._run.workload.row_bytes)
+        columns: tuple[str, ...] = COLUMNS
+        given: Sequence[tuple[object, ...]] = rows
+        if self._run.resets_processed:
+            # The strategy's one wish of an application: a change is not processed yet.
+            columns, given = (*COLUMNS, PROCESSED_COLUMN), [(*row, False) for row in rows]
         table = self._run.tables[transaction.table]
         if self._run.workload.dml:
             return self._commit_dml(table, rows, transaction.insert)
         with self._database.batch() as batch:
-            (batch.insert if transaction.insert else batch.update)(table, COLUMNS, rows)
+            (batch.insert if transaction.insert else batch.update)(table, columns, given)
         return acknowledged_at(batch.committed)
 
     def _commit_dml(self, table: str, rows: list[tuple[int, int, str]], insert: bool) -> int:
         def work(spanner: SpannerTransaction) -> SpannerTransaction:
-            by_dml(spanner, table, rows, insert)
+            by_dml(spanner, table, rows, insert, self._run.resets_processed)
             return spanner
 
         return acknowledged_at(self._database.run_in_transaction(work).committed)
@@ -106,13 +112,21 @@ def rows_of(transaction: Transaction, row_bytes: int) -> list[tuple[int, int, st
 
 
 def by_dml(
-    spanner: SpannerTransaction, table: str, rows: list[tuple[int, int, str]], insert: bool
+    spanner: SpannerTransaction,
+    table: str,
+    rows: list[tuple[int, int, str]],
+    insert: bool,
+    reset: bool,
 ) -> None:
-    """A statement a row, in one call. Raises RuntimeError unless each wrote its row."""
+    """A statement a row, in one call; with ``reset`` an updated row is not processed.
+
+    Raises RuntimeError unless each wrote its row.
+    """
+    more = f", {PROCESSED_COLUMN} = FALSE" if reset else ""
     statement = (
         f"INSERT INTO {table} (Id, Version, Payload) VALUES (@id, @version, @payload)"  # noqa: S608
         if insert
-        else f"UPDATE {table} SET Version = @version, Payload = @payload WHERE Id = @id"  # noqa: S608
+        else f"UPDATE {table} SET Version = @version, Payload = @payload{more} WHERE Id = @id"  # noqa: S608
     )
     statements = [(statement, dict(zip(TYPES, row, strict=True)), TYPES) for row in rows]
     status, counts = spanner.batch_update(statements)
@@ -148,6 +162,8 @@ def main(arguments: list[str]) -> None:
     run, number = Run.load(arguments[0]), int(arguments[1])
     process = f"writer{number}"
     database = connect(DatabaseAddress.parse(run.database))
+    # Channel and session are made now: the first transactions are not late because of them.
+    database.run_in_transaction(lambda spanner: list(spanner.execute_sql("SELECT 1")))
     counted = CountedCommits(database)
     writer = Writer(run, number, database)
     due = (arrivals(run.workload)[number :: run.workload.writers] * 1_000_000).astype(int)

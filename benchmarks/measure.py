@@ -53,24 +53,32 @@ class Measured:
     series: Series
 
 
-def measure(logs: Logs, beginning: int) -> Measured:
-    """``beginning`` (microseconds) is when the schedule, or the delivery of a backlog, began."""
+def measure(
+    logs: Logs, beginning: int, every_version: bool = False, warm_up: float = 0.0
+) -> Measured:
+    """``beginning`` (microseconds) is when the schedule, or the delivery of a backlog, began.
+
+    ``every_version``: nothing may be superseded. What was due in the first ``warm_up`` seconds
+    counts in no latency.
+    """
     written, delivered = logs.written, logs.delivered
     places = places_of(delivered, written)
     known = delivered[places >= 0]
     intended = written["intended"][places[places >= 0]]
     _, commits = np.unique(written["commit"], return_index=True)
-    took = written[commits]
+    counted = beginning + warm_up * MICROS if warm_up else 0
+    took = written[commits][written[commits]["intended"] >= counted]
+    warm = intended >= counted
     ended = int(written["acknowledged"].max()) if len(written) else beginning
     last = int(delivered["at"].max()) if len(delivered) else ended
     return Measured(
-        verdict=verify(written, delivered, logs.windows),
+        verdict=verify(written, delivered, logs.windows, every_version),
         write_seconds=seconds(ended - beginning),
         written_per_second=rate(len(written), ended - beginning),
         delivered_per_second=rate(len(delivered), last - beginning),
         drain_seconds=seconds(last - ended),
-        since_commit=latency(known["at"] - known["commit"]),
-        since_intended=latency(known["at"] - intended),
+        since_commit=latency((known["at"] - known["commit"])[warm]),
+        since_intended=latency((known["at"] - intended)[warm]),
         commit=latency(took["acknowledged"] - took["intended"]),
         aborted=int(logs.attempts["attempts"].sum() - logs.attempts["commits"].sum()),
         series=series(written, known, intended, beginning),

@@ -36,7 +36,7 @@ def changed(settings: Settings, given: Iterable[str]) -> Settings:
         for name in place[:-1]:
             inner = inner[name]
         is_list = isinstance(places[place], tuple)
-        inner[place[-1]] = tuple(text.split(",")) if is_list else text
+        inner[place[-1]] = tuple(text.split(",") if text else ()) if is_list else text
     try:
         return type(settings).model_validate(values)
     except ValidationError as error:

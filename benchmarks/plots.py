@@ -28,13 +28,11 @@ def svg(chart: Chart, name: str) -> str:
 
 
 def draw(axes: Axes, chart: Chart) -> None:
-    """The lines and what explains them."""
-    for number, line in enumerate(chart.lines):
-        xs = [x for x, _ in line.points]
-        ys = [math.nan if y is None else y for _, y in line.points]
-        colour = COLOURS[number % len(COLOURS)]
-        marker = "o" if len(xs) < 12 else ""
-        axes.plot(xs, ys, label=line.label, color=colour, marker=marker, linewidth=1.5)
+    """The lines, or bars, and what explains them."""
+    if chart.bars:
+        draw_bars(axes, chart)
+    else:
+        draw_lines(axes, chart)
     axes.set_title(chart.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(chart.x, fontsize=8)
     axes.set_ylabel(chart.y, fontsize=8)
@@ -42,6 +40,24 @@ def draw(axes: Axes, chart: Chart) -> None:
     axes.grid(visible=True, alpha=0.3, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     scale(axes, chart)
+
+
+def draw_bars(axes: Axes, chart: Chart) -> None:
+    """A bar a line, with its value on it."""
+    labels = [line.label for line in chart.lines]
+    heights = [line.points[0][1] or 0.0 for line in chart.lines]
+    drawn = axes.bar(labels, heights, color=COLOURS[0], width=0.6)
+    axes.bar_label(drawn, fmt="%.4g", fontsize=8)
+
+
+def draw_lines(axes: Axes, chart: Chart) -> None:
+    """The lines, each in its colour."""
+    for number, line in enumerate(chart.lines):
+        xs = [x for x, _ in line.points]
+        ys = [math.nan if y is None else y for _, y in line.points]
+        colour = COLOURS[number % len(COLOURS)]
+        marker = "o" if len(xs) < 12 else ""
+        axes.plot(xs, ys, label=line.label, color=colour, marker=marker, linewidth=1.5)
     if len(chart.lines) > 1:
         axes.legend(fontsize=8, frameon=False)
 

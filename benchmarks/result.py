@@ -95,6 +95,12 @@ class RunResult(Value):
         """Peak memory of all that delivers."""
         return round(sum(usage.peak_mb for usage in self._consumers()), 1)
 
+    @property
+    def server_cpu_seconds(self) -> float | None:
+        """CPU seconds of the embedded server; None for another one."""
+        found = self.processes.get("server")
+        return found.cpu_seconds if found else None
+
     def _consumers(self) -> list[Usage]:
         return [usage for name, usage in self.processes.items() if not other_process(name)]
 
@@ -120,6 +126,8 @@ class Chart(Value):
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    bars: bool = False
+    """A bar for the one point of each line."""
     percentiles: bool = False
     """x is 1 / (1 - percentile): 10 is p90, 100 is p99."""
 

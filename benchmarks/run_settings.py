@@ -6,36 +6,66 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.workload import Workload
+from watcher.table import TableSpec
 
 SystemName = Literal["watcher", "spark", "java"]
-CaptureName = Literal["poll", "change-stream"]
-NO_CHANGE_STREAM = (
-    "these runs poll; change streams are measured by python -m benchmarks.change_streams"
-)
+CaptureName = Literal["poll", "change-stream", "push"]
+"""The index is polled; windows of a change stream are read; queries of one are kept open."""
+
+SinkName = Literal["foreach-batch", "parquet"]
+IndexName = Literal["none", "plain", "null-filtered", "no-shard", "forced"]
+TIMESTAMP_COLUMN, SHARD_COLUMN, PROCESSED_COLUMN = "LastModified", "ShardId", "Processed"
 PREFIX = "Bench"
 """The names of all tables that benchmarks make begin with it."""
 
 
 class Preparation(BaseModel):
-    """How the tables are made watchable. ``storing`` keeps the payload in the index, too."""
+    """How the tables are made watchable. ``storing`` keeps the payload in the index, too.
+
+    ``index``: ``forced`` is what ``ddl apply`` makes and the watcher names in its queries; with
+    ``null-filtered`` and ``plain`` the database may choose such an index by itself, with ``none``
+    it has none; ``no-shard`` is a forced one on the timestamp alone.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shards: Annotated[int, Field(ge=1, le=1_000)] = 16
     strategy: Literal["automatic", "processed"] = "automatic"
     storing: bool = False
+    index: IndexName = "forced"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Preparation:
+        if self.storing and self.index != "forced":
+            raise ValueError(f"storing goes with the index forced, not with {self.index}")
+        return self
+
+    @property
+    def spec(self) -> TableSpec | None:
+        """What the watcher must be told; None where it finds everything in the schema."""
+        if self.index == "forced":
+            return None
+        if self.index == "no-shard":
+            return TableSpec(timestamp_column=TIMESTAMP_COLUMN, shard="none")
+        return TableSpec(timestamp_column=TIMESTAMP_COLUMN, shard_column=SHARD_COLUMN)
 
 
 class Consumer(BaseModel):
     """What delivers, and how. Times in seconds; ``clear_every`` 0 is never.
 
-    ``watchers`` are processes that share the tables among them. ``max_rows`` is the size of a
-    window, of a poll (Java) or of a micro-batch (Spark) at most. ``with_query_after`` is the
-    Java watcher's setFallbackToWithQuerySeconds, here with its default: so far behind, it asks for
-    each shard apart.
+    ``capture``: ``poll`` (the index), ``change-stream`` (its windows) or ``push`` (queries of a
+    change stream that stay open). Change streams deliver every version of a row, polling the newest
+    of each window; each is checked for just that. With a change stream there is no index.
+
+    For Spark ``interval`` is the trigger (0: back to back), ``shard_groups`` the partitions of a
+    micro-batch, and ``sink`` where rows go. ``watchers`` are processes that share
+    the tables among them. ``max_rows`` is the size of a window, of a poll (Java) or of a
+    micro-batch (Spark) at most. ``with_query_after`` is the Java watcher's
+    setFallbackToWithQuerySeconds, here with its default: so far behind, it asks for each shard
+    apart.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,14 +77,26 @@ class Consumer(BaseModel):
     shard_groups: Annotated[int, Field(ge=1)] = 1
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
+    sink: SinkName = "foreach-batch"
     with_query_after: Annotated[int, Field(ge=0)] = 60
 
-    @field_validator("capture")
-    @classmethod
-    def _there(cls, capture: CaptureName) -> CaptureName:
-        if capture == "change-stream":
-            raise ValueError(NO_CHANGE_STREAM)
-        return capture
+    @model_validator(mode="after")
+    def _possible(self) -> Consumer:
+        if self.streams and self.clear_every:
+            raise ValueError("a change stream has no index to clear: set clear_every to 0")
+        if self.streams and self.system == "java":
+            raise ValueError("the Java watcher polls: set capture to poll")
+        if self.system == "spark" and (self.capture == "push" or self.clear_every):
+            raise ValueError(
+                "Spark reads windows, and another process clears: set capture to poll or"
+                " change-stream, and clear_every to 0"
+            )
+        return self
+
+    @property
+    def streams(self) -> bool:
+        """True where changes come from a change stream."""
+        return self.capture != "poll"
 
 
 class Disturbance(BaseModel):
@@ -90,6 +132,12 @@ class Plan(BaseModel):
     write: bool = True
     count_scans: bool = False
 
+    @model_validator(mode="after")
+    def _one_table(self) -> Plan:
+        if self.consumer.system == "spark" and self.workload.tables > 1:
+            raise ValueError("a query of Spark is measured with one table: set tables to 1")
+        return self
+
 
 class Run(Plan):
     """A plan in place. ``database`` is a full resource name, ``emulator`` its host:port or None.
@@ -110,6 +158,15 @@ class Run(Plan):
     def tables_of(self, watcher: int) -> tuple[str, ...]:
         """The tables of one of the watchers."""
         return self.tables[watcher :: self.consumer.watchers]
+
+    @property
+    def resets_processed(self) -> bool:
+        """True where writers must say that a row is not processed yet."""
+        return self.preparation.strategy == "processed" and not self.consumer.streams
+
+    def stream_of(self, watcher: int) -> str:
+        """The change stream of one of the watchers."""
+        return f"{PREFIX}Stream{watcher}"
 
     @property
     def positions_table(self) -> str:

@@ -54,8 +54,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """``run`` takes ``settings`` and fills the outcome. ``short`` are the settings of the short
-    set; None where it is not in it. ``own_server``: it cannot run on another database."""
+    """``run`` takes ``settings`` and fills the outcome. ``short`` are its settings for a short run,
+    None where it has none; with ``in_short_set`` it is part of the short set. ``own_server``: it
+    cannot run on another database."""
 
     name: str
     summary: str
@@ -64,6 +65,7 @@ class Scenario:
     run: Callable[[Any, Bench], None]
     short: tuple[str, ...] | None = None
     own_server: bool = False
+    in_short_set: bool = True
 
 
 def plan_of(settings: Plan, **changes: object) -> Plan:
@@ -108,10 +110,17 @@ def costs(run: RunResult) -> Figure:
     """Columns of every table that shows what delivering cost."""
     rows = run.verdict.delivered
     scanned = run.scanned.scanned_per_row if run.scanned else None
+    query = run.scanned.milliseconds_per_window if run.scanned else (None, None)
     cpu = run.consumer_cpu_seconds
     return {
         "scanned/row": scanned,
+        "query_ms": query[0],
+        "query_cpu_ms": query[1],
+        "queries": run.queries.queries if run.queries else None,
+        "queries_cpu_s": run.queries.cpu_seconds if run.queries else None,
+        "index_rows": run.index_rows[-1][1] if run.index_rows else None,
         "cpu_s": cpu,
+        "server_cpu_s": run.server_cpu_seconds,
         "cpu_s/100k": round(cpu * 100_000 / rows, 2) if rows else None,
         "peak_mb": run.consumer_peak_mb,
     }
@@ -134,6 +143,28 @@ def percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
         percentiles=True,
         log_y=True,
     )
+
+
+def bars(title: str, key: str, column: str, figures: Sequence[Figure]) -> Chart:
+    """A column of the table as a bar for each row; rows without it are left out."""
+    known = [(str(row[key]), row[column]) for row in figures if row.get(column) is not None]
+    lines = (Line(label=label, points=((0.0, float(str(value))),)) for label, value in known)
+    return Chart(title=title, x=key, y=column, lines=tuple(lines), bars=True)
+
+
+def curve(title: str, x: str, columns: Sequence[str], y: str, figures: Sequence[Figure]) -> Chart:
+    """Columns of the table against one of them; a figure that is not there leaves a gap."""
+
+    def of(column: str) -> Points:
+        return tuple((float(str(f[x])), number(f.get(column))) for f in figures)
+
+    lines = tuple(Line(label=column, points=of(column)) for column in columns)
+    return Chart(title=title, x=x, y=y, lines=lines)
+
+
+def number(cell: Cell) -> float | None:
+    """A figure that is a number."""
+    return None if cell is None else float(str(cell))
 
 
 def over_time(

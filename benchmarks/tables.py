@@ -11,8 +11,8 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from benchmarks.records import WRITTEN, Appender
-from benchmarks.run_settings import PREFIX, Run
-from ddl.apply import apply_plan, read_schema
+from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
+from ddl.apply import read_schema
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
 from watcher.database import DatabaseAddress, connect, create_on_emulator
@@ -44,7 +44,10 @@ def prepare(run: Run) -> Database:
     database.update_ddl(statements).result(DDL_SECONDS_MAX)
     for name in run.tables:
         fill(database, name, run.workload.rows, run.workload.row_bytes)
-    make_watchable(database, run)
+    if run.consumer.streams:
+        make_streams(database, run)
+    else:
+        make_watchable(database, run)
     return database
 
 
@@ -59,14 +62,49 @@ def fill(database: Database, table: str, rows: int, row_bytes: int) -> None:
 
 
 def make_watchable(database: Database, run: Run) -> None:
-    """What ``spanner-watcher ddl apply`` does."""
+    """What ``spanner-watcher ddl apply`` does, without the record that it leaves behind."""
     wish = run.preparation
     options = WatchOptions(
         strategy=Strategy(wish.strategy),
         shards=wish.shards,
+        timestamp_column=TIMESTAMP_COLUMN,
+        shard_column=SHARD_COLUMN,
+        processed_column=PROCESSED_COLUMN,
         storing=("Version", "Payload") if wish.storing else (),
     )
-    apply_plan(database, make_plan(read_schema(database), list(run.tables), options))
+    plan = make_plan(read_schema(database), list(run.tables), options)
+    database.update_ddl([each.sql for each in plan.statements]).result(DDL_SECONDS_MAX)
+    if wish.index != "forced":
+        replace_indexes(database, run)
+
+
+def replace_indexes(database: Database, run: Run) -> None:
+    """Another index in place of the one that is made for watching, or none.
+
+    The key at the end, which every index has anyway, is named here: it keeps the watcher from
+    taking this for the index that it forces.
+    """
+    schema, kind = read_schema(database), run.preparation.index
+    statements = [f"DROP INDEX {index.name}" for n in run.tables for index in schema.indexes_of(n)]
+    if kind != "none":
+        filtered = "" if kind == "plain" else "NULL_FILTERED "
+        parts = f"{SHARD_COLUMN}, {TIMESTAMP_COLUMN}, Id"
+        parts = TIMESTAMP_COLUMN if kind == "no-shard" else parts
+        statements += [
+            f"CREATE {filtered}INDEX {name}ByOther ON {name}({parts})" for name in run.tables
+        ]
+    database.update_ddl(statements).result(DDL_SECONDS_MAX)
+
+
+def make_streams(database: Database, run: Run) -> None:
+    """A change stream for each watcher: the tables stay as they are."""
+    statements = [
+        f"CREATE CHANGE STREAM {run.stream_of(n)} FOR {', '.join(run.tables_of(n))}"
+        " OPTIONS (value_capture_type = 'NEW_ROW')"
+        for n in range(run.consumer.watchers)
+        if run.tables_of(n)
+    ]
+    database.update_ddl(statements).result(DDL_SECONDS_MAX)
 
 
 def moment(database: Database) -> str:
@@ -113,7 +151,9 @@ def ours(database: Database) -> list[str]:
 def drop(database: Database) -> None:
     """Takes the tables of benchmarks away again."""
     schema, names = read_schema(database), ours(database)
-    statements = [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
+    streams = [each.name for each in schema.change_streams if each.name.startswith(PREFIX)]
+    statements = [f"DROP CHANGE STREAM {name}" for name in streams]
+    statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
     statements += [f"DROP TABLE {name}" for name in names]
     if statements:
         database.update_ddl(statements).result(DDL_SECONDS_MAX)

@@ -20,7 +20,8 @@ class Workload(BaseModel):
     rows of one table. ``inserts`` is the share of transactions that insert; the others update rows
     that were there before, of which each table has ``rows``. The profile ``ramp`` raises the rate
     evenly from ``transactions`` to ``until``, ``steps`` in ``steps`` equal steps. ``writers`` are
-    processes, each with ``threads`` commits under way at most.
+    processes, each with ``threads`` commits under way at most. What is due in the first ``warm_up``
+    seconds is verified, but counts in no latency.
 
     With ``burst`` every ``burst_every``-th transaction updates so many rows, which then share one
     commit timestamp; the others update rows of the latest burst. Each burst takes the next rows.
@@ -31,6 +32,7 @@ class Workload(BaseModel):
     transactions: Annotated[float, Field(gt=0)] = 20.0
     mutations: Annotated[int, Field(ge=1, le=10_000)] = 50
     seconds: Annotated[float, Field(gt=0)] = 10.0
+    warm_up: Annotated[float, Field(ge=0)] = 0.0
     profile: Profile = "steady"
     until: Annotated[float, Field(gt=0)] | None = None
     steps: Annotated[int, Field(ge=2)] = 5
@@ -50,6 +52,8 @@ class Workload(BaseModel):
     def _possible(self) -> Workload:
         if self.rows == 0 and self.inserts < 1:
             raise ValueError("updates need rows to update: set rows above 0, or inserts to 1")
+        if self.warm_up >= self.seconds:
+            raise ValueError("all of the load would be warming up: set warm_up below seconds")
         if self.burst and (self.burst > self.rows // self.writers or self.tables > 1):
             raise ValueError("a burst needs one table, in which each writer has rows for it")
         if self.profile != "steady" and self.until is None:

@@ -4,51 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
 
+from benchmarks.checkpoint import committed_batches, files, micros, windows
 from benchmarks.demo.settings import Settings
 from benchmarks.demo.verification import MicroBatch, Version
 from benchmarks.demo.writer import COLUMNS
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.window import Window
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def micros(moment: datetime) -> int:
-    """A time as microseconds since 1970, exactly."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
-
-
-def committed_batches(settings: Settings) -> list[int]:
-    """The numbers of the micro-batches that Spark's checkpoint holds as done, in order."""
-    folder = settings.checkpoint / "commits"
-    return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.is_dir() else []
-
-
-def windows(settings: Settings, beginning: int) -> dict[int, Window]:
-    """The window of each planned micro-batch; the first starts at ``beginning``."""
-    numbers = sorted(int(path.name) for path in (settings.checkpoint / "offsets").glob("[0-9]*"))
-    result, start = {}, beginning
-    for number in numbers:
-        lines = (settings.checkpoint / "offsets" / str(number)).read_text().splitlines()
-        end = micros(datetime.fromisoformat(json.loads(lines[-1])["position"]))
-        result[number] = Window(start, end)
-        start = end
-    return result
-
-
-def files(settings: Settings, number: int) -> Iterator[Path]:
-    """The Parquet files that the sink's log counts as a batch's (others are torn and not read)."""
-    entry = settings.sink / "_spark_metadata" / str(number)
-    if not entry.exists():
-        return
-    for line in entry.read_text().splitlines()[1:]:
-        yield Path(unquote(urlparse(json.loads(line)["path"]).path))
 
 
 def versions(path: Path) -> Iterator[Version]:
@@ -63,15 +28,15 @@ def versions(path: Path) -> Iterator[Version]:
 
 def micro_batches(settings: Settings, beginning: int) -> Sequence[MicroBatch]:
     """Everything that was delivered, batch by batch."""
-    planned = windows(settings, beginning)
+    planned = windows(settings.checkpoint, beginning)
     return [
         MicroBatch(
             number=number,
             window=planned[number],
             committed_at=(settings.checkpoint / "commits" / str(number)).stat().st_mtime,
-            versions=[v for path in files(settings, number) for v in versions(path)],
+            versions=[v for path in files(settings.sink, number) for v in versions(path)],
         )
-        for number in committed_batches(settings)
+        for number in committed_batches(settings.checkpoint)
     ]
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from google.cloud.spanner_v1.database import Database
 from rich.table import Table
 
-from benchmarks.demo.delivered import committed_batches, files, windows
+from benchmarks.checkpoint import committed_batches, files, windows
 from benchmarks.demo.settings import Settings
 from watcher.window import BEGINNING
 
@@ -43,10 +43,10 @@ class Follower:
     def look(self) -> None:
         """Reads what was added since the last look."""
         self._read_writer_log()
-        for number in committed_batches(self._settings):
+        for number in committed_batches(self._settings.checkpoint):
             if number not in self._counted:
                 self._counted.add(number)
-                self.delivered += sum(map(rows_in, files(self._settings, number)))
+                self.delivered += sum(map(rows_in, files(self._settings.sink, number)))
 
     @property
     def micro_batches(self) -> int:
@@ -58,7 +58,7 @@ class Follower:
         """How far the last committed window ends before the newest commit."""
         if not self._counted:
             return 0.0
-        reached = windows(self._settings, BEGINNING)[max(self._counted)].end
+        reached = windows(self._settings.checkpoint, BEGINNING)[max(self._counted)].end
         return max(0.0, (self._newest_commit - reached) / 1_000_000)
 
     def _read_writer_log(self) -> None:

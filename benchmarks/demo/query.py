@@ -5,7 +5,6 @@ A process of its own, so that it can be killed. A user's job looks like ``start`
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -15,29 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
 from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, Settings
-from watcher.java import ensure_java
-
-# Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
-KEEP_EVERY_BATCH = {
-    "spark.sql.streaming.minBatchesToRetain": "1000000",
-    "spark.sql.streaming.fileSink.log.deletion": "false",
-    "spark.sql.streaming.fileSink.log.compactInterval": "1000000",
-}
-
-
-def session() -> SparkSession:
-    """A local Spark for two cores, without its web page, on whatever Java there is."""
-    ensure_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").appName("spanner-watcher demo")
-    settings = KEEP_EVERY_BATCH | {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+from benchmarks.local_spark import session
 
 
 def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQuery:
@@ -96,7 +73,7 @@ def newest_batch(query: StreamingQuery) -> int:
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.query SETTINGS STARTING_TIMESTAMP``."""
     settings = Settings.load(Path(arguments[0]))
-    spark = session()
+    spark = session("spanner-watcher demo")
     try:
         wait_and_drain(start(spark, settings, arguments[1]), settings)
     finally:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from benchmarks.scenario import Scenario
-from benchmarks.scenarios import backlog, java, latency, published, sustained, sweeps
+from benchmarks.scenarios import (
+    backlog,
+    captures,
+    decode,
+    index,
+    java,
+    latency,
+    published,
+    server,
+    spark,
+    sustained,
+    sweeps,
+)
 from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
 
 ALL = (
-    *(each.SCENARIO for each in (sustained, backlog, latency, published, java)),
+    *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index, java)),
     *sweeps.SCENARIOS,
+    *(each.SCENARIO for each in (spark, decode, server)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

@@ -40,5 +40,5 @@ SCENARIO = Scenario(
     settings=Settings,
     keys=("rate/s",),
     run=run,
-    short=("rates=500,1000", "seconds=10"),
+    short=("rates=2000", "seconds=6", "rows=1000"),
 )

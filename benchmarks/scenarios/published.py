@@ -73,5 +73,5 @@ SCENARIO = Scenario(
     settings=Settings,
     keys=("load",),
     run=run,
-    short=("loads=1x5,10x50", "seconds=10"),
+    short=("loads=10x50", "seconds=6", "rows=1000"),
 )

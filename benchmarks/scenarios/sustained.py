@@ -1,4 +1,4 @@
-"""The highest rate at which the watcher keeps up: the load rises in steps until it does not."""
+"""The highest rate at which the watcher keeps up: the load rises until it does not."""
 
 from __future__ import annotations
 
@@ -14,28 +14,56 @@ from benchmarks.workload import Workload
 
 
 class Settings(Plan):
-    """A rate is kept up with when, in the second half of its step, the p99 latency from the
-    intended arrival stays below ``late_max`` seconds in every second."""
+    """The rate rises from ``transactions`` to ``until`` transactions a second: in ``steps`` equal
+    steps, or evenly with ``profile=ramp``, which is looked at in as many parts. A rate is kept up
+    with when, in the second half of its step, the p99 latency from the intended arrival stays below
+    ``late_max`` seconds in every second. Where all of them are, a further run goes on from there to
+    twice as much, ``further`` times at most: so the highest rate is found without a guess."""
 
     workload: Workload = Workload(
         transactions=20, until=200, profile="steps", steps=6, seconds=60, writers=2
     )
     late_max: Annotated[float, Field(gt=0)] = 2.5
+    further: Annotated[int, Field(ge=0)] = 4
 
 
 def run(settings: Settings, bench: Bench) -> None:
-    """One run; a row of the table for each step."""
-    found = bench.run("sustained", plan_of(settings))
-    rows = steps(found, settings.late_max)
-    for row in rows:
-        bench.add(row)
-    bench.outcome.notes.append(verdict(rows, settings.late_max))
+    """A run, and others while everything is kept up with; a row of the table for each step."""
+    plan = plan_of(settings)
+    for number in range(settings.further + 1):
+        load = plan.workload
+        found = bench.run(name_of(load), plan)
+        rows = steps(found, settings.late_max)
+        for row in rows:
+            bench.add({"run": number + 1, **row})
+        if load.until is None or not all(row["kept_up"] for row in rows):
+            break
+        higher = {"transactions": load.until, "until": 2 * load.until}
+        plan = plan_of(plan, workload=load.model_copy(update=higher))
+    bench.outcome.notes.append(verdict(bench.outcome.figures, settings.late_max))
+
+
+def name_of(load: Workload) -> str:
+    """What a run offers."""
+    last = load.until or load.transactions
+    rows = (load.transactions * load.mutations, last * load.mutations)
+    return f"{rows[0]:,.0f} to {rows[1]:,.0f} rows/s"
+
+
+def rates_of(load: Workload) -> tuple[float, ...]:
+    """Transactions a second of each step; of the parts of a ramp, in their middle."""
+    if load.profile == "steady":
+        return (load.transactions,)
+    if load.profile == "steps":
+        return step_rates(load)
+    rise = ((load.until or load.transactions) - load.transactions) / load.steps
+    return tuple(load.transactions + (part + 0.5) * rise for part in range(load.steps))
 
 
 def steps(found: RunResult, late_max: float) -> list[Figure]:
-    """What each step came to. A steady load is one step."""
+    """What each step came to."""
     load, series = found.plan.workload, found.series
-    rates = step_rates(load) if load.profile == "steps" else (load.transactions,)
+    rates = rates_of(load)
     length = load.seconds / len(rates)
     rows: list[Figure] = []
     for number, rate in enumerate(rates):
@@ -75,9 +103,17 @@ def verdict(rows: list[Figure], late_max: float) -> str:
 
 SCENARIO = Scenario(
     name="sustained",
-    summary="the load rises in steps: the highest rate that is kept up with",
+    summary="the load rises: the highest rate that is kept up with, found by itself",
     settings=Settings,
-    keys=("offered/s",),
+    keys=("run", "offered/s"),
     run=run,
-    short=("until=100", "steps=4", "seconds=24", "interval=0.5", "writers=1"),
+    short=(
+        "until=100",
+        "steps=4",
+        "seconds=16",
+        "interval=0.5",
+        "writers=1",
+        "rows=1000",
+        "further=0",
+    ),
 )

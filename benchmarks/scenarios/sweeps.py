@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.result import Chart, Line
+from benchmarks.result import Chart
 from benchmarks.run_settings import Consumer, Plan, Preparation
 from benchmarks.scenario import (
     Bench,
-    Figure,
     Scenario,
     costs,
+    curve,
     latencies,
     percentiles_chart,
     plan_of,
@@ -39,6 +39,25 @@ class Shards(Settings):
     values: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 64)
 
 
+class ShardGroups(Settings):
+    """``values`` are numbers of groups: so many queries share the shards of a poll."""
+
+    values: tuple[float, ...] = (1, 2, 4, 8)
+
+
+class Watchers(Settings):
+    """``values`` are numbers of processes that share the tables, of which there are ``tables``."""
+
+    workload: Workload = LOAD.model_copy(update={"tables": 4, "rows": 1_000})
+    values: tuple[float, ...] = (1, 2, 4)
+
+
+class Intervals(Settings):
+    """``values`` are seconds between polls."""
+
+    values: tuple[float, ...] = (0.1, 0.25, 0.5, 1, 2)
+
+
 class TableSize(Settings):
     """``values`` are the rows that the table has before; the rows that change stay as many."""
 
@@ -53,7 +72,8 @@ class ManyTables(Settings):
 
 
 class ClearingEvery(Settings):
-    """``values`` are seconds between clearings; 0 is none."""
+    """``values`` are seconds between clearings; 0 is none. ``strategy`` says how a row leaves the
+    index: its timestamp becomes NULL (automatic), or the row is marked (processed)."""
 
     workload: Workload = Workload(transactions=20, mutations=50, seconds=60)
     values: tuple[float, ...] = (0, 2, 10)
@@ -63,6 +83,22 @@ def with_shards(plan: Plan, value: float) -> Plan:
     """So many shards."""
     wish = Preparation.model_validate(plan.preparation.model_dump() | {"shards": int(value)})
     return plan_of(plan, preparation=wish)
+
+
+def with_groups(plan: Plan, value: float) -> Plan:
+    """So many shard groups."""
+    changed = plan.consumer.model_copy(update={"shard_groups": int(value)})
+    return plan_of(plan, consumer=changed)
+
+
+def with_watchers(plan: Plan, value: float) -> Plan:
+    """So many watchers."""
+    return plan_of(plan, consumer=plan.consumer.model_copy(update={"watchers": int(value)}))
+
+
+def with_interval(plan: Plan, value: float) -> Plan:
+    """A poll so often."""
+    return plan_of(plan, consumer=plan.consumer.model_copy(update={"interval": value}))
 
 
 def with_rows(plan: Plan, value: float) -> Plan:
@@ -84,35 +120,30 @@ def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
     """A run at each place of the knob, and what became of the latencies."""
     for value in settings.values:
         found = bench.run(f"{column} {value:g}", change(settings, value))
-        figure: Figure = {column: value, **latencies(found), **throughput(found), **costs(found)}
-        if found.index_rows:
-            figure["index_rows"] = found.index_rows[-1][1]
-        bench.add(figure)
-    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
-    bench.outcome.charts.append(curve(column, bench.outcome.figures))
+        bench.add({column: value, **latencies(found), **throughput(found), **costs(found)})
+    bench.outcome.charts += charts(column, bench)
 
 
-def curve(column: str, figures: list[Figure]) -> Chart:
-    """Latencies against the knob."""
-    names = ("p50_s", "p99_s")
-    return Chart(
-        title=f"latency by {column}",
-        x=column,
-        y="seconds from the intended arrival",
-        lines=tuple(
-            Line(label=name, points=tuple((number(f[column]), number(f[name])) for f in figures))
-            for name in names
+def charts(column: str, bench: Bench) -> list[Chart]:
+    """Latencies, and what the server did for a row, against the knob."""
+    figures, seconds = bench.outcome.figures, "seconds from the intended arrival"
+    return [
+        percentiles_chart("latency by percentile", bench.outcome.runs),
+        curve(f"latency by {column}", column, ("p50_s", "p99_s"), seconds, figures),
+        curve(
+            f"rows scanned by {column}", column, ("scanned/row",), "rows a delivered row", figures
         ),
-    )
-
-
-def number(cell: object) -> float:
-    """A figure that is a number."""
-    return float(str(cell))
+    ]
 
 
 def sweep(
-    name: str, summary: str, column: str, settings: type[Settings], change: Change
+    name: str,
+    summary: str,
+    column: str,
+    settings: type[Settings],
+    change: Change,
+    short: tuple[str, ...],
+    in_short_set: bool = True,
 ) -> Scenario:
     """A scenario of one knob."""
     return Scenario(
@@ -121,24 +152,70 @@ def sweep(
         settings=settings,
         keys=(column,),
         run=partial(run, column=column, change=change),
+        short=(*SHORT, *short),
+        in_short_set=in_short_set,
     )
 
 
+SHORT = ("seconds=5", "rows=1000")
 SCENARIOS = (
-    sweep("shards", "latency and scans by the number of shards", "shards", Shards, with_shards),
+    sweep(
+        "shards",
+        "latency and scans by the number of shards",
+        "shards",
+        Shards,
+        with_shards,
+        ("values=1,16",),
+    ),
+    sweep(
+        "shard-groups",
+        "latency by the number of queries that share the shards of a poll",
+        "shard_groups",
+        ShardGroups,
+        with_groups,
+        ("values=1,4",),
+        in_short_set=False,
+    ),
+    sweep(
+        "watchers",
+        "latency and CPU by the number of processes that share the tables",
+        "watchers",
+        Watchers,
+        with_watchers,
+        ("values=1,2",),
+        in_short_set=False,
+    ),
+    sweep(
+        "interval",
+        "latency and CPU by the poll interval",
+        "interval_s",
+        Intervals,
+        with_interval,
+        ("values=0.1,1",),
+        in_short_set=False,
+    ),
     sweep(
         "table-size",
         "the same changes in tables of 10k to 1M rows: latency and scans must stay flat",
         "rows",
         TableSize,
         with_rows,
+        ("values=1000,50000",),
     ),
-    sweep("many-tables", "the same load over 1 to 500 tables", "tables", ManyTables, with_tables),
+    sweep(
+        "many-tables",
+        "the same load over 1 to 500 tables",
+        "tables",
+        ManyTables,
+        with_tables,
+        ("values=20", "rows=50"),
+    ),
     sweep(
         "clearing",
         "the index and the latency with and without clearing",
         "clear_every_s",
         ClearingEvery,
         with_clearing,
+        ("values=1",),
     ),
 )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.files import announce
 from benchmarks.records import CPU, DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import Watcher
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Rows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.consumers import State
 
 LOOK_EVERY_SECONDS = 0.02
@@ -41,18 +43,16 @@ class Receiver:
         """Takes a batch."""
         if self._faults.late:
             time.sleep(self._faults.late)
-        assert isinstance(rows, Rows), "these runs poll"
         at = time.time_ns() // 1_000
-        table = self._places[rows.table.name]
+        if isinstance(rows, StreamRows):
+            columns = changed_columns(rows.batch, self._places)
+        else:
+            table = self._places[rows.table.name]
+            columns = polled_columns(rows.batch, table)
+            self._windows.add((table, rows.window.start, rows.window.end), 1)
         copies = self._copies(rows.batch.num_rows)
-        columns = (
-            rows.batch.column("Id").to_numpy(),
-            rows.batch.column("Version").to_numpy(),
-            rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64()).to_numpy(),
-        )
         repeated = [np.repeat(column, copies) for column in columns]
-        self._delivered.add((table, *repeated, at), int(copies.sum()))
-        self._windows.add((table, rows.window.start, rows.window.end), 1)
+        self._delivered.add((*repeated, at), int(copies.sum()))
 
     def _copies(self, count: int) -> Counts:
         """How often each of so many rows is logged: once, but for the faults."""
@@ -64,6 +64,37 @@ class Receiver:
         if self._faults.drop:
             copies[numbers % self._faults.drop == 0] = 0
         return copies
+
+
+def polled_columns(batch: pa.RecordBatch, table: int) -> list[Counts]:
+    """Table, key, version and commit timestamp of rows that were polled."""
+    return [
+        np.full(batch.num_rows, table),
+        batch.column("Id").to_numpy(),
+        batch.column("Version").to_numpy(),
+        batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64()).to_numpy(),
+    ]
+
+
+def changed_columns(batch: pa.RecordBatch, places: Mapping[str, int]) -> list[Counts]:
+    """The same of changes of a change stream, whose values are JSON as Spanner sends it."""
+    names = batch.column("table").dictionary_encode()
+    numbers = np.array([places[name] for name in names.dictionary.to_pylist()], np.int64)
+    return [
+        numbers[names.indices.to_numpy()],
+        number_in(batch.column("key"), "Id"),
+        number_in(batch.column("new_values"), "Version"),
+        batch.column("commit_timestamp").cast(pa.int64()).to_numpy(),
+    ]
+
+
+def number_in(texts: pa.Array, name: str) -> Counts:
+    """An INT64 of JSON objects. Raises ValueError where one does not have it."""
+    found = pc.extract_regex(texts, rf'"{name}":\s*"(?P<number>-?\d+)"')
+    if found.null_count:
+        raise ValueError(f"{found.null_count} changes came without {name}")
+    numbers = pc.struct_field(found, "number").cast(pa.int64())
+    return np.asarray(numbers, np.int64)
 
 
 def watcher_of(run: Run, number: int) -> Watcher:
@@ -80,6 +111,12 @@ def watcher_of(run: Run, number: int) -> Watcher:
         "positions": {"table": run.positions_table},
         "refresh": 3_600.0,
     }
+    spec = run.preparation.spec
+    if spec is not None and not consumer.streams:
+        options["table"] = dict.fromkeys(run.tables_of(number), spec)
+    if consumer.streams:
+        options["capture"] = "change-stream"
+        options["stream"] = {"name": run.stream_of(number), "push": consumer.capture == "push"}
     if consumer.clear_every:
         options["clearing"] = {"every": consumer.clear_every}
     return Watcher(**options)

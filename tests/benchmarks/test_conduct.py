@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from google.cloud.spanner_v1.database import Database
 
 from benchmarks.cli import paired
 from benchmarks.comparison import comparison, different_settings
@@ -28,6 +30,7 @@ def test_every_row_is_accounted_for(result: ScenarioResult) -> None:
     verdict = result.runs[0].verdict
     assert verdict.exact
     assert verdict.written == verdict.delivered + verdict.superseded > 0
+    assert result.runs[0].aborted == 0
 
 
 def test_the_processes_the_index_and_the_queries_are_measured(result: ScenarioResult) -> None:
@@ -109,11 +112,144 @@ def test_dml_from_two_writers_to_two_tables_arrives_whole() -> None:
     assert {"watcher0", "watcher1", "writer0", "writer1"} <= set(found.runs[0].processes)
 
 
+@pytest.mark.parametrize("capture", ["change-stream", "push"])
+def test_a_change_stream_delivers_every_version(capture: str) -> None:
+    """Few keys: most versions are replaced within a window."""
+    more = (f"capture={capture}", "tables=2", "watchers=2", "rows=20", "inserts=0.2")
+    found = conduct(scenario("latency"), [*LATENCY, *more])
+    assert found.passed
+    verdict = found.runs[0].verdict
+    assert verdict.written == verdict.delivered > 0
+    assert verdict.superseded == 0
+
+
+@pytest.mark.slow
+def test_without_an_index_the_table_is_scanned() -> None:
+    found = conduct(scenario("index"), [*TINY, "rows=2000", "seconds=2"])
+    assert found.passed
+    scanned = {row["index"]: row["scanned/row"] for row in found.figures}
+    assert list(scanned) == ["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
+    assert float(str(scanned["none"])) > 10 * float(str(scanned["forced"]))
+    assert "rows scanned per row delivered" in report([found])
+
+
+SPARK = (*TINY, "partitions=2", "triggers=0", "seconds=4")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_spark_writes_into_files_is_verified() -> None:
+    found = conduct(scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
+    assert found.passed
+    assert [(row["load"], row["sink"]) for row in found.figures] == [("steady", "parquet")]
+    run = found.runs[0]
+    assert run.verdict.exact
+    assert run.verdict.written == run.verdict.delivered + run.verdict.superseded
+    assert 0 < run.since_commit.count < run.verdict.delivered
+    assert run.processes["spark"].peak_mb > 100
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_change_stream_through_spark_delivers_every_version() -> None:
+    """Few keys: most versions are replaced within a window."""
+    more = ("sinks=foreach-batch", "backlogs=1000", "warm_up=0", "capture=change-stream")
+    found = conduct(scenario("spark"), [*SPARK, *more, "rows=20"])
+    assert found.passed
+    assert [row["load"] for row in found.figures] == ["steady", "backlog of 1,000"]
+    assert all(run.verdict.written == run.verdict.delivered > 0 for run in found.runs)
+
+
+def test_decoding_is_compared_with_the_client() -> None:
+    found = conduct(scenario("decode"), ["values=6000", "runs=1"])
+    assert found.passed
+    assert [(row["table"], row["rows"]) for row in found.figures] == [
+        ("narrow", 3_000),
+        ("wide", 200),
+    ]
+    assert all(float(str(row["columns_rows/s"])) > 0 for row in found.figures)
+
+
+def test_the_server_is_measured_in_memory_and_on_disk() -> None:
+    host = os.environ.get("SPANNER_EMULATOR_HOST")
+    found = conduct(scenario("server"), ["seconds=0.5", "rows=1000"])
+    assert found.passed
+    memory, disk = found.figures
+    assert (memory["storage"], disk["storage"]) == ("memory", "disk")
+    assert memory["poll_scanned"] == memory["polled_rows"] == 135
+    assert memory["commits/s"]
+    assert disk["bytes/row"]
+    assert os.environ.get("SPANNER_EMULATOR_HOST") == host
+
+
+def test_the_server_is_measured_on_no_other_database() -> None:
+    with pytest.raises(ConfigurationError, match="embedded server only"):
+        conduct(scenario("server"), database="projects/p/instances/i/databases/d")
+
+
+@pytest.mark.slow
+def test_captures_are_compared_at_the_same_load() -> None:
+    found = conduct(scenario("captures"), TINY)
+    assert found.passed
+    assert [row["capture"] for row in found.figures] == ["poll", "change-stream", "push"]
+    assert len({run.verdict.written for run in found.runs}) == 1
+
+
+def test_a_change_that_a_stream_loses_fails_the_scenario() -> None:
+    found = conduct(scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
+    assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 missing",)
+
+
 def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
-    found = conduct(scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4"])
+    found = conduct(
+        scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4", "further=0"]
+    )
     assert found.passed
     assert [row["offered/s"] for row in found.figures] == [200, 400]
     assert "sustained rate" in found.notes[0]
+
+
+def test_while_everything_is_kept_up_with_the_load_rises_further() -> None:
+    more = ("writers=1", "until=40", "profile=ramp", "steps=2", "seconds=4", "late_max=30")
+    found = conduct(scenario("sustained"), [*TINY, *more, "further=1"])
+    assert found.passed
+    assert [row["offered/s"] for row in found.figures] == [250, 350, 500, 700]
+    assert "700 rows/s (the highest that was offered)" in found.notes[0]
+
+
+@pytest.mark.parametrize("dml", ["true", "false"])
+def test_rows_that_were_marked_as_processed_come_again_when_they_change(dml: str) -> None:
+    more = ("values=0.3", "strategy=processed", "rows=50", "inserts=0.1", f"dml={dml}")
+    found = conduct(scenario("clearing"), [*TINY, *more, "seconds=3"])
+    assert found.passed
+    run = found.runs[0]
+    assert min(size for _, size in run.index_rows) < run.verdict.delivered
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("watchers", ("values=2", "tables=2")),
+        ("shard-groups", ("values=2",)),
+        ("interval", ("values=0.2",)),
+    ],
+)
+def test_a_knob_of_the_watcher_is_swept(name: str, more: tuple[str, ...]) -> None:
+    found = conduct(scenario(name), [*TINY, *more])
+    assert found.passed
+    assert len(found.figures) == 1
+
+
+@pytest.mark.parametrize("capture", ["poll", "change-stream"])
+def test_a_database_that_was_there_is_left_as_it_was(capture: str, database: Database) -> None:
+    database.update_ddl(["CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)"]).result(60)
+    before = list(database.list_tables())
+    found = conduct(scenario("latency"), [*LATENCY, f"capture={capture}"], database.name)
+    assert found.passed
+    assert "server" not in found.runs[0].processes
+    database.reload()
+    assert len(database.ddl_statements) == 1
+    assert len(list(database.list_tables())) == len(before)
 
 
 def test_the_embedded_server_alone_can_stand_still() -> None:

@@ -36,12 +36,18 @@ def test_later_settings_replace_earlier_ones() -> None:
         ("shards=many", "preparation.shards"),
         ("keys=normal", "'uniform', 'zipf' or 'sequential'"),
         ("profile=ramp", "the profile ramp needs until"),
-        ("capture=change-stream", "python -m benchmarks.change_streams"),
+        ("warm_up=10", "set warm_up below seconds"),
+        ("capture=binlog", "'poll', 'change-stream' or 'push'"),
     ],
 )
 def test_a_wrong_setting_is_refused(given: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         settings_of(Plan, [given])
+
+
+def test_a_change_stream_has_no_index_to_clear() -> None:
+    with pytest.raises(ConfigurationError, match="no index to clear"):
+        settings_of(Plan, ["capture=push", "clear_every=5"])
 
 
 def test_a_load_of_the_published_ones_must_be_one() -> None:

@@ -55,6 +55,12 @@ def delivered(written: Records) -> Records:
     return arrived(written)
 
 
+def test_a_change_stream_must_deliver_every_version(written: Records, delivered: Records) -> None:
+    newest_only = verify(written, delivered, windows(), every_version=True)
+    assert newest_only.missing == len(written) - len(delivered)
+    assert newest_only.superseded == 0
+
+
 def test_a_perfect_consumer_is_exact(written: Records, delivered: Records) -> None:
     verdict = verify(written, delivered, windows())
     assert verdict.exact

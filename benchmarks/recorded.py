@@ -1,28 +1,15 @@
-"""How fast results become Arrow columns, against google-cloud-spanner's own rows.
-
-``python -m benchmarks.decode --rows 20000``: both decode the same recorded messages, from bytes, so
-that neither the server nor the network is measured. The best of several runs counts.
-"""
+"""Results of queries as a server sends them, recorded: what decoders are measured with."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 
 from google.cloud.spanner_v1 import PartialResultSet, ResultSetMetadata, StructType
 from google.cloud.spanner_v1 import Type as TypePb
-from google.cloud.spanner_v1.streamed import StreamedResultSet
 from google.protobuf.struct_pb2 import ListValue, NullValue, Value
 
 from ddl.schema import Type, TypeCode
-from watcher.columns import arrow_schema, record_batches
-from watcher.wire import result_part
 
-RUNS = 3
 MESSAGE_VALUES = 5_000
 NULL_EVERY = 10
 
@@ -47,18 +34,6 @@ WIDE: Columns = (
     *((f"{code.value}{number}", Type(code)) for code, number in TIMES),
     *((f"ARRAY_{code.value}", Type(TypeCode.ARRAY, element=Type(code))) for code in ARRAYS),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Rows per second of one table shape."""
-
-    table: str
-    columns: int
-    rows: int
-    client_rows_per_second: int
-    columns_rows_per_second: int
-    times: float
 
 
 def value(type_: Type, number: int) -> Value:
@@ -92,48 +67,3 @@ def messages(columns: Columns, rows: int) -> list[bytes]:
     ]
     parts[0].metadata.CopyFrom(ResultSetMetadata.pb(metadata))
     return [part.SerializeToString() for part in parts]
-
-
-def by_client(recorded: list[bytes]) -> int:
-    """Rows, as the client's own iterator gives them."""
-    parts: Iterator[PartialResultSet] = (PartialResultSet.deserialize(data) for data in recorded)
-    return sum(1 for _ in StreamedResultSet(parts))
-
-
-def by_columns(recorded: list[bytes], columns: Columns) -> int:
-    """Rows, as Arrow columns."""
-    schema = arrow_schema(columns)
-    types = [type_ for _, type_ in columns]
-    return sum(b.num_rows for b in record_batches(map(result_part, recorded), schema, types))
-
-
-def seconds(work: Callable[[], int], rows: int) -> float:
-    """The best of several runs. Raises SystemExit when rows are missing."""
-    best = float("inf")
-    for _ in range(RUNS):
-        began = time.perf_counter()
-        if work() != rows:
-            raise SystemExit("rows are missing")
-        best = min(best, time.perf_counter() - began)
-    return best
-
-
-def run(table: str, columns: Columns, rows: int) -> Result:
-    """Measures one table shape."""
-    recorded = messages(columns, rows)
-    client = rows / seconds(lambda: by_client(recorded), rows)
-    ours = rows / seconds(lambda: by_columns(recorded, columns), rows)
-    return Result(table, len(columns), rows, round(client), round(ours), round(ours / client, 1))
-
-
-def main() -> None:
-    """Reads the command line, prints JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__)
-    parser.add_argument("--rows", type=int, default=20_000)
-    rows = parser.parse_args().rows
-    for result in (run("narrow", NARROW, rows * 10), run("wide", WIDE, rows)):
-        sys.stdout.write(json.dumps(asdict(result)) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,32 @@
+"""A Spark on this machine, for two cores, without its web page, on whatever Java there is."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from watcher.java import ensure_java
+
+# Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
+KEEP_EVERY_BATCH = {
+    "spark.sql.streaming.minBatchesToRetain": "1000000",
+    "spark.sql.streaming.fileSink.log.deletion": "false",
+    "spark.sql.streaming.fileSink.log.compactInterval": "1000000",
+}
+
+
+def session(name: str) -> SparkSession:
+    """A session that keeps the log of every micro-batch."""
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").appName(name)
+    settings = KEEP_EVERY_BATCH | {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,94 @@
+"""How fast results become Arrow columns, against google-cloud-spanner's own rows.
+
+Both decode the same recorded messages, from bytes: neither server nor network is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+from google.cloud.spanner_v1 import PartialResultSet
+from google.cloud.spanner_v1.streamed import StreamedResultSet
+from pydantic import BaseModel, ConfigDict, Field
+
+from benchmarks.processes import RunError
+from benchmarks.recorded import NARROW, WIDE, Columns, messages
+from benchmarks.scenario import Bench, Figure, Scenario, bars
+from watcher.columns import arrow_schema, record_batches
+from watcher.wire import result_part
+
+TableName = Literal["narrow", "wide"]
+SHAPES: dict[TableName, Columns] = {"narrow": NARROW, "wide": WIDE}
+
+
+class Settings(BaseModel):
+    """``tables``: ``narrow`` is INT64 and STRING, ``wide`` has 30 columns of every type, arrays
+    among them. ``values`` is how many values each result has; the best of ``runs`` counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: tuple[TableName, ...] = ("narrow", "wide")
+    values: Annotated[int, Field(ge=1_000)] = 600_000
+    runs: Annotated[int, Field(ge=1)] = 3
+
+
+def run(settings: Settings, bench: Bench) -> None:
+    """A row of the table for each shape."""
+    for name in settings.tables:
+        bench.add(decoded(name, settings.values, settings.runs))
+    chart = bars("times as fast as the client's rows", "table", "times", bench.outcome.figures)
+    bench.outcome.charts.append(chart)
+
+
+def decoded(name: TableName, values: int, runs: int) -> Figure:
+    """Measures one shape."""
+    columns = SHAPES[name]
+    rows = values // len(columns)
+    recorded = messages(columns, rows)
+    client = rows / seconds(lambda: by_client(recorded), rows, runs)
+    ours = rows / seconds(lambda: by_columns(recorded, columns), rows, runs)
+    return {
+        "table": name,
+        "columns": len(columns),
+        "rows": rows,
+        "client_rows/s": round(client),
+        "columns_rows/s": round(ours),
+        "times": round(ours / client, 1),
+    }
+
+
+def by_client(recorded: list[bytes]) -> int:
+    """Rows, as the client's own iterator gives them."""
+    parts: Iterator[PartialResultSet] = (PartialResultSet.deserialize(data) for data in recorded)
+    return sum(1 for _ in StreamedResultSet(parts))
+
+
+def by_columns(recorded: list[bytes], columns: Columns) -> int:
+    """Rows, as Arrow columns."""
+    schema = arrow_schema(columns)
+    types = [type_ for _, type_ in columns]
+    return sum(b.num_rows for b in record_batches(map(result_part, recorded), schema, types))
+
+
+def seconds(work: Callable[[], int], rows: int, runs: int) -> float:
+    """The best of several runs. Raises RunError when rows are missing."""
+    best = float("inf")
+    for _ in range(runs):
+        began = time.perf_counter()
+        found = work()
+        best = min(best, time.perf_counter() - began)
+        if found != rows:
+            raise RunError(f"{found:,} rows were decoded of {rows:,}")
+    return best
+
+
+SCENARIO = Scenario(
+    name="decode",
+    summary="wire to Arrow columns, against the client's row iterator; narrow and wide tables",
+    settings=Settings,
+    keys=("table",),
+    run=run,
+    short=("values=300000",),
+)

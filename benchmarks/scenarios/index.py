@@ -1,0 +1,70 @@
+"""What the index is worth: none, plain, null-filtered, forced, with STORING."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from benchmarks.result import Chart
+from benchmarks.run_settings import Consumer, IndexName, Plan, Preparation
+from benchmarks.scenario import (
+    Bench,
+    Scenario,
+    bars,
+    costs,
+    latencies,
+    percentiles_chart,
+    plan_of,
+    throughput,
+)
+from benchmarks.workload import Workload
+
+Choice = Literal["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
+INDEXES: dict[Choice, IndexName] = {"storing": "forced"}
+
+
+class Settings(Plan):
+    """``indexes`` are compared, a run each, in a table of ``workload.rows``: ``none``; ``plain``
+    and ``null-filtered``, which the database uses if it thinks so; ``forced`` (null-filtered, named
+    in the query, as ``ddl apply`` and the watcher do it); ``no-shard`` (forced, on the timestamp
+    alone: one split takes all writes); ``storing`` (as forced, and every column is in the index, so
+    that a poll reads nothing of the table)."""
+
+    workload: Workload = Workload(seconds=20, rows=100_000)
+    consumer: Consumer = Consumer(interval=0.5)
+    indexes: tuple[Choice, ...] = (
+        "none",
+        "plain",
+        "null-filtered",
+        "no-shard",
+        "forced",
+        "storing",
+    )
+
+
+def run(settings: Settings, bench: Bench) -> None:
+    """A run for each index."""
+    for choice in settings.indexes:
+        wish = settings.preparation.model_dump()
+        wish |= {"index": INDEXES.get(choice, choice), "storing": choice == "storing"}
+        plan = plan_of(settings, preparation=Preparation.model_validate(wish))
+        found = bench.run(f"index: {choice}", plan)
+        bench.add({"index": choice, **latencies(found), **throughput(found), **costs(found)})
+    bench.outcome.charts += charts(bench)
+
+
+def charts(bench: Bench) -> list[Chart]:
+    """Latencies, and what a poll scans."""
+    return [
+        percentiles_chart("latency by percentile", bench.outcome.runs),
+        bars("rows scanned per row delivered", "index", "scanned/row", bench.outcome.figures),
+    ]
+
+
+SCENARIO = Scenario(
+    name="index",
+    summary="no index, plain, null-filtered, no shard, forced, STORING: latency, rows scanned",
+    settings=Settings,
+    keys=("index",),
+    run=run,
+    short=("indexes=none,forced", "rows=20000", "seconds=5"),
+)
