@@ -119,7 +119,10 @@ class QueryStream:
         types: Mapping[str, Type],
         read_timestamp_micros: int | None,
     ) -> tuple[int, list[int]]:
-        """The read timestamp and the first column, INT64, of a query with a short result."""
+        """The read timestamp and the first column, INT64, of a query with a short result.
+
+        Raises VersionExpiredError when the timestamp is too old to read.
+        """
         request = self._request(sql, params, types, read_timestamp_micros)
         for attempt in range(RESTARTS_MAX):
             request.session = self._session_name()
@@ -133,6 +136,8 @@ class QueryStream:
             except (ServiceUnavailable, InternalServerError):
                 self._pause(pause_seconds(attempt))
                 continue
+            except FailedPrecondition as error:
+                raise expired_or(error, read_timestamp_micros) from error
             rows = ResultSet.pb(answer).rows
             numbers = [int(row.values[0].string_value) for row in rows]
             return micros_of(answer.metadata.transaction.read_timestamp), numbers
