@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -12,6 +12,8 @@ from benchmarks import experiment
 from benchmarks.experiment import Show, ignore
 from benchmarks.result import Cell, Chart, Line, RunResult
 from benchmarks.run_settings import Plan
+
+Model = TypeVar("Model", bound=BaseModel)
 
 Figure = dict[str, Cell]
 Points = tuple[tuple[float, float | None], ...]
@@ -74,6 +76,11 @@ def plan_of(settings: Plan, **changes: object) -> Plan:
     return Plan.model_validate(values | changes)
 
 
+def with_values(model: Model, **values: object) -> Model:
+    """A part of the settings with other values. Raises ValidationError for what cannot be."""
+    return type(model).model_validate(model.model_dump() | values)
+
+
 def problems_of(run: RunResult) -> list[str]:
     """What makes a run fail. The Java watcher's losses are what is measured, and no failure."""
     verdict = run.verdict
@@ -124,6 +131,11 @@ def costs(run: RunResult) -> Figure:
         "cpu_s/100k": round(cpu * 100_000 / rows, 2) if rows else None,
         "peak_mb": run.consumer_peak_mb,
     }
+
+
+def delivery(run: RunResult) -> Figure:
+    """Latencies, rates and costs: what most tables show of a run."""
+    return {**latencies(run), **throughput(run), **costs(run)}
 
 
 def percentiles_chart(title: str, runs: list[RunResult]) -> Chart:

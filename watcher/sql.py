@@ -223,11 +223,10 @@ def earliest_above(table: WatchedTable, listed: bool = True) -> str:
 def nth_of_shard(table: WatchedTable) -> str:
     """The commit timestamp of the row of one shard in a window that has ``@skip`` rows before it:
     in the order of the index, so that no more entries are read."""
-    timestamp, shard = timestamp_of(table), quoted(table.shard_column or "")
     return (
-        f"SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
-        f" WHERE {shard} IS NOT NULL AND {shard} = @shard"
-        f" AND {timestamp} > @start AND {timestamp} <= @end ORDER BY t LIMIT 1 OFFSET @skip"
+        f"SELECT {timestamp_of(table)} AS t FROM {source(table)}"  # noqa: S608
+        f" WHERE {in_window(table, listed=False)} AND {quoted(table.shard_column or '')} = @shard"
+        " ORDER BY t LIMIT 1 OFFSET @skip"
     )
 
 

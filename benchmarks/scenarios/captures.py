@@ -11,6 +11,7 @@ from benchmarks.scenario import (
     percentiles_chart,
     plan_of,
     throughput,
+    with_values,
 )
 from benchmarks.workload import Workload
 
@@ -33,7 +34,7 @@ class Settings(Plan):
 def run(settings: Settings, bench: Bench) -> None:
     """A run for each capture."""
     for capture in settings.captures:
-        consumer = Consumer.model_validate(settings.consumer.model_dump() | {"capture": capture})
+        consumer = with_values(settings.consumer, capture=capture)
         found = bench.run(NAMES[capture], plan_of(settings, consumer=consumer))
         bench.add(
             {

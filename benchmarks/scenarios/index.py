@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 from benchmarks.result import Chart
-from benchmarks.run_settings import Consumer, IndexName, Plan, Preparation
+from benchmarks.run_settings import Consumer, IndexName, Plan
 from benchmarks.scenario import (
     Bench,
     Scenario,
     bars,
-    costs,
-    latencies,
+    delivery,
     percentiles_chart,
     plan_of,
-    throughput,
+    with_values,
 )
 from benchmarks.workload import Workload
 
@@ -44,11 +43,11 @@ class Settings(Plan):
 def run(settings: Settings, bench: Bench) -> None:
     """A run for each index."""
     for choice in settings.indexes:
-        wish = settings.preparation.model_dump()
-        wish |= {"index": INDEXES.get(choice, choice), "storing": choice == "storing"}
-        plan = plan_of(settings, preparation=Preparation.model_validate(wish))
+        index = INDEXES.get(choice, choice)
+        wish = with_values(settings.preparation, index=index, storing=choice == "storing")
+        plan = plan_of(settings, preparation=wish)
         found = bench.run(f"index: {choice}", plan)
-        bench.add({"index": choice, **latencies(found), **throughput(found), **costs(found)})
+        bench.add({"index": choice, **delivery(found)})
     bench.outcome.charts += charts(bench)
 
 

@@ -8,7 +8,7 @@ from benchmarks.java_watcher import build
 from benchmarks.query_costs import QueryCosts
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Consumer, Plan, Preparation, SystemName
-from benchmarks.scenario import Bench, Figure, Scenario, percentiles_chart, plan_of
+from benchmarks.scenario import Bench, Figure, Scenario, percentiles_chart, plan_of, with_values
 from benchmarks.workload import Workload
 
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
@@ -66,20 +66,20 @@ def cases(settings: Settings) -> list[tuple[str, Plan]]:
 
 def backlog(settings: Settings, size: int) -> Plan:
     """Nothing but rows that have changed before."""
-    load = changed(settings.workload, rows=0, inserts=1.0)
+    load = with_values(settings.workload, rows=0, inserts=1.0)
     return plan_of(settings, workload=load, backlog=size, write=False)
 
 
 def at_rate(settings: Settings, rate: float) -> Plan:
     """So many rows a second."""
     load = settings.workload
-    return plan_of(settings, workload=changed(load, transactions=rate / load.mutations))
+    return plan_of(settings, workload=with_values(load, transactions=rate / load.mutations))
 
 
 def equal_timestamps(settings: Settings) -> Plan:
     """A burst every two seconds; between them small updates of the rows of the latest."""
     bursts = int(settings.equal_seconds // 2) + 1
-    load = changed(
+    load = with_values(
         settings.workload,
         transactions=100.0,
         mutations=10,
@@ -92,11 +92,6 @@ def equal_timestamps(settings: Settings) -> Plan:
     )
     consumer = settings.consumer.model_copy(update={"max_rows": settings.equal_limit})
     return plan_of(settings, workload=load, consumer=consumer)
-
-
-def changed(load: Workload, **values: object) -> Workload:
-    """A load with other values."""
-    return Workload.model_validate(load.model_dump() | values)
 
 
 def with_system(plan: Plan, system: SystemName) -> Plan:

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.run_settings import Consumer, Plan
-from benchmarks.scenario import (
-    Bench,
-    Scenario,
-    costs,
-    latencies,
-    percentiles_chart,
-    plan_of,
-    throughput,
-)
+from benchmarks.scenario import Bench, Scenario, delivery, percentiles_chart, plan_of
 from benchmarks.workload import Workload
 
 
@@ -30,7 +22,7 @@ def run(settings: Settings, bench: Bench) -> None:
         changed = load.model_copy(update={"transactions": rate / load.mutations})
         plan = plan_of(settings, workload=changed)
         found = bench.run(f"{rate:,.0f} rows/s", plan)
-        bench.add({"rate/s": rate, **latencies(found), **throughput(found), **costs(found)})
+        bench.add({"rate/s": rate, **delivery(found)})
     bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
 
 

@@ -8,15 +8,7 @@ from __future__ import annotations
 from pydantic import ValidationError, field_validator
 
 from benchmarks.run_settings import Consumer, Plan, Preparation
-from benchmarks.scenario import (
-    Bench,
-    Scenario,
-    costs,
-    latencies,
-    percentiles_chart,
-    plan_of,
-    throughput,
-)
+from benchmarks.scenario import Bench, Scenario, delivery, percentiles_chart, plan_of, with_values
 from benchmarks.workload import Workload
 from watcher.config import explained
 from watcher.errors import ConfigurationError
@@ -54,15 +46,14 @@ def run(settings: Settings, bench: Bench) -> None:
     for text in settings.loads:
         plan = plan_of(settings, workload=workload(settings.workload, *parsed(text)))
         found = bench.run(text, plan)
-        bench.add({"load": text, **latencies(found), **throughput(found), **costs(found)})
+        bench.add({"load": text, **delivery(found)})
     bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
 
 
 def workload(base: Workload, rate: float, mutations: int) -> Workload:
     """A load at another rate. Raises ConfigurationError for one that cannot be."""
-    values = base.model_dump() | {"transactions": rate, "mutations": mutations}
     try:
-        return Workload.model_validate(values)
+        return with_values(base, transactions=rate, mutations=mutations)
     except ValidationError as error:
         raise ConfigurationError(explained(error)) from error
 

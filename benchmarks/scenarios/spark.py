@@ -9,11 +9,10 @@ from benchmarks.scenario import (
     Bench,
     Figure,
     Scenario,
-    costs,
-    latencies,
+    delivery,
     percentiles_chart,
     plan_of,
-    throughput,
+    with_values,
 )
 from benchmarks.scenarios.backlog import drained
 from benchmarks.workload import Workload
@@ -52,9 +51,7 @@ def run(settings: Settings, bench: Bench) -> None:
                 "partitions": partitions,
                 "trigger_s": trigger,
                 "sink": sink,
-                **latencies(found),
-                **throughput(found),
-                **costs(found),
+                **delivery(found),
             }
         )
     if bench.outcome.runs:
@@ -79,7 +76,7 @@ def backlog(settings: Settings, size: int, sink: SinkName, bench: Bench) -> None
 def consumer_of(settings: Plan, partitions: int, trigger: float, sink: SinkName) -> Consumer:
     """Spark with these knobs."""
     knobs = {"shard_groups": partitions, "interval": trigger, "sink": sink, "system": "spark"}
-    return Consumer.model_validate(settings.consumer.model_dump() | knobs)
+    return with_values(settings.consumer, **knobs)
 
 
 SCENARIO = Scenario(

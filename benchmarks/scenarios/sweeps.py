@@ -6,16 +6,15 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.result import Chart
-from benchmarks.run_settings import Consumer, Plan, Preparation
+from benchmarks.run_settings import Consumer, Plan
 from benchmarks.scenario import (
     Bench,
     Scenario,
-    costs,
     curve,
-    latencies,
+    delivery,
     percentiles_chart,
     plan_of,
-    throughput,
+    with_values,
 )
 from benchmarks.workload import Workload
 
@@ -81,8 +80,7 @@ class ClearingEvery(Settings):
 
 def with_shards(plan: Plan, value: float) -> Plan:
     """So many shards."""
-    wish = Preparation.model_validate(plan.preparation.model_dump() | {"shards": int(value)})
-    return plan_of(plan, preparation=wish)
+    return plan_of(plan, preparation=with_values(plan.preparation, shards=int(value)))
 
 
 def with_groups(plan: Plan, value: float) -> Plan:
@@ -120,7 +118,7 @@ def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
     """A run at each place of the knob, and what became of the latencies."""
     for value in settings.values:
         found = bench.run(f"{column} {value:g}", change(settings, value))
-        bench.add({column: value, **latencies(found), **throughput(found), **costs(found)})
+        bench.add({column: value, **delivery(found)})
     bench.outcome.charts += charts(column, bench)
 
 

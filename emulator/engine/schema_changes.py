@@ -138,10 +138,7 @@ def refuse_types(step: steps.Step) -> None:
                 f"Column {column.name}: `vector_length` cannot be applied on a generated column "
                 "that is not stored."
             )
-        if TypeCode.INTERVAL in (
-            column.type.code,
-            column.type.element and column.type.element.code,
-        ):
+        if TypeCode.INTERVAL in (column.type.code, element and element.code):
             raise failed_precondition(f"Column {column.name}: INTERVAL is no type of a column.")
 
 

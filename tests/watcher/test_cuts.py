@@ -82,11 +82,11 @@ WRITE = (
 )
 
 
-def commit(database: Database, low: int) -> None:
-    """A transaction that writes ``COMMIT`` rows."""
+def commit(database: Database, low: int, rows: int = COMMIT) -> None:
+    """A transaction that writes so many rows."""
 
     def work(transaction: Transaction) -> None:
-        values = {"low": low, "high": low + COMMIT - 1}
+        values = {"low": low, "high": low + rows - 1}
         types = dict.fromkeys(values, param_types.INT64)
         transaction.execute_update(WRITE, params=values, param_types=types)
 
@@ -154,11 +154,6 @@ def test_rows_that_have_changed_again_do_not_make_windows_larger(database: Datab
 def test_one_commit_above_the_limit_is_a_window_of_its_own(database: Database) -> None:
     capture = sharded(database)
     rows = 3 * MAX_ROWS
-
-    def work(transaction: Transaction) -> None:
-        types = dict.fromkeys(("low", "high"), param_types.INT64)
-        transaction.execute_update(WRITE, params={"low": 0, "high": rows - 1}, param_types=types)
-
-    database.run_in_transaction(work)
+    commit(database, 0, rows)
     commit(database, rows)
     assert [len(window) for window in windows(capture) if window] == [rows, COMMIT]

@@ -123,13 +123,6 @@ class PollCapture:
             return 0
         return int(self._scalar(sql.count_some, window, limit=limit) or 0)
 
-    def cut(self, window: Window, max_rows: int) -> Window:
-        """The window, or its beginning with about ``max_rows`` rows: rows of one commit timestamp
-        are never parted, so that every cut is exact."""
-        if self.count_some(window, max_rows + 1) <= max_rows:
-            return window
-        return Window(window.start, self.end_of(window, max_rows))
-
     def end_of(self, window: Window, max_rows: int) -> int:
         """The commit timestamp of the ``max_rows``-th row of a window, or the window's end."""
         if window.empty:

@@ -108,7 +108,7 @@ class Reading:
     def shaped(self, rows: Changed) -> pa.RecordBatch:
         """The columns that the query shows, of what changed in one of its tables."""
         shaped = self._shaped(rows)
-        return shaped if shaped.schema is self.shown else with_variants(shaped, self.shown)
+        return shaped if self._texts is self.shown else with_variants(shaped, self.shown)
 
     def _shaped(self, rows: Changed) -> pa.RecordBatch:
         options = self.options
