@@ -21,8 +21,10 @@ from watcher.captures import StreamRows
 from watcher.changes import plain_change
 from watcher.cli import app
 from watcher.errors import ConfigurationError, NotWatchableError
+from watcher.positions import Position, SpannerPositions
 from watcher.preflight import check
 from watcher.watch_config import watch_config
+from watcher.window import BEGINNING
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
 
@@ -296,6 +298,33 @@ def test_open_queries_end_when_they_are_drained(database: Database) -> None:
         pushed._thread.join(60)
     assert by_row(pushed.changes) == writes.truth
     assert delivered(database) == []
+
+
+def test_a_table_that_is_made_while_the_watcher_is_down_is_watched_from_its_first_row(
+    create_database: Callable[..., Database],
+) -> None:
+    database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
+    delivered(database, tables=["*"])
+    database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
+    with database.batch() as batch:
+        batch.insert("Later", ["Id"], [(1,)])
+    assert [(change.table, change.key) for change in delivered(database, tables=["*"])] == [
+        ("Later", {"Id": 1})
+    ]
+
+
+def test_a_table_that_is_gone_does_not_send_the_next_one_back(
+    create_database: Callable[..., Database],
+) -> None:
+    """Its position stays, and grows older than what the stream keeps."""
+    database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
+    delivered(database, tables=["*"])
+    SpannerPositions(database).save(Position("c", "Gone", BEGINNING + 1), None)
+    assert delivered(database, tables=["*"]) == []
+    database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
+    with database.batch() as batch:
+        batch.insert("Later", ["Id"], [(1,)])
+    assert [change.key for change in delivered(database, tables=["*"])] == [{"Id": 1}]
 
 
 @pytest.mark.parametrize("refresh", [0, 1])

@@ -344,6 +344,22 @@ def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
     assert not raised
 
 
+def test_tables_made_watchable_while_it_is_down_are_watched_from_their_first_row(
+    music: Database,
+) -> None:
+    """Also by a consumer that began with what came after it."""
+    for expected in ([], [("Unwatched", (7,))]):
+        seen = Collected()
+        watcher = Watcher(**options(music, consumer="c", start="latest"))
+        watcher.on_change(seen)
+        watcher.run_once()
+        assert keys(seen.changes) == expected
+        if not expected:
+            watchable(music, "Unwatched")
+            with music.batch() as batch:
+                batch.insert("Unwatched", ("Id",), [(7,)])
+
+
 def test_columns_come_and_go_while_it_runs(music: Database) -> None:
     seen = Collected()
     watcher = Watcher(**options(music, tables=["Albums"], refresh=0))

@@ -96,6 +96,7 @@ class Watcher:
         self._refreshed = 0.0
         self._known_at = BEGINNING
         self._lost = self._once = False
+        self._backfilling: Backfilling | None = None
         self._pushing: Pushing | None = None
         self._stream: QueryStream | None = None
         self._turn = threading.Lock()
@@ -252,12 +253,13 @@ class Watcher:
         self._stream.stopping = self._schedule.stopping
         held.acquire(self._schedule.pause)
         self._refreshed = time.monotonic()
-        self._watching = self._watching_of(held.source(), sink)
+        source = held.source()
+        self._watching = self._watching_of(source, sink)
+        now = self._now()
+        filled = self._backfill(source, sink, now)
         start = resolve_start(config.start)
-        now = start if start is not None else self._now()
-        self._backfilling = self._backfill(sink, now)
-        self._watching.register(now)
-        self._known_at = self._position()
+        self._watching.register(self._position(now) if start is None else start, filled)
+        self._known_at = self._position(now)
         self._state = State.RUNNING
         if config.metrics is not None:
             self._measure_queries()
@@ -288,23 +290,21 @@ class Watcher:
             self._guard,
         )
 
-    def _backfill(self, sink: Sink, now: int) -> Backfilling | None:
-        """Begins the backfills of tables without a position, and takes up those under way."""
+    def _backfill(self, source: WatchedTables, sink: Sink, now: int) -> dict[str, int]:
+        """Begins the backfills of tables without a position, and takes up those under way; where
+        those that begin will end."""
         if not self.config.backfill:
-            return None
+            return {}
         held = self._connection
-        source = held.source()
+        captures = held.backfill_captures(source)
         kept = held.positions.of(held.consumer)
-        filling = Backfilling(
-            held.backfill_captures(source),
-            held.backfills(),
-            held.consumer,
-            sink,
-            self.config.backfill_rows,
+        self._backfilling = Backfilling(
+            captures, held.backfills(), held.consumer, sink, self.config.backfill_rows
         )
-        filling.begin((n for n in held.backfill_captures(source) if n not in kept), now)
-        filling.resume()
-        return filling
+        new = [name for name in captures if name not in kept]
+        self._backfilling.begin(new, now)
+        self._backfilling.resume()
+        return dict.fromkeys(new, now)
 
     def _now(self) -> int:
         starts = dict.fromkeys(self._watching.source.tables, 0)
@@ -414,7 +414,7 @@ class Watcher:
         if time.monotonic() - self._refreshed < self.config.refresh:
             return
         self._refreshed = time.monotonic()
-        at = self._position()
+        at = self._position(self._known_at)
         if self._connection.tables_changed():
             self._replace_source()
         self._known_at = at
@@ -434,10 +434,14 @@ class Watcher:
             return BEGINNING
         return self._known_at
 
-    def _position(self) -> int:
-        """The least position, before which the tables as they are known now hold everything."""
+    def _position(self, default: int) -> int:
+        """The least position of the tables that are watched. A table without one begins there: what
+        was written to it while the watcher did not know it, or did not run, is not left out."""
         held = self._connection
-        return min(held.positions.of(held.consumer).values(), default=BEGINNING)
+        kept = held.positions.of(held.consumer)
+        return min(
+            (kept[name] for name in self._watching.source.tables if name in kept), default=default
+        )
 
     def _backfill_new(self, source: WatchedTables, before: frozenset[str]) -> dict[str, int]:
         """Begins the backfills of tables that are new here; where each ends."""
