@@ -9,16 +9,15 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
-@pytest.mark.parametrize("kills", [0, 2])
-def test_the_demo_verifies_everything_row_by_row(kills: int) -> None:
+def test_the_demo_verifies_everything_row_by_row() -> None:
     result = subprocess.run(
         [
             *(sys.executable, "-c", "from watcher.cli import main; main()", "demo", "--json"),
             *("--rows", "500", "--rate", "400", "--seconds", "8", "--clear-every", "1"),
-            *("--kill-driver", str(kills)),
+            *("--kill-driver", "1"),
         ],
         capture_output=True,
         text=True,
@@ -31,5 +30,5 @@ def test_the_demo_verifies_everything_row_by_row(kills: int) -> None:
     assert summary["verified"]
     assert summary["mutations"] == 3_200
     assert summary["missing"] == summary["duplicates"] == summary["invented"] == 0
-    assert summary["driver_kills"] == kills
+    assert summary["driver_kills"] == 1
     assert summary["index_rows_after_clearing"] == 0

@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from kill_spark import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-KILLS = int(os.environ.get("SPARK_KILLS", "3"))
+KILLS = int(os.environ.get("SPARK_KILLS", "2"))
 
 
 @pytest.mark.timeout(600 + 120 * KILLS)

@@ -47,8 +47,8 @@ def rows(path: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"tables": "Singers"}, {"nanoseconds": "string", "maxRowsPerBatch": 1000}],
-    ids=["a table", "an envelope", "timestamps as text"],
+    [{"nanoseconds": "string", "maxRowsPerBatch": 1000}, {"tables": "Singers"}],
+    ids=["a table", "an envelope"],
 )
 def test_a_batch_again_has_the_same_rows_in_the_same_files(
     spark: SparkSession, singers: Database, tmp_path: Path, options: dict[str, object]

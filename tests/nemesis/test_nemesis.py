@@ -10,7 +10,7 @@ from nemesis.run import run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 3, 5])
+@pytest.mark.parametrize("seed", [2, 5])
 def test_everything_is_delivered_whatever_strikes(tmp_path: Path, seed: int) -> None:
     report = run(tmp_path, seed, seconds=4)
     assert report.problems == []

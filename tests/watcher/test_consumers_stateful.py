@@ -178,7 +178,7 @@ def test_any_order_of_instances_and_clearing_loses_nothing(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=20,
+            max_examples=12,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(HealthCheck),
