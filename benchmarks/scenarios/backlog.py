@@ -14,7 +14,7 @@ class Settings(Plan):
     workload: Workload = Workload(rows=0, inserts=1)
     consumer: Consumer = Consumer(interval=0.1)
     write: bool = False
-    sizes: tuple[int, ...] = (30_000, 100_000, 300_000)
+    sizes: tuple[int, ...] = (100_000, 300_000, 1_000_000)
 
 
 def run(settings: Settings, bench: Bench) -> None:

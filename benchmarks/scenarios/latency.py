@@ -12,7 +12,7 @@ class Settings(Plan):
 
     workload: Workload = Workload(seconds=30)
     consumer: Consumer = Consumer(interval=0.5)
-    rates: tuple[float, ...] = (500, 1_000, 3_000)
+    rates: tuple[float, ...] = (100, 500, 1_000, 3_000, 5_000)
 
 
 def run(settings: Settings, bench: Bench) -> None:

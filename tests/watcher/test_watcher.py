@@ -330,6 +330,22 @@ def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: 
     assert "not this one" in str(letter["error"])
 
 
+def test_a_drain_in_the_middle_of_a_window_delivers_what_came_after_it(music: Database) -> None:
+    watcher = Watcher(**options(music, tables=["Singers"]))
+    found: list[int] = []
+
+    @watcher.on_change
+    def _(change: Change) -> None:
+        found.append(int(str(change.key["SingerId"])))
+        if found == [1]:
+            add(music, 2)
+            watcher.drain()
+
+    add(music, 1)
+    watcher.run()
+    assert found == [1, 2]
+
+
 def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
     seen = Collected()
     watcher = Watcher(**options(music, refresh=0))

@@ -182,7 +182,7 @@ class Watcher:
         """A window; what may go away is tried again, but not for ever."""
         while True:
             try:
-                return self._window()
+                return self._window(self._drain_to)
             except Exception as error:
                 if self._failures >= FAILURES_OF_ONCE_MAX:
                     raise
@@ -323,16 +323,18 @@ class Watcher:
         now = time.monotonic()
         if self._paused.is_set() or now < self._not_before:
             return False
+        # A drain that is asked for while the window is under way is for the next one.
+        until = self._drain_to
         try:
-            more = self._window()
+            more = self._window(until)
         except Exception as error:  # noqa: BLE001 (told apart, and raised if it stays)
             self._failed(error)
             return False
-        if not more and self._drain_to is not None:
+        if not more and until is not None:
             self.stop()
-        return more
+        return more or until != self._drain_to
 
-    def _window(self) -> bool:
+    def _window(self, until: int | None) -> bool:
         with self._turn:
             if self._lost:
                 self._connection.reopen()
@@ -347,7 +349,7 @@ class Watcher:
                 self.metrics.backfilled(rows)
                 return True
             self._refresh()
-            delivered = self._watching.poll(self._drain_to)
+            delivered = self._watching.poll(until)
             self._succeeded(delivered)
             return delivered.more
 
