@@ -38,9 +38,9 @@ class Scanned:
     cpu_seconds: float | None
 
     @property
-    def scanned_per_row(self) -> float:
-        """Rows scanned per row delivered; 0 when nothing was delivered."""
-        return round(self.rows_scanned / self.rows_returned, 3) if self.rows_returned else 0.0
+    def scanned_per_row(self) -> float | None:
+        """Rows scanned per row delivered; None when nothing was delivered."""
+        return round(self.rows_scanned / self.rows_returned, 3) if self.rows_returned else None
 
     @property
     def milliseconds_per_window(self) -> tuple[float | None, float | None]:

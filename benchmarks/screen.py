@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
 from types import TracebackType
 
 from rich.console import Console
@@ -85,7 +86,8 @@ class Screen:
 def print_result(console: Console, result: ScenarioResult) -> None:
     """A scenario's table and verdict."""
     if result.figures:
-        console.print(figures_table(result))
+        for table in figures_tables(result, console.width):
+            console.print(table)
     for line in (*result.notes, *(f"left out: {each}" for each in result.skipped)):
         console.print(line, markup=False)
     for problem in result.problems:
@@ -93,24 +95,54 @@ def print_result(console: Console, result: ScenarioResult) -> None:
     console.print(f"{result.seconds:.0f} s, {result.outcome}\n")
 
 
-def figures_table(result: ScenarioResult) -> Table:
-    """A column a row where there are more figures than rows, as there mostly are."""
+def figures_tables(result: ScenarioResult, width: int) -> Iterator[Table]:
+    """A column a row where there are more figures than rows, as there mostly are; then as many
+    tables, one below another, as the columns need."""
     names = list(dict.fromkeys(name for row in result.figures for name in row))
-    table = Table(title=Text(f"{result.scenario}: {result.summary}"), title_justify="left")
+    title = Text(f"{result.scenario}: {result.summary}")
+    columns = [[name, *(shown(row.get(name)) for row in result.figures)] for name in names]
     if len(result.figures) > len(names):
-        for name in names:
-            table.add_column(Text(name), justify="left" if name in result.keys else "right")
-        for row in result.figures:
-            table.add_row(*(Text(shown(row.get(name))) for name in names))
-        return table
-    heads = [", ".join(shown(row.get(key)) for key in result.keys) for row in result.figures]
-    table.add_column(Text(", ".join(result.keys)))
-    for head in heads:
-        table.add_column(Text(head), justify="right")
-    for name in names:
-        if name not in result.keys:
-            table.add_row(Text(name), *(Text(shown(row.get(name))) for row in result.figures))
+        left = [name in result.keys for name in names]
+        yield table_of(title, columns, left)
+        return
+    figures = [name for name in names if name not in result.keys]
+    first = ["\n".join(result.keys), *figures]
+    beside = [
+        ["\n".join(shown(row.get(key)) for key in result.keys)]
+        + [shown(row.get(name)) for name in figures]
+        for row in result.figures
+    ]
+    for block in fitting(beside, width - 1 - wide(first)):
+        yield table_of(title, [first, *block], [True, *(False for _ in block)])
+
+
+def table_of(title: Text, columns: list[list[str]], left: list[bool]) -> Table:
+    """Columns, each with its head, as a table; what none of them knows is left out."""
+    table = Table(title=title, title_justify="left")
+    for (head, *_), to_left in zip(columns, left, strict=True):
+        table.add_column(Text(head), justify="left" if to_left else "right")
+    for cells in zip(*(column[1:] for column in columns), strict=True):
+        if any(cell != shown(None) for cell in cells[1:]):
+            table.add_row(*map(Text, cells))
     return table
+
+
+def fitting(columns: list[list[str]], width: int) -> Iterator[list[list[str]]]:
+    """The columns in blocks that are no wider than that, unless a single one is."""
+    block: list[list[str]] = []
+    used = 0
+    for column in columns:
+        if block and used + wide(column) > width:
+            yield block
+            block, used = [], 0
+        block.append(column)
+        used += wide(column)
+    yield block
+
+
+def wide(column: list[str]) -> int:
+    """Characters that a column takes, with its border and the blanks around."""
+    return max(len(line) for cell in column for line in cell.split("\n")) + 3
 
 
 def print_comparison(console: Console, title: str, rows: list[Compared]) -> None:

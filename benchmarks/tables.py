@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from benchmarks.records import WRITTEN, Appender
 from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
-from ddl.apply import read_schema
+from ddl import apply
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
 from watcher.database import DatabaseAddress, connect, create_on_emulator
@@ -21,7 +21,6 @@ from watcher.stream import micros_of, timestamp_text
 
 COLUMNS = ("Id", "Version", "Payload")
 ROWS_A_COMMIT = 10_000
-DDL_SECONDS_MAX = 3_600
 
 
 def prepare(run: Run) -> Database:
@@ -41,7 +40,7 @@ def prepare(run: Run) -> Database:
         " PRIMARY KEY (Id)"
         for name in run.tables
     ]
-    database.update_ddl(statements).result(DDL_SECONDS_MAX)
+    apply.run(database, statements)
     for name in run.tables:
         fill(database, name, run.workload.rows, run.workload.row_bytes)
     if run.consumer.streams:
@@ -72,8 +71,8 @@ def make_watchable(database: Database, run: Run) -> None:
         processed_column=PROCESSED_COLUMN,
         storing=("Version", "Payload") if wish.storing else (),
     )
-    plan = make_plan(read_schema(database), list(run.tables), options)
-    database.update_ddl([each.sql for each in plan.statements]).result(DDL_SECONDS_MAX)
+    plan = make_plan(apply.read_schema(database), list(run.tables), options)
+    apply.run(database, [each.sql for each in plan.statements])
     if wish.index != "forced":
         replace_indexes(database, run)
 
@@ -84,7 +83,7 @@ def replace_indexes(database: Database, run: Run) -> None:
     The key at the end, which every index has anyway, is named here: it keeps the watcher from
     taking this for the index that it forces.
     """
-    schema, kind = read_schema(database), run.preparation.index
+    schema, kind = apply.read_schema(database), run.preparation.index
     statements = [f"DROP INDEX {index.name}" for n in run.tables for index in schema.indexes_of(n)]
     if kind != "none":
         filtered = "" if kind == "plain" else "NULL_FILTERED "
@@ -93,7 +92,7 @@ def replace_indexes(database: Database, run: Run) -> None:
         statements += [
             f"CREATE {filtered}INDEX {name}ByOther ON {name}({parts})" for name in run.tables
         ]
-    database.update_ddl(statements).result(DDL_SECONDS_MAX)
+    apply.run(database, statements)
 
 
 def make_streams(database: Database, run: Run) -> None:
@@ -104,7 +103,7 @@ def make_streams(database: Database, run: Run) -> None:
         for n in range(run.consumer.watchers)
         if run.tables_of(n)
     ]
-    database.update_ddl(statements).result(DDL_SECONDS_MAX)
+    apply.run(database, statements)
 
 
 def moment(database: Database) -> str:
@@ -145,15 +144,15 @@ def insert(database: Database, statement: str, low: int, high: int, row_bytes: i
 
 def ours(database: Database) -> list[str]:
     """The tables of benchmarks in a database."""
-    return sorted(t.name for t in read_schema(database).tables if t.name.startswith(PREFIX))
+    return sorted(t.name for t in apply.read_schema(database).tables if t.name.startswith(PREFIX))
 
 
 def drop(database: Database) -> None:
     """Takes the tables of benchmarks away again."""
-    schema, names = read_schema(database), ours(database)
+    schema, names = apply.read_schema(database), ours(database)
     streams = [each.name for each in schema.change_streams if each.name.startswith(PREFIX)]
     statements = [f"DROP CHANGE STREAM {name}" for name in streams]
     statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
     statements += [f"DROP TABLE {name}" for name in names]
     if statements:
-        database.update_ddl(statements).result(DDL_SECONDS_MAX)
+        apply.run(database, statements)

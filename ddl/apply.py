@@ -93,7 +93,7 @@ def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[
     return rollback_statements(schema, kept, chosen), chosen
 
 
-def run(database: Database, statements: Sequence[str], progress: Progress) -> None:
+def run(database: Database, statements: Sequence[str], progress: Progress = ignore) -> None:
     """Runs DDL statements as batches, in their order. Raises ApplyError for the one that fails."""
     done = 0
     for batch in batches(statements):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from google.cloud.spanner_v1.database import Database
+from rich.console import Console
 
 from benchmarks.cli import paired
 from benchmarks.comparison import comparison, different_settings
@@ -14,6 +16,7 @@ from benchmarks.conduct import conduct
 from benchmarks.report import report
 from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import scenario
+from benchmarks.screen import print_result
 from watcher.errors import ConfigurationError
 
 TINY = ("interval=0.1", "rows=200", "seconds=1.5", "transactions=20", "mutations=10", "shards=4")
@@ -53,6 +56,17 @@ def test_the_page_stands_alone(result: ScenarioResult) -> None:
     assert result.command in page
     for outside in ("<script", "<link", "<img", 'src="', "@import"):
         assert outside not in page
+
+
+def test_many_runs_are_shown_whole_on_a_narrow_screen(result: ScenarioResult) -> None:
+    rows = [result.figures[0] | {"rate/s": 1_000_001 + number} for number in range(12)]
+    console = Console(file=StringIO(), width=80)
+    print_result(console, result.model_copy(update={"figures": rows}))
+    assert isinstance(console.file, StringIO)
+    text = console.file.getvalue()
+    assert "…" not in text
+    assert all(f"1,000,{number:03}" in text for number in range(1, 13))
+    assert text.count("p99.9_s") > 1
 
 
 def test_a_result_is_compared_with_itself(result: ScenarioResult, tmp_path: Path) -> None:
