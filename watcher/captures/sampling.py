@@ -19,7 +19,7 @@ OLDEST_MICROSECONDS = 7 * 24 * 3_600 * 1_000_000
 
 
 class SampledCuts:
-    """Cuts the windows of one table at about so many rows, for 1/N index entries a row of N shards.
+    """Cuts the windows of one table at about so many rows, for 2/N index entries a row of N shards.
 
     The shard that is asked changes with every window, so that a skewed one misleads once in a while
     only. Each cut is exact: rows of one commit timestamp are never parted.
@@ -48,7 +48,7 @@ class SampledCuts:
         number, shard = self._number(max_rows), self._shards[self._turn % len(self._shards)]
         self._turn += 1
         end = min(window.end, window.start + self._reach) if self._reach else window.end
-        for look in range(1 if self._steady else LOOKS_MAX):
+        for look in range(LOOKS_MAX):
             found = self._capture.nth_of_shard(Window(window.start, end), shard, number)
             self._steady = found is not None
             if found is None or found == end:
