@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from benchmarks import experiment
 from benchmarks.experiment import Show, ignore
 from benchmarks.result import Cell, Chart, Line, RunResult
 from benchmarks.run_settings import Plan
+from benchmarks.workload import Workload
+from watcher.config import explained
+from watcher.errors import ConfigurationError
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -77,8 +80,16 @@ def plan_of(settings: Plan, **changes: object) -> Plan:
 
 
 def with_values(model: Model, **values: object) -> Model:
-    """A part of the settings with other values. Raises ValidationError for what cannot be."""
-    return type(model).model_validate(model.model_dump() | values)
+    """A part of the settings with other values. Raises ConfigurationError for what cannot be."""
+    try:
+        return type(model).model_validate(model.model_dump() | values)
+    except ValidationError as error:
+        raise ConfigurationError(explained(error)) from error
+
+
+def at_rate(load: Workload, rate: float) -> Workload:
+    """So many rows a second, in transactions of the same size."""
+    return with_values(load, transactions=rate / load.mutations)
 
 
 def problems_of(run: RunResult) -> list[str]:

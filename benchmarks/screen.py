@@ -100,8 +100,8 @@ def figures_tables(result: ScenarioResult, width: int) -> Iterator[Table]:
     tables, one below another, as the columns need."""
     names = list(dict.fromkeys(name for row in result.figures for name in row))
     title = Text(f"{result.scenario}: {result.summary}")
-    columns = [[name, *(shown(row.get(name)) for row in result.figures)] for name in names]
     if len(result.figures) > len(names):
+        columns = [[name, *(shown(row.get(name)) for row in result.figures)] for name in names]
         left = [name in result.keys for name in names]
         yield table_of(title, columns, left)
         return

@@ -154,5 +154,4 @@ def drop(database: Database) -> None:
     statements = [f"DROP CHANGE STREAM {name}" for name in streams]
     statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
     statements += [f"DROP TABLE {name}" for name in names]
-    if statements:
-        apply.run(database, statements)
+    apply.run(database, statements)

@@ -8,7 +8,15 @@ from benchmarks.java_watcher import build
 from benchmarks.query_costs import QueryCosts
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Consumer, Plan, Preparation, SystemName
-from benchmarks.scenario import Bench, Figure, Scenario, percentiles_chart, plan_of, with_values
+from benchmarks.scenario import (
+    Bench,
+    Figure,
+    Scenario,
+    at_rate,
+    percentiles_chart,
+    plan_of,
+    with_values,
+)
 from benchmarks.workload import Workload
 
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
@@ -58,7 +66,10 @@ def run(settings: Settings, bench: Bench) -> None:
 def cases(settings: Settings) -> list[tuple[str, Plan]]:
     """The runs of each system, by name."""
     found = [(f"backlog of {size:,}", backlog(settings, size)) for size in settings.sizes]
-    found += [(f"{rate:,.0f} rows/s", at_rate(settings, rate)) for rate in settings.rates]
+    found += [
+        (f"{rate:,.0f} rows/s", plan_of(settings, workload=at_rate(settings.workload, rate)))
+        for rate in settings.rates
+    ]
     if settings.equal_seconds:
         found.append(("equal-timestamps", equal_timestamps(settings)))
     return found
@@ -68,12 +79,6 @@ def backlog(settings: Settings, size: int) -> Plan:
     """Nothing but rows that have changed before."""
     load = with_values(settings.workload, rows=0, inserts=1.0)
     return plan_of(settings, workload=load, backlog=size, write=False)
-
-
-def at_rate(settings: Settings, rate: float) -> Plan:
-    """So many rows a second."""
-    load = settings.workload
-    return plan_of(settings, workload=with_values(load, transactions=rate / load.mutations))
 
 
 def equal_timestamps(settings: Settings) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.run_settings import Consumer, Plan
-from benchmarks.scenario import Bench, Scenario, delivery, percentiles_chart, plan_of
+from benchmarks.scenario import Bench, Scenario, at_rate, delivery, percentiles_chart, plan_of
 from benchmarks.workload import Workload
 
 
@@ -19,8 +19,7 @@ def run(settings: Settings, bench: Bench) -> None:
     """A run for each rate."""
     for rate in settings.rates:
         load = settings.workload
-        changed = load.model_copy(update={"transactions": rate / load.mutations})
-        plan = plan_of(settings, workload=changed)
+        plan = plan_of(settings, workload=at_rate(load, rate))
         found = bench.run(f"{rate:,.0f} rows/s", plan)
         bench.add({"rate/s": rate, **delivery(found)})
     bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))

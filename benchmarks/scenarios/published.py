@@ -5,13 +5,11 @@ Transactions a second times mutations in each, at a poll interval of 1 s and 10,
 
 from __future__ import annotations
 
-from pydantic import ValidationError, field_validator
+from pydantic import field_validator
 
 from benchmarks.run_settings import Consumer, Plan, Preparation
 from benchmarks.scenario import Bench, Scenario, delivery, percentiles_chart, plan_of, with_values
 from benchmarks.workload import Workload
-from watcher.config import explained
-from watcher.errors import ConfigurationError
 
 Load = tuple[float, int]
 
@@ -44,18 +42,11 @@ def parsed(text: str) -> Load:
 def run(settings: Settings, bench: Bench) -> None:
     """A run for each load."""
     for text in settings.loads:
-        plan = plan_of(settings, workload=workload(settings.workload, *parsed(text)))
-        found = bench.run(text, plan)
+        rate, mutations = parsed(text)
+        load = with_values(settings.workload, transactions=rate, mutations=mutations)
+        found = bench.run(text, plan_of(settings, workload=load))
         bench.add({"load": text, **delivery(found)})
     bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
-
-
-def workload(base: Workload, rate: float, mutations: int) -> Workload:
-    """A load at another rate. Raises ConfigurationError for one that cannot be."""
-    try:
-        return with_values(base, transactions=rate, mutations=mutations)
-    except ValidationError as error:
-        raise ConfigurationError(explained(error)) from error
 
 
 SCENARIO = Scenario(

@@ -139,11 +139,10 @@ def test_a_change_stream_delivers_every_version(capture: str) -> None:
 
 @pytest.mark.slow
 def test_without_an_index_the_table_is_scanned() -> None:
-    kinds = ("none", "null-filtered", "forced", "storing")
-    found = conduct(scenario("index"), [*TINY, "rows=2000", f"indexes={','.join(kinds)}"])
+    found = conduct(scenario("index"), [*TINY, "rows=2000", "seconds=2"])
     assert found.passed
     scanned = {row["index"]: row["scanned/row"] for row in found.figures}
-    assert tuple(scanned) == kinds
+    assert list(scanned) == ["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
     assert float(str(scanned["none"])) > 10 * float(str(scanned["forced"]))
     assert "rows scanned per row delivered" in report([found])
 

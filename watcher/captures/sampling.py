@@ -32,7 +32,6 @@ class SampledCuts:
         self._hashed = table.hashed and len(self._shards) > 1
         self._turn = 0
         self._reach = 0
-        self._steady = False
 
     def serve(self, max_rows: int) -> bool:
         """Whether a shard of this table tells enough of windows of this size."""
@@ -50,11 +49,10 @@ class SampledCuts:
         end = min(window.end, window.start + self._reach) if self._reach else window.end
         for look in range(LOOKS_MAX):
             found = self._capture.nth_of_shard(Window(window.start, end), shard, number)
-            self._steady = found is not None
             if found is None or found == end:
                 break
             end = found if look < LOOKS_BY_COUNT else min(found, halved(window, end))
-        self._reach = (end - window.start) * (STEADY if self._steady else GROWTH)
+        self._reach = (end - window.start) * (GROWTH if found is None else STEADY)
         return end
 
     def _number(self, max_rows: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from watcher.captures.backfill import PAGE_ROWS, BackfillCapture, Progress
 from watcher.failpoints import failpoint
@@ -42,14 +42,17 @@ class Backfilling:
         for table in [name for name in self._waiting if name not in captures]:
             self._save(table, None)
 
-    def begin(self, tables: Iterable[str], at: int) -> None:
-        """Starts backfills as of a timestamp (microseconds since 1970).
+    def begin_new(self, tables: Iterable[str], known: Container[str], at: int) -> dict[str, int]:
+        """Starts the backfills of tables that are not known yet, as of a timestamp (microseconds
+        since 1970); where each ends.
 
         Before the consumer is registered at that timestamp: after a crash between the two it begins
         again, at a later one.
         """
-        for table in tables:
+        new = [table for table in tables if table not in known]
+        for table in new:
             self._save(table, Progress(at, None))
+        return dict.fromkeys(new, at)
 
     def resume(self) -> None:
         """Takes up what is under way."""

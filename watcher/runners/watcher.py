@@ -255,11 +255,11 @@ class Watcher:
         self._refreshed = time.monotonic()
         source = held.source()
         self._watching = self._watching_of(source, sink)
-        now = self._now()
-        filled = self._backfill(source, sink, now)
         start = resolve_start(config.start)
-        self._watching.register(self._position(now) if start is None else start, filled)
-        self._known_at = self._position(now)
+        now = self._now() if start is None else start
+        filled = self._backfill(source, sink, now)
+        kept = self._watching.register(self._position(now) if start is None else start, filled)
+        self._known_at = min(kept.values())
         self._state = State.RUNNING
         if config.metrics is not None:
             self._measure_queries()
@@ -297,14 +297,13 @@ class Watcher:
             return {}
         held = self._connection
         captures = held.backfill_captures(source)
-        kept = held.positions.of(held.consumer)
         self._backfilling = Backfilling(
             captures, held.backfills(), held.consumer, sink, self.config.backfill_rows
         )
-        new = [name for name in captures if name not in kept]
-        self._backfilling.begin(new, now)
+        kept = held.positions.of(held.consumer)
+        filled = self._backfilling.begin_new(captures, kept, now)
         self._backfilling.resume()
-        return dict.fromkeys(new, now)
+        return filled
 
     def _now(self) -> int:
         starts = dict.fromkeys(self._watching.source.tables, 0)
@@ -451,10 +450,7 @@ class Watcher:
             return {}
         captures = self._connection.backfill_captures(source)
         self._backfilling.replace_captures(captures)
-        new = [name for name in captures if name not in before]
-        now = self._now()
-        self._backfilling.begin(new, now)
-        return dict.fromkeys(new, now)
+        return self._backfilling.begin_new(captures, before, self._now())
 
     # Beside the windows.
 
