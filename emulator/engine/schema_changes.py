@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import apsw
 
@@ -60,7 +60,8 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         schema = evolved(state.schema, step)
         refuse_too_many(schema)
         restarts = restarted(state.schema, step)
-        after = SchemaState(state.version + 1, schema, layouts(schema), time.time_ns() // 1000)
+        laid = layouts(schema, state.layouts)
+        after = SchemaState(state.version + 1, schema, laid, time.time_ns() // 1000)
 
         def work(micros: int) -> None:
             connection = writer.connection
@@ -87,7 +88,7 @@ def replayed(texts: list[str], dialect: Dialect, version: int) -> SchemaState:
     schema = Schema(dialect=dialect)
     for text in texts:
         schema = evolved(schema, parsed(text, dialect))
-    return SchemaState(version, schema, layouts(schema), time.time_ns() // 1000)
+    return SchemaState(version, schema, layouts(schema, {}), time.time_ns() // 1000)
 
 
 def parsed(text: str, dialect: Dialect) -> steps.Step:
@@ -158,21 +159,24 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
 
 def rewrite(connection: apsw.Connection, before: SchemaState, after: SchemaState, now: str) -> None:
     """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
-    backfill = Backfill(defaults(after.schema), {"now_": now, "commit_": now})
+    old, new = before.layouts, after.layouts
+    changed = {name for name in new if new[name] is not old.get(name)}
+    backfill = Backfill(defaults(after.schema, changed), {"now_": now, "commit_": now})
     try:
-        migrate(connection, before.layouts, after.layouts, backfill)
+        migrate(connection, old, new, backfill)
     except apsw.ConstraintError as error:
         refusal = from_sqlite(error, after.schema)
         raise failed_precondition(f"Existing data is in the way: {refusal.message}") from error
 
 
-def defaults(schema: Schema) -> Mapping[tuple[str, str], str]:
-    """The default of every column that has one, as SQLite text."""
+def defaults(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], str]:
+    """The defaults of the columns of some tables (in lower case), as SQLite text."""
     return {
         (table.name.casefold(), column.name.casefold()): compile_expression(
             column.default, table, schema
         ).sql
         for table in schema.tables
+        if table.name.casefold() in names
         for column in table.columns
         if column.default is not None
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ddl import steps
@@ -67,17 +68,18 @@ def refuse_too_many(schema: Schema) -> None:
         raise failed_precondition(f"Cannot add Table: the limit is {TABLES_MAX} per database.")
     if sum(each.kind == "VIEW" for each in schema.verbatim) > VIEWS_MAX:
         raise failed_precondition(f"Cannot add View: the limit is {VIEWS_MAX} per database.")
+    indexes = Counter(index.table.casefold() for index in schema.indexes)
     for table in schema.tables:
-        refuse_large_table(table, schema)
+        refuse_large_table(table, schema, indexes[table.name.casefold()])
 
 
-def refuse_large_table(table: Table, schema: Schema) -> None:
+def refuse_large_table(table: Table, schema: Schema, indexes: int) -> None:
     """The columns and indexes of a table, and how deep it is interleaved."""
     if len(table.columns) > COLUMNS_IN_TABLE_MAX:
         raise failed_precondition(
             f"Table {table.name} has too many columns; the limit is {COLUMNS_IN_TABLE_MAX}."
         )
-    if len(schema.indexes_of(table.name)) > INDEXES_IN_TABLE_MAX:
+    if indexes > INDEXES_IN_TABLE_MAX:
         raise failed_precondition(
             f"Table {table.name} has too many indexes; the limit is {INDEXES_IN_TABLE_MAX}."
         )

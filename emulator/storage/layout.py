@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from ddl import sequences
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
@@ -51,8 +53,10 @@ class ColumnLayout:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """``objects`` maps the name of each index and trigger to its CREATE statement."""
+    """``objects`` maps the name of each index and trigger to its CREATE statement; ``part`` is all
+    of the schema that the layout follows from."""
 
+    part: Schema
     name: str
     columns: tuple[ColumnLayout, ...]
     checks: tuple[str, ...]
@@ -70,27 +74,61 @@ class TableLayout:
         return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
-def layouts(schema: Schema) -> dict[str, TableLayout]:
-    """The layout of every table, by its name in lower case."""
-    return {table.name.casefold(): layout(table, schema) for table in schema.tables}
+def layouts(schema: Schema, known: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
+    """The layout of every table, by its name in lower case; one that is known already serves again
+    where its part of the schema has not changed: a statement costs what it changes."""
+    return {
+        name: known[name] if name in known and known[name].part == part else layout(part)
+        for name, part in parts(schema).items()
+    }
 
 
-def layout(table: Table, schema: Schema) -> TableLayout:
-    """The layout of one table."""
-    columns = tuple(column_layout(column, table, schema) for column in table.columns)
-    checks = tuple(check_text(number, table, schema) for number in range(len(table.checks)))
+def parts(schema: Schema) -> dict[str, Schema]:
+    """Each table with what its layout follows from: the tables that it refers to and that refer to
+    it, its indexes, change streams and sequences. It is the first table of its part."""
+    tables = {table.name.casefold(): table for table in schema.tables}
+    related = {name: [table] for name, table in tables.items()}
+    for name, table in tables.items():
+        for other in referred(table) & tables.keys() - {name}:
+            related[name].append(tables[other])
+            related[other].append(table)
+    indexes: dict[str, list[Index]] = {name: [] for name in tables}
+    for index in schema.indexes:
+        indexes[index.table.casefold()].append(index)
+    rest = Schema(
+        schema.dialect,
+        change_streams=schema.change_streams,
+        verbatim=tuple(item for item in schema.verbatim if item.kind == sequences.KIND),
+    )
+    return {
+        name: replace(rest, tables=tuple(related[name]), indexes=tuple(indexes[name]))
+        for name in tables
+    }
+
+
+def referred(table: Table) -> set[str]:
+    """The tables, in lower case, that a table is interleaved in or has foreign keys to."""
+    found = {key.referenced_table.casefold() for key in table.foreign_keys}
+    return found | ({table.interleave.parent.casefold()} if table.interleave else set())
+
+
+def layout(part: Schema) -> TableLayout:
+    """The layout of the first table of a part."""
+    table, indexes = part.tables[0], part.indexes
+    columns = tuple(column_layout(column, table, part) for column in table.columns)
+    checks = tuple(check_text(number, table, part) for number in range(len(table.checks)))
     checks += key_check(table)
-    for index in schema.indexes_of(table.name):
+    for index in indexes:
         checks += index_key_check(table, index)
     objects = {
         **key_objects(table),
         **history_triggers(table),
-        **integrity.triggers(table, schema),
-        **change_streams.triggers(table, schema),
+        **integrity.triggers(table, part),
+        **change_streams.triggers(table, part),
     }
-    for index in schema.indexes_of(table.name):
+    for index in indexes:
         objects |= index_objects(index, table)
-    return TableLayout(table.name, columns, checks, objects)
+    return TableLayout(part, table.name, columns, checks, objects)
 
 
 def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import apsw
@@ -26,7 +26,8 @@ class Backfill:
 
 def migrate(connection: apsw.Connection, old: Layouts, new: Layouts, backfill: Backfill) -> None:
     """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing."""
-    rebuilt = {name for name in new if name in old and needs_rebuild(old[name], new[name])}
+    both = [name for name in new if name in old and old[name] is not new[name]]
+    rebuilt = {name for name in both if needs_rebuild(connection, old[name], new[name])}
     drop_objects(connection, old, new, rebuilt)
     for name in old.keys() - new.keys():
         run(connection, f"DROP TABLE {current(old[name].name)}")
@@ -35,21 +36,29 @@ def migrate(connection: apsw.Connection, old: Layouts, new: Layouts, backfill: B
         if name not in old:
             run(connection, layout.create(current(layout.name)))
             run(connection, layout.create_history(replaced(layout.name)))
-        elif name in rebuilt:
-            rebuild(connection, old[name], layout, backfill)
+    for name in both:
+        if name in rebuilt:
+            rebuild(connection, old[name], new[name], backfill)
         else:
-            add_columns(connection, old[name], layout)
+            add_columns(connection, old[name], new[name])
     create_objects(connection, old, new, rebuilt)
 
 
-def needs_rebuild(old: TableLayout, new: TableLayout) -> bool:
-    """Whether the rows must be written anew; columns appended empty need none."""
+def needs_rebuild(connection: apsw.Connection, old: TableLayout, new: TableLayout) -> bool:
+    """Whether the rows must be written anew; columns appended empty need none. Where there are no
+    rows it is quicker: SQLite reads the whole schema again for each ALTER TABLE."""
     added = new.columns[len(old.columns) :]
     return (
         old.checks != new.checks
         or not same_columns(old, new)
         or any(c.default is not None or c.generated or "NOT NULL" in c.definition for c in added)
+        or (bool(added) and is_empty(connection, current(old.name)))
     )
+
+
+def is_empty(connection: apsw.Connection, table: str) -> bool:
+    """Whether a table (quoted) has no row."""
+    return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None
 
 
 def same_columns(old: TableLayout, new: TableLayout) -> bool:
@@ -79,8 +88,8 @@ def rebuild(
     copy(
         connection,
         current(new.name),
-        new.create(quote("n$" + new.name)),
         quote("n$" + new.name),
+        new.create,
         ['"$ts"', *(quote(c.name) for c in plain)],
         ['"$ts"', *(values[c.name] for c in plain)],
         backfill,
@@ -88,8 +97,8 @@ def rebuild(
     copy(
         connection,
         replaced(new.name),
-        new.create_history(quote("n$" + new.name)),
         quote("n$" + new.name),
+        new.create_history,
         ['"$from"', '"$to"', *(quote(c.name) for c in new.columns)],
         ['"$from"', '"$to"', *(values[c.name] for c in new.columns)],
         backfill,
@@ -99,14 +108,17 @@ def rebuild(
 def copy(
     connection: apsw.Connection,
     table: str,
-    create: str,
     temporary: str,
+    create: Callable[[str], str],
     columns: list[str],
     values: list[str],
     backfill: Backfill,
 ) -> None:
     """One table into its new shape, which then takes its name."""
-    run(connection, create)
+    if is_empty(connection, table):
+        run(connection, f"DROP TABLE {table}", create(table))
+        return
+    run(connection, create(temporary))
     connection.execute(
         f"INSERT INTO {temporary} (rowid, {', '.join(columns)}) "
         f"SELECT rowid, {', '.join(values)} FROM {table}",

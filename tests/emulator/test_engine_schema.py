@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
+import apsw
 import grpc
 import pytest
 from engine_world import INSERT, UPDATE, WATCHED, at, opened, query, write
 
+from ddl.schema import Schema
 from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
+from emulator.storage.layout import layout
 
 PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
 
@@ -174,6 +180,64 @@ def test_version_retention_is_an_option_of_the_database(table: Database) -> None
     assert table.oldest_readable() > old
     with pytest.raises(SpannerError, match="between 1h and 7d"):
         table.update_ddl(["ALTER DATABASE d SET OPTIONS (version_retention_period = '8d')"])
+
+
+RELATED = (
+    "CREATE TABLE P (K INT64) PRIMARY KEY (K)",
+    "CREATE TABLE C (K INT64, L INT64, N INT64) PRIMARY KEY (K, L), INTERLEAVE IN PARENT P",
+    "CREATE TABLE Other (K INT64, S STRING(9)) PRIMARY KEY (K)",
+    "ALTER TABLE C ADD CONSTRAINT Ref FOREIGN KEY (N) REFERENCES Other (K)",
+    "ALTER TABLE C ALTER COLUMN N INT64 NOT NULL",
+    "CREATE CHANGE STREAM OfOther FOR Other",
+    "ALTER TABLE Other ADD COLUMN T STRING(9)",
+    "ALTER TABLE Other ADD COLUMN D INT64 NOT NULL DEFAULT (5)",
+    "CREATE INDEX ByS ON Other (S)",
+    "ALTER CHANGE STREAM OfOther SET FOR P",
+    "ALTER TABLE C SET INTERLEAVE IN PARENT P ON DELETE CASCADE",
+    "ALTER TABLE P ADD COLUMN A STRING(9)",
+    "ALTER TABLE C DROP CONSTRAINT Ref",
+    "DROP CHANGE STREAM OfOther",
+    "CREATE SEQUENCE Numbers OPTIONS (sequence_kind='bit_reversed_positive')",
+    "CREATE TABLE Numbered (K INT64 DEFAULT (GET_NEXT_SEQUENCE_VALUE(SEQUENCE Numbers)), "
+    "M INT64 AS (K + 1) STORED) PRIMARY KEY (K)",
+    "DROP INDEX ByS",
+    "DROP TABLE C",
+    "DROP TABLE Other",
+)
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_a_statement_changes_what_leans_on_its_table_and_nothing_else(
+    tmp_path: Path, with_rows: bool
+) -> None:
+    """After each the file holds the triggers and indexes of a schema that is laid out at once."""
+    path = tmp_path / "file"
+    with opened(path=path) as database:
+        for statement in RELATED:
+            database.update_ddl([statement])
+            if with_rows and statement.startswith("CREATE TABLE Other"):
+                write(database, INSERT, "P", "K", (1,))
+                write(database, INSERT, "Other", "K S", (1, "a"), (2, "b"))
+                write(database, UPDATE, "Other", "K S", (2, "c"))
+                write(database, INSERT, "C", "K L N", (1, 1, 2))
+            assert objects_of(path) == laid_out(database.schema)
+
+
+def laid_out(schema: Schema) -> set[str]:
+    """The triggers and indexes of every table, seen with all the others."""
+    found: set[str] = set()
+    for table in schema.tables:
+        others = tuple(other for other in schema.tables if other is not table)
+        indexes = schema.indexes_of(table.name)
+        seen = layout(replace(schema, tables=(table, *others), indexes=indexes))
+        found |= set(seen.objects.values())
+    return found
+
+
+def objects_of(path: Path) -> set[str]:
+    with contextlib.closing(apsw.Connection(str(path))) as file:
+        kinds = "type IN ('index', 'trigger') AND sql IS NOT NULL"
+        return {sql for (sql,) in file.execute(f"SELECT sql FROM sqlite_schema WHERE {kinds}")}
 
 
 def test_rows_past_their_deletion_policy_are_deleted() -> None:
