@@ -15,6 +15,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         label = ("consumer", "table")
         self._consumer = consumer
+        self._port: int | None = None
         self._rows = Counter(
             "spanner_watcher_rows", "Rows delivered", label, registry=self.registry
         )
@@ -94,6 +95,8 @@ class Metrics:
         self._cleared.labels(self._consumer, table).inc(rows)
 
     def serve(self, host: str, port: int) -> int:
-        """Serves the metrics over HTTP; the port, which 0 lets the system choose."""
-        server, _ = start_http_server(port, host, self.registry)
-        return int(server.server_port)
+        """Serves the metrics over HTTP from now on; the port, which 0 lets the system choose."""
+        if self._port is None:
+            server, _ = start_http_server(port, host, self.registry)
+            self._port = int(server.server_port)
+        return self._port

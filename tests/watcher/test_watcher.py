@@ -538,6 +538,36 @@ def test_metrics_tell_rows_and_lag(music: Database) -> None:
     assert "spanner_watcher_lag_seconds" in text
 
 
+def test_a_watcher_may_be_run_again_and_goes_on_where_it_was(
+    music: Database, faults: Callable[..., None]
+) -> None:
+    seen = Collected()
+    watcher = Watcher(**options(music, metrics={"port": 0}))
+    watcher.on_change(seen)
+    add(music, 1)
+    with running(watcher) as raised:
+        seen.wait(1)
+        port = watcher.metrics.serve("127.0.0.1", 0)
+        watcher.drain()
+    assert not raised
+    faults(unavailable_after_rows=1, unavailable_streams_max=5)
+    add(music, 2, 3, 4)
+    assert watcher.run_once() == 3
+    assert watcher.run_once() == 0
+    with running(watcher) as raised:
+        add(music, 5)
+        seen.wait(5)
+    assert not raised
+    assert keys(seen.changes)[0] == ("Singers", (1,))
+    assert sorted(keys(seen.changes)[1:4]) == [
+        ("Albums", (2, 3)),
+        ("Albums", (2, 4)),
+        ("Singers", (2,)),
+    ]
+    assert keys(seen.changes)[4:] == [("Singers", (5,))]
+    assert watcher.metrics.serve("127.0.0.1", 0) == port
+
+
 def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> None:
     add(music, 1, 1, 2, 3)
     tries: list[Change] = []

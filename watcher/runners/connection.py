@@ -45,20 +45,16 @@ class Connection:
         self.lease: Lease | None = None
         self._keeper: Database
         self.database: Database
-        self.positions: Positions
+        self.positions: Positions = MemoryPositions()
         self.consumers: Consumers | None = None
 
     def open(self) -> None:
-        """Connects, and makes the tables for positions and consumers where they are missing."""
+        """Connects, and makes the tables for positions and consumers where they are missing.
+
+        Anew when the server has lost the client's session, which the client would keep for weeks.
+        """
         self.database = connect(self._config.address)
         self.positions, self.consumers = self._keepers()
-
-    def reopen(self) -> None:
-        """The client keeps a session for weeks; one that the server has lost needs a new client."""
-        before = self.positions
-        self.open()
-        if isinstance(before, MemoryPositions):
-            self.positions = before
 
     def acquire(self, pause: Callable[[float], bool]) -> None:
         """Takes the consumer's name, and waits for the lease of an instance that has died.
@@ -125,7 +121,7 @@ class Connection:
         if kept.keep == "file" and kept.path is not None:
             return FilePositions(kept.path), None
         if kept.keep == "memory" or self._config.consumer is None:
-            return MemoryPositions(), None
+            return self.positions, None
         database = self._keeper = self.database
         if self._config.positions_address != self._config.address:
             database = self._keeper = connect(self._config.positions_address)

@@ -142,7 +142,8 @@ class Watcher:
 
     def run(self) -> None:
         """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
-        cannot be mended by trying again."""
+        cannot be mended by trying again. After a stop it may be run again."""
+        self._once = False
         try:
             self._start()
             self._schedule.poll(self.config.interval, "poll", self._poll)
@@ -160,8 +161,8 @@ class Watcher:
         self._close(None)
 
     def run_once(self) -> int:
-        """Delivers what is there now, then ends; the number of rows."""
-        self._once = True
+        """Delivers what is there now, then ends; the number of rows. It may be run again."""
+        self._once, before = True, self._rows
         try:
             self._start()
             if self._connection.lease is not None:
@@ -176,7 +177,7 @@ class Watcher:
             self._close(error)
             raise
         self._close(None)
-        return self._rows
+        return self._rows - before
 
     def _window_of_once(self) -> bool:
         """A window; what may go away is tried again, but not for ever."""
@@ -191,7 +192,7 @@ class Watcher:
                     raise
 
     def stop(self) -> None:
-        """Ends after the window under way."""
+        """Ends after the window under way; a run that has not begun ends when it does."""
         self._schedule.stop()
 
     def stop_on_signals(self) -> None:
@@ -336,7 +337,7 @@ class Watcher:
     def _window(self, until: int | None) -> bool:
         with self._turn:
             if self._lost:
-                self._connection.reopen()
+                self._connection.open()
                 self._watching.keep_in(self._connection.positions)
                 self._lost = False
             lease = self._connection.lease
@@ -528,8 +529,10 @@ class Watcher:
     def _close(self, error: BaseException | None) -> None:
         if self._pushing is not None:
             self._pushing.close()
+            self._pushing = None
         if self._stream is not None and self._stream.stopping is self._schedule.stopping:
             self._stream.stopping = None
+        self._schedule, self._drain_to = Schedule(), None
         self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
         lease, consumers = self._connection.lease, self._connection.consumers
         if lease is None or consumers is None or isinstance(error, LeaseLostError):
