@@ -226,17 +226,29 @@ class QueryStream:
         read_timestamp_micros: int | None,
         own_session: bool = True,
     ) -> Iterator[ResultPart]:
-        """The messages of a stream, taken up again where it broke.
+        """The messages of a stream, taken up again where it broke. It is under way at once, before
+        anybody asks for the first message.
 
         Without ``own_session`` the request names the session, which cannot be replaced.
         """
+        if own_session:
+            request.session = self._session_name()
+        begun = self._begin(call, request)
+        return self._continued(begun, call, request, read_timestamp_micros, own_session)
+
+    def _continued(
+        self,
+        begun: Iterable[ResultPart],
+        call: StreamCall,
+        request: Request,
+        read_timestamp_micros: int | None,
+        own_session: bool,
+    ) -> Iterator[ResultPart]:
         waiting: list[ResultPart] = []
         restarts = 0
         while True:
-            if own_session:
-                request.session = self._session_name()
             try:
-                for message in self._messages(call, request):
+                for message in messages(begun):
                     waiting.append(message)
                     if message.resume_token:
                         restarts = 0
@@ -261,6 +273,9 @@ class QueryStream:
                 waiting = []
             except FailedPrecondition as error:
                 raise expired_or(error, read_timestamp_micros) from error
+            if own_session:
+                request.session = self._session_name()
+            begun = self._begin(call, request)
 
     def _pause(self, seconds: float) -> None:
         """Waits before something is tried again. Raises UnavailableError when it is to stop."""
@@ -269,14 +284,10 @@ class QueryStream:
         elif self.stopping.wait(seconds):
             raise UnavailableError(f"{self._database.name} did not answer, and it is time to stop")
 
-    def _messages(self, call: StreamCall, request: Request) -> Iterator[ResultPart]:
-        """The messages of one call; its errors as those of google.api_core."""
+    def _begin(self, call: StreamCall, request: Request) -> Iterable[ResultPart]:
         routing = to_grpc_metadata([("session", request.session)])
         metadata = (*self._metadata, routing, CLIENT)
-        try:
-            yield from call(request, metadata=metadata, timeout=STREAM_SECONDS_MAX)
-        except grpc.RpcError as error:
-            raise from_grpc_error(error) from error
+        return call(request, metadata=metadata, timeout=STREAM_SECONDS_MAX)
 
     def _request(
         self,
@@ -309,6 +320,14 @@ class QueryStream:
         if "session" not in error.message.lower():
             raise error
         self._session = ""
+
+
+def messages(begun: Iterable[ResultPart]) -> Iterator[ResultPart]:
+    """The messages of a call; its errors as those of google.api_core."""
+    try:
+        yield from begun
+    except grpc.RpcError as error:
+        raise from_grpc_error(error) from error
 
 
 def stream_call(

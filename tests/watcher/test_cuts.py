@@ -42,8 +42,8 @@ def test_a_count_with_a_limit_reads_no_further(singers: Database) -> None:
     capture = capture_of(singers)
     write(singers, 0, ROWS)
     whole, _ = capture.look(0)
-    assert capture.count_some(whole, 8) == 8
-    assert capture.count_some(whole, ROWS + 1) == ROWS
+    assert capture.counting(whole, 8)() == 8
+    assert capture.counting(whole, ROWS + 1)() == ROWS
     shards = capture.table.shard_values
     params = sql.window_params(whole, shards) | {"limit": "8"}
     types = sql.window_types(shards) | {"limit": INT64}

@@ -25,9 +25,13 @@ from watcher.errors import VersionExpiredError
 from watcher.stream import QueryStream, WireValue
 from watcher.table import WatchedTable
 from watcher.window import ShardGroup, Slice, Window
+from watcher.wire import ResultPart
 
 LOG = logging.getLogger("watcher.poll")
 INT64 = TypePb(code=TypeCodePb.INT64)
+
+Answer = Callable[[], int]
+"""Waits for the number that a query answers with; the query is under way already."""
 
 
 def query_stream(address: DatabaseAddress) -> QueryStream:
@@ -90,15 +94,24 @@ class PollCapture:
         return tuple(Slice(self.table.name, window, group) for group in self.groups)
 
     def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        """The rows of a slice, as they were at the window's end.
+        """The rows of a slice, as they were at the window's end. The query is under way at once.
 
         Past version garbage collection the window is read strongly, still bounded by its end: a row
         that changed since comes with a later window instead. Raises VersionExpiredError when the
         versions go while the slice is being read, because rows were handed out by then.
         """
+        return self._or_strongly(part, self.read_exactly(part))
+
+    def read_exactly(self, part: Slice) -> Iterator[pa.RecordBatch]:
+        """As ``read``; raises VersionExpiredError past version garbage collection."""
+        return self._read_at(part, part.read_at or part.window.end)
+
+    def _or_strongly(
+        self, part: Slice, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         begun = False
         try:
-            for batch in self.read_exactly(part):
+            for batch in batches:
                 begun = True
                 yield batch
         except VersionExpiredError as error:
@@ -107,29 +120,30 @@ class PollCapture:
             LOG.warning("%s; reading strongly: rows that changed since come later", error)
             yield from self._read_at(part, None)
 
-    def read_exactly(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        """As ``read``; raises VersionExpiredError past version garbage collection."""
-        return self._read_at(part, part.read_at or part.window.end)
-
     def count(self, window: Window, group: ShardGroup | None = None) -> int:
         """How many rows a window has, in all or in a group of shards, by an index-only count."""
-        if window.empty:
-            return 0
-        return int(self._scalar(sql.count_window, window, group=group) or 0)
+        return self.counting(window, group=group)()
 
-    def count_some(self, window: Window, limit: int) -> int:
-        """As ``count``, but it stops at a limit: cheap also far behind."""
+    def counting(
+        self, window: Window, limit: int | None = None, group: ShardGroup | None = None
+    ) -> Answer:
+        """As ``count``; at a limit it stops, so that it is cheap also far behind."""
         if window.empty:
-            return 0
-        return int(self._scalar(sql.count_some, window, limit=limit) or 0)
+            return lambda: 0
+        query = sql.count_window if limit is None else sql.count_some
+        found = self._scalars(query, window, limit, TypeCode.INT64, group)
+        return lambda: next(found, None) or 0
 
     def end_of(self, window: Window, max_rows: int) -> int:
         """The commit timestamp of the ``max_rows``-th row of a window, or the window's end."""
+        return self.ending(window, max_rows)()
+
+    def ending(self, window: Window, max_rows: int) -> Answer:
+        """As ``end_of``."""
         if window.empty:
-            return window.end
-        kind = TypeCode.TIMESTAMP
-        found = self._scalar(sql.earliest_above, window, limit=max_rows, kind=kind)
-        return min(found, window.end) if found is not None else window.end
+            return lambda: window.end
+        found = self._scalars(sql.earliest_above, window, max_rows, TypeCode.TIMESTAMP)
+        return lambda: min(next(found, None) or window.end, window.end)
 
     def nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
         """The commit timestamp of the ``number``-th row of one shard in a window, as of its end;
@@ -138,9 +152,9 @@ class PollCapture:
         types = sql.window_types(None) | {"shard": INT64, "skip": INT64}
         query, kind = sql.nth_of_shard(self.table), TypeCode.TIMESTAMP
         try:
-            return self._value(query, params, types, window.end, kind)
+            return next(self._values(query, params, types, window.end, kind), None)
         except VersionExpiredError:
-            return self._value(query, params, types, None, kind)
+            return next(self._values(query, params, types, None, kind), None)
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
         shards = sql.shard_list(self.table, part.window, part.shards)
@@ -151,6 +165,9 @@ class PollCapture:
             params |= self.condition.params
             types |= self.condition.types
         results = query_stream(self.address).rows(query, params, types, read_timestamp)
+        return self._batches(results)
+
+    def _batches(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
         columns = sql.selected(self.table)
         places = self.places([name for name, _ in columns])
         schema = arrow_schema(columns, self.nanoseconds)
@@ -176,34 +193,37 @@ class PollCapture:
         stamps = sql.stamp_names(self.table)
         return columns + [names.index(name) if name else None for name in stamps]
 
-    def _scalar(
+    def _scalars(
         self,
         query: Callable[[WatchedTable, bool], str],
         window: Window,
-        limit: int | None = None,
+        limit: int | None,
+        kind: TypeCode,
         group: ShardGroup | None = None,
-        kind: TypeCode = TypeCode.INT64,
-    ) -> int | None:
-        """A query with one number or timestamp (in microseconds) as its result."""
+    ) -> Iterator[int | None]:
+        """A query over a window with one column of numbers, or timestamps in microseconds."""
         shards = sql.shard_list(self.table, window, group)
         params = sql.window_params(window, shards)
         types = sql.window_types(shards)
         if limit is not None:
             params["limit"] = str(limit)
             types["limit"] = INT64
-        return self._value(query(self.table, shards is not None), params, types, window.end, kind)
+        text = query(self.table, shards is not None)
+        return self._values(text, params, types, window.end, kind)
 
-    def _value(
+    def _values(
         self,
         query: str,
         params: dict[str, WireValue],
         types: dict[str, TypePb],
         read_timestamp: int | None,
         kind: TypeCode,
-    ) -> int | None:
-        results = query_stream(self.address).rows(query, params, types, read_timestamp)
-        schema = arrow_schema([("value", Type(kind))])
-        for batch in record_batches(results, schema, [Type(kind)]):
-            value = batch.column(0).cast(pa.int64())[0].as_py()
-            return None if value is None else int(value)
-        return None
+    ) -> Iterator[int | None]:
+        return scalars(query_stream(self.address).rows(query, params, types, read_timestamp), kind)
+
+
+def scalars(results: Iterator[ResultPart], kind: TypeCode = TypeCode.INT64) -> Iterator[int | None]:
+    """The rows of a result with one column: numbers, or timestamps in microseconds."""
+    schema = arrow_schema([("value", Type(kind))])
+    for batch in record_batches(results, schema, [Type(kind)]):
+        yield from batch.column(0).cast(pa.int64()).to_pylist()

@@ -1,21 +1,32 @@
-"""Many tables polled at one read timestamp: a window is a consistent cut of all of them."""
+"""Many tables polled at one read timestamp: a window is a consistent cut of all of them.
+
+What is asked of each table is under way for the next few while one answers: a window costs what its
+rows cost, and not a round trip to Spanner for each table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
 
 from google.cloud.spanner_v1 import Type
 
 from watcher import sql
 from watcher.captures import Look, Rows
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import Answer, PollCapture, query_stream, scalars
 from watcher.captures.sampling import SampledCuts
 from watcher.errors import VersionExpiredError
 from watcher.stream import WireValue, timestamp_text
 from watcher.window import Window
 
+Asked = TypeVar("Asked")
+
 TABLES_PER_QUERY = 50
 CUTS_MAX = 8
+AHEAD = 8
+"""How many queries are under way beside the one that is read."""
 
 
 class PolledTables:
@@ -36,15 +47,16 @@ class PolledTables:
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``: a call for every 50 tables, all at the timestamp of the first."""
-        end = at
-        changed: set[str] = set()
-        for names in parts(self.tables, TABLES_PER_QUERY):
-            query, params, types = self._question(names, starts)
-            stream = query_stream(self._captures[names[0]].address)
-            read_timestamp, numbers = stream.numbers(query, params, types, end)
-            end = read_timestamp if end is None else end
-            changed |= {names[number] for number in numbers}
-        return Look(max(end or 0, *starts.values()), frozenset(changed))
+        first, *others = parts(self.tables, TABLES_PER_QUERY)
+        stream = query_stream(self._captures[first[0]].address)
+        end, numbers = stream.numbers(*self._question(first, starts), at)
+        changed = {first[number] for number in numbers}
+        asked = (
+            (names, scalars(stream.rows(*self._question(names, starts), end))) for names in others
+        )
+        for names, found in ahead(asked):
+            changed |= {names[number] for number in found if number is not None}
+        return Look(max(end, *starts.values()), frozenset(changed))
 
     def _question(
         self, names: Sequence[str], starts: Mapping[str, int]
@@ -87,7 +99,9 @@ class PolledTables:
         """An earlier end, where there are too many rows: some that are there at an earlier end have
         changed again since. The same end, where they are few enough or one commit has them all."""
         try:
-            total = sum(self._captures[n].count(window) for n, window in windows.items())
+            total = sum(
+                answers(self._captures[n].counting(window) for n, window in windows.items())
+            )
         except VersionExpiredError:
             # The window will be read as of now, and so it was counted when its end was found.
             return end
@@ -99,25 +113,44 @@ class PolledTables:
         return max(min(end, share), self._end_of(windows, 1))
 
     def _count_some(self, windows: Mapping[str, Window], limit: int) -> int:
-        """How many rows there are; no more are counted once there are so many."""
+        """How many rows there are; no more tables are asked once there are so many."""
         total = 0
-        for name, window in windows.items():
-            total += self._captures[name].count_some(window, limit - total)
+        asked = (self._captures[n].counting(window, limit) for n, window in windows.items())
+        for count in answers(asked):
+            total += count
             if total >= limit:
                 break
         return total
 
     def _end_of(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """The earliest timestamp at which one of the tables has so many rows."""
-        return min(self._captures[n].end_of(window, max_rows) for n, window in windows.items())
+        asked = (self._captures[n].ending(window, max_rows) for n, window in windows.items())
+        return min(answers(asked))
 
     def read(self, windows: Mapping[str, Window]) -> Iterator[Rows]:
         """As ``Source.read``."""
-        for name, window in windows.items():
-            capture = self._captures[name]
-            for part in capture.plan(window):
-                for batch in capture.read(part):
-                    yield Rows(capture.table, window, batch)
+        asked = (
+            (self._captures[name].table, window, self._captures[name].read(part))
+            for name, window in windows.items()
+            for part in self._captures[name].plan(window)
+        )
+        for table, window, batches in ahead(asked):
+            for batch in batches:
+                yield Rows(table, window, batch)
+
+
+def ahead(asked: Iterable[Asked], count: int = AHEAD) -> Iterator[Asked]:
+    """The same, with so many more taken before one is given: what they ask for is under way."""
+    remaining = iter(asked)
+    waiting = deque(islice(remaining, count + 1))
+    while waiting:
+        yield waiting.popleft()
+        waiting.extend(islice(remaining, 1))
+
+
+def answers(asked: Iterable[Answer]) -> Iterator[int]:
+    """What they answer with, one after another."""
+    return (answer() for answer in ahead(asked))
 
 
 def parts(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
