@@ -64,9 +64,10 @@ class TableSize(Settings):
 
 
 class ManyTables(Settings):
-    """``values`` are the numbers of tables, over which the same load is spread."""
+    """``values`` are the numbers of tables, over which the same load is spread. In the first five
+    seconds the embedded server meets the statements of all tables for the first time."""
 
-    workload: Workload = Workload(transactions=20, mutations=50, seconds=20, rows=100)
+    workload: Workload = Workload(transactions=20, mutations=50, seconds=25, warm_up=5, rows=100)
     values: tuple[float, ...] = (1, 10, 100, 500)
 
 
