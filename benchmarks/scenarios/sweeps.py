@@ -207,7 +207,7 @@ SCENARIOS = (
         "tables",
         ManyTables,
         with_tables,
-        ("values=20", "rows=50"),
+        ("values=20", "rows=50", "warm_up=0"),
     ),
     sweep(
         "clearing",
