@@ -8,7 +8,6 @@ Spanner's meaning is lost to another dialect's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -22,8 +21,6 @@ from ddl.tokens import Kind, Token, place, tokenize
 
 HINTS = "spanner_hints"
 """Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
-
-EXPRESSIONS_KEPT = 4_096
 
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
@@ -134,13 +131,6 @@ def parse_query(sql: str) -> Parsed:
 
 def parse_expression(sql: str) -> exp.Expr:
     """A scalar expression, as DDL holds it. Raises DdlSyntaxError."""
-    return parsed_expression(sql).copy()
-
-
-@lru_cache(EXPRESSIONS_KEPT)
-def parsed_expression(sql: str) -> exp.Expr:
-    """As ``parse_expression``; one tree for all, since a schema is compiled as a whole whenever one
-    of its tables changes."""
     tree = parse_one(f"SELECT {cut_sequences(sql, list(tokenize(sql)))}", sql)
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise DdlSyntaxError(1, 1, "one expression", repr(sql))

@@ -32,7 +32,7 @@ from emulator.sql.compile import compile_expression
 from emulator.sql.types import FLOATS
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import layouts
-from emulator.storage.migration import Backfill, migrate
+from emulator.storage.migration import Backfill, Layouts, migrate
 from emulator.storage.sqlite import current, quote
 
 LOCK_WAIT_SECONDS = 600.0
@@ -159,14 +159,19 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
 
 def rewrite(connection: apsw.Connection, before: SchemaState, after: SchemaState, now: str) -> None:
     """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
-    old, new = before.layouts, after.layouts
-    changed = {name for name in new if new[name] is not old.get(name)}
-    backfill = Backfill(defaults(after.schema, changed), {"now_": now, "commit_": now})
+    old = unlike(before.layouts, after.layouts)
+    new = unlike(after.layouts, before.layouts)
+    backfill = Backfill(defaults(after.schema, new), {"now_": now, "commit_": now})
     try:
         migrate(connection, old, new, backfill)
     except apsw.ConstraintError as error:
         refusal = from_sqlite(error, after.schema)
         raise failed_precondition(f"Existing data is in the way: {refusal.message}") from error
+
+
+def unlike(layouts: Layouts, others: Layouts) -> Layouts:
+    """Those that are not among the others; what a statement leaves alone is the same object."""
+    return {name: each for name, each in layouts.items() if each is not others.get(name)}
 
 
 def defaults(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], str]:

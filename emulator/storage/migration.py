@@ -25,8 +25,9 @@ class Backfill:
 
 
 def migrate(connection: apsw.Connection, old: Layouts, new: Layouts, backfill: Backfill) -> None:
-    """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing."""
-    both = [name for name in new if name in old and old[name] is not new[name]]
+    """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing.
+    ``old`` and ``new`` may leave out what stays as it is."""
+    both = old.keys() & new.keys()
     rebuilt = {name for name in both if needs_rebuild(connection, old[name], new[name])}
     drop_objects(connection, old, new, rebuilt)
     for name in old.keys() - new.keys():
@@ -36,11 +37,10 @@ def migrate(connection: apsw.Connection, old: Layouts, new: Layouts, backfill: B
         if name not in old:
             run(connection, layout.create(current(layout.name)))
             run(connection, layout.create_history(replaced(layout.name)))
-    for name in both:
-        if name in rebuilt:
-            rebuild(connection, old[name], new[name], backfill)
+        elif name in rebuilt:
+            rebuild(connection, old[name], layout, backfill)
         else:
-            add_columns(connection, old[name], new[name])
+            add_columns(connection, old[name], layout)
     create_objects(connection, old, new, rebuilt)
 
 
