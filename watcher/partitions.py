@@ -65,7 +65,7 @@ class PartitionedQuery(QueryStream):
                 request=request, metadata=self._metadata, timeout=CALL_SECONDS_MAX
             )
         except NotFound as error:
-            self._forget(error)
+            self._forget(request.session, error)
             return self.partition(sql, params, types, read_timestamp, most)
         except FailedPrecondition as error:
             raise expired_or(error, read_timestamp) from error

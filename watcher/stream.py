@@ -131,7 +131,7 @@ class QueryStream:
                     request=request, metadata=self._metadata, retry=None, timeout=CALL_SECONDS_MAX
                 )
             except NotFound as error:
-                self._forget(error)
+                self._forget(request.session, error)
                 continue
             except (ServiceUnavailable, InternalServerError):
                 self._pause(pause_seconds(attempt))
@@ -231,9 +231,7 @@ class QueryStream:
 
         Without ``own_session`` the request names the session, which cannot be replaced.
         """
-        if own_session:
-            request.session = self._session_name()
-        begun = self._begin(call, request)
+        begun = self._begin(call, request, own_session)
         return self._continued(begun, call, request, read_timestamp_micros, own_session)
 
     def _continued(
@@ -269,13 +267,11 @@ class QueryStream:
             except NotFound as error:
                 if not own_session:
                     raise
-                self._forget(error)
+                self._forget(request.session, error)
                 waiting = []
             except FailedPrecondition as error:
                 raise expired_or(error, read_timestamp_micros) from error
-            if own_session:
-                request.session = self._session_name()
-            begun = self._begin(call, request)
+            begun = self._begin(call, request, own_session)
 
     def _pause(self, seconds: float) -> None:
         """Waits before something is tried again. Raises UnavailableError when it is to stop."""
@@ -284,7 +280,9 @@ class QueryStream:
         elif self.stopping.wait(seconds):
             raise UnavailableError(f"{self._database.name} did not answer, and it is time to stop")
 
-    def _begin(self, call: StreamCall, request: Request) -> Iterable[ResultPart]:
+    def _begin(self, call: StreamCall, request: Request, own_session: bool) -> Iterable[ResultPart]:
+        if own_session:
+            request.session = self._session_name()
         routing = to_grpc_metadata([("session", request.session)])
         metadata = (*self._metadata, routing, CLIENT)
         return call(request, metadata=metadata, timeout=STREAM_SECONDS_MAX)
@@ -315,11 +313,13 @@ class QueryStream:
             self._session = session.name
         return self._session
 
-    def _forget(self, error: NotFound) -> None:
-        """A session that is gone is replaced; anything else that is gone is an error."""
+    def _forget(self, session: str, error: NotFound) -> None:
+        """A session that is gone is replaced, once for all streams that were under way in it;
+        anything else that is gone is an error."""
         if "session" not in error.message.lower():
             raise error
-        self._session = ""
+        if session == self._session:
+            self._session = ""
 
 
 def messages(begun: Iterable[ResultPart]) -> Iterator[ResultPart]:
