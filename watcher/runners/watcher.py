@@ -230,6 +230,7 @@ class Watcher:
         if self._sink is None:
             raise WatcherError("nothing is to be done with changes: call on_change or on_batch")
         self._state = State.STARTING
+        self._failures, self._not_before = 0, 0.0
         connect(self.config.address)
         while True:
             try:
