@@ -56,6 +56,8 @@ LAYERS = {
         ("watcher.database", "watcher.stream", "watcher.columns", "watcher.change_sets"),
         ("watcher.conditions", "watcher.partitions"),
         ("watcher.failures",),
+        ("watcher.schema_rows",),
+        ("watcher.schema_reader",),
         ("watcher.table", "watcher.shards"),
         ("watcher.sql",),
         ("watcher.captures",),

@@ -101,6 +101,11 @@ class QueryStream:
         self._execute = stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
         self._read = stream_call(channel, "StreamingRead", ReadRequest.serialize)
 
+    @property
+    def database_name(self) -> str:
+        """The resource name of the database."""
+        return str(self._database.name)
+
     def look(
         self, sql: str, params: Mapping[str, WireValue], types: Mapping[str, Type]
     ) -> tuple[int, bool]:
