@@ -41,6 +41,11 @@ class PolledTables:
         """As ``Source.tables``."""
         return tuple(self._captures)
 
+    @property
+    def read_by_schema(self) -> bool:
+        """As ``Source.read_by_schema``."""
+        return True
+
     def capture(self, table: str) -> PollCapture:
         """The capture of a table."""
         return self._captures[table]

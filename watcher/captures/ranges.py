@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from watcher import sql
-from watcher.captures.backfill import Key, raw_key
+from watcher.captures.backfill import raw_key
 from watcher.captures.poll import PollCapture, query_stream
 from watcher.columns import arrow_schema, record_batches
 from watcher.errors import VersionExpiredError
+from watcher.progress import Key
 from watcher.window import BEGINNING, Slice, Window
 from watcher.wire import whole_rows
 

@@ -41,6 +41,11 @@ class StreamedTables:
         return tuple(self._tables)
 
     @property
+    def read_by_schema(self) -> bool:
+        """As ``Source.read_by_schema``."""
+        return False
+
+    @property
     def stream(self) -> WatchedStream:
         """The change stream."""
         return self._capture.stream
