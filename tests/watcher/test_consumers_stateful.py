@@ -21,7 +21,8 @@ from watcher.changes import changes_of
 from watcher.clearing import Clearing
 from watcher.consumers import Consumers, Lease, Progress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
-from watcher.positions import TABLE, SpannerPositions, consumers_table
+from watcher.positions import TABLE, Registration, SpannerPositions, consumers_table
+from watcher.runners.backfilling import Instance as Holder
 from watcher.runners.sinks import CallbackSink
 from watcher.runners.watching import Watching
 from watcher.shards import groups
@@ -72,10 +73,9 @@ class Instances(RuleBasedStateMachine):
         return Watching(
             PolledTables([capture]),
             self.positions,
-            self.name(consumer),
+            Holder(self.name(consumer), lease.owner, lambda: None),
             sink,
             max_rows=3,
-            owner=lease.owner,
         )
 
     @rule(keys=st.sets(st.integers(0, 9), min_size=1, max_size=4))
@@ -103,7 +103,7 @@ class Instances(RuleBasedStateMachine):
         assert held is None or held[0] == instance or not held[1]
         self.leases[consumer, instance] = lease
         self.holder[consumer] = (instance, lasts)
-        self.watching(consumer, instance).register(0)
+        self.positions.register(Registration(self.name(consumer), {"Singers": 0}), lease.owner)
         if consumer not in self.cleared_before:
             self.cleared_before[consumer] = self.outside_of_the_index()
 

@@ -45,7 +45,8 @@ class Connection:
     def __init__(self, config: WatchConfig) -> None:
         self._config = config
         self._owner = ""
-        self._watched: set[str] = set()
+        self._watched: frozenset[str] = frozenset()
+        self._ever_watched: frozenset[str] = frozenset()
         self._epochs: Epochs[Tables]
         self.consumer = config.consumer or NAMELESS
         self.lease: Lease | None = None
@@ -123,22 +124,24 @@ class Connection:
 
     def _checked(self, tables: Tables) -> Tables:
         """A table that is still there, but cannot be polled any more, is not left out silently."""
-        for name in sorted(self._watched - set(tables.source.tables)):
+        watched = frozenset(tables.source.tables)
+        for name in sorted(self._watched - watched):
             if tables.schema.table(name) is not None:
                 raise NotWatchableError(
                     f"table {name} cannot be polled any more: its index is gone; make it again"
                     " with 'spanner-watcher ddl apply', or set on_missing_index = 'scan'"
                 )
-        self._watched |= set(tables.source.tables)
+        self._watched = watched
+        self._ever_watched |= watched
         return tables
 
     def _derive(self, schema: Schema) -> Tables:
-        """The tables to watch in a schema. Those watched until now may, with ``on_missing_index =
+        """The tables to watch in a schema. Those that were watched may, with ``on_missing_index =
         "scan"``, go on without their index."""
         config, name = self._config, self.database.name
         if config.capture == "change-stream":
             return Tables(schema, streamed(config, schema, name))
-        scan = frozenset(self._watched) if config.on_missing_index == "scan" else None
+        scan = self._ever_watched if config.on_missing_index == "scan" else None
         return Tables(schema, polled(config, schema, name, scan))
 
     def _keepers(self) -> tuple[Positions, Consumers | None]:
