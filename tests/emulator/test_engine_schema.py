@@ -55,7 +55,7 @@ def test_an_existing_table_is_made_to_watch_itself_without_touching_rows(table: 
     assert query(table, poll) == [(1, timestamp_text(committed.commit_timestamp_micros))]
 
 
-def test_a_stored_column_is_filled_for_old_rows_and_unknown_in_old_versions(
+def test_a_stored_column_is_filled_for_old_rows_only(
     table: Database,
 ) -> None:
     write(table, UPDATE, "T", "K N", (1, 11))
