@@ -35,6 +35,11 @@ class PartitionedDmlTransaction:
         self._storage = storage
         self._writer = writer
 
+    @property
+    def state(self) -> SchemaState:
+        """The schema as it is now."""
+        return self._writer.state
+
     def execute(self, sql: str, params: Mapping[str, Stored], types: Mapping[str, Type]) -> int:
         """Runs an UPDATE or DELETE; a lower bound of the number of rows."""
         state = self._writer.state

@@ -13,7 +13,7 @@ import grpc
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, commit_columns
 from emulator.engine.observations import Observations
-from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings, catalog_rows
+from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.requests import (
@@ -88,7 +88,8 @@ class ReadWriteTransaction:
                 raise invalid_argument("A DML statement was sent where a query is expected.")
             if statement.catalog:
                 values = bound(statement.bindings, params, self._now())
-                return catalog_rows(state, statement, values, self._around.query_stats)
+                stats = self._around.query_stats
+                return self._around.catalogs.rows(state, statement, values, stats)
             if statement.draws:
                 self._active()
             if self._dml is None:
@@ -193,7 +194,8 @@ class ReadWriteTransaction:
         if self._observed is None:
             self._phase = Phase.READING
             micros = self._writer.timeline.strong()
-            self._observed = Observations(micros, self._writer.state)
+            state = self._around.state_at(micros, self._writer.state)
+            self._observed = Observations(micros, state)
         return self._observed
 
     def execute_dml(

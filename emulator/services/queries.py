@@ -105,13 +105,14 @@ class Queries:
         """The statement of a request and its transaction."""
         session = self._sessions.get(request.session)
         place = resumption(request)
-        database = session.database.engine
-        prepared = prepare(database, request.sql, request.params, request.param_types)
-        if request.partition_token:
-            within = range_of(request.partition_token, query_digest(request))
-            table = partitioned_table(request.sql, database.schema, prepared.types)
-            prepared = replace(prepared, part=Part(*table, within))
         selected = self._transactions.select(session, request.transaction, context, place)
+        with selected.or_abandoned():
+            state = selected.transaction.engine.state
+            prepared = prepare(state, request.sql, request.params, request.param_types)
+            if request.partition_token:
+                within = range_of(request.partition_token, query_digest(request))
+                table = partitioned_table(request.sql, state.schema, prepared.types)
+                prepared = replace(prepared, part=Part(*table, within))
         return prepared, selected, place
 
     def _execute(
@@ -180,23 +181,22 @@ class Queries:
             within = range_of(request.partition_token, read_digest(request))
         if request.limit < 0 or not request.columns:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
-        schema = session.database.engine.schema
-        keys = key_set(key_types(schema, request.table, request.index), request.key_set)
         selected = self._transactions.select(session, request.transaction, context, place)
         engine = selected.transaction.engine
-        if isinstance(engine, PartitionedDmlTransaction):
-            raise invalid_argument("Partitioned DML transactions do not take reads.")
-        asked = request.table, request.index or None, tuple(request.columns), keys, request.limit
-        try:
+        with selected.or_abandoned():
+            keys = key_set(
+                key_types(engine.state.schema, request.table, request.index), request.key_set
+            )
+            if isinstance(engine, PartitionedDmlTransaction):
+                raise invalid_argument("Partitioned DML transactions do not take reads.")
+            index = request.index or None
+            asked = request.table, index, tuple(request.columns), keys, request.limit
             if within is None:
                 rows = engine.read(*asked, check=selected.check)
             elif isinstance(engine, ReadOnlyTransaction):
                 rows = engine.read(*asked, check=selected.check, within=within)
             else:
                 raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        except SpannerError:
-            selected.abandon()
-            raise
         return selected, Outcome(rows, selected.told(metadata(rows.columns))), place
 
     def _batch(self, session: Session, selected: Selected, request: Message) -> Message:
@@ -206,7 +206,7 @@ class Queries:
         try:
             for statement in request.statements:
                 prepared = prepare(
-                    session.database.engine,
+                    transaction.engine.state,
                     statement.sql,
                     statement.params,
                     statement.param_types,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.database import Database
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.engine.splits import Part
+from emulator.engine.state import SchemaState
 from emulator.errors import invalid_argument
 from emulator.services.transactions import Selected, writable
 from emulator.sql.statements import Query, Statement
@@ -75,18 +75,19 @@ class Outcome:
 
 
 def prepare(
-    database: Database, sql: str, params: Message, param_types: Mapping[str, Message]
+    state: SchemaState, sql: str, params: Message, param_types: Mapping[str, Message]
 ) -> Prepared:
-    """Compiles a statement and decodes its parameters; undeclared ones take the inferred type."""
+    """Compiles a statement for the schema of its transaction and decodes its parameters;
+    undeclared ones take the inferred type."""
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
     types = {name: from_proto(proto) for name, proto in param_types.items() if proto.code}
     given = {name.casefold(): (name, value) for name, value in params.fields.items()}
-    statement = database.compile(sql, types)
+    statement = state.compile(sql, types)
     told = untyped_kinds(statement, types, given)
     if told:
         types |= told
-        statement = database.compile(sql, types)
+        statement = state.compile(sql, types)
     values: dict[str, Stored] = {}
     for parameter in statement.bindings.user:
         name, value = given.get(parameter.name.casefold(), (parameter.name, None))
