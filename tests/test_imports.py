@@ -57,7 +57,7 @@ LAYERS = {
         ("watcher.conditions", "watcher.partitions"),
         ("watcher.failures",),
         ("watcher.schema_rows",),
-        ("watcher.schema_reader",),
+        ("watcher.schema_reader", "watcher.column_choice"),
         ("watcher.table", "watcher.shards"),
         ("watcher.sql",),
         ("watcher.captures",),

@@ -31,8 +31,9 @@ from watcher.captures.change_stream.records import Child
 from watcher.captures.poll import query_stream
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
+from watcher.schema_reader import googlesql
 from watcher.stream import micros_of
-from watcher.table import googlesql, read_schema
+from watcher.table import read_schema
 from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
