@@ -58,7 +58,7 @@ LAYERS = {
         ("watcher.conditions", "watcher.partitions"),
         ("watcher.failures",),
         ("watcher.schema_rows",),
-        ("watcher.schema_reader",),
+        ("watcher.schema_reader", "watcher.column_choice"),
         ("watcher.epochs",),
         ("watcher.table", "watcher.shards"),
         ("watcher.sql",),

@@ -80,7 +80,8 @@ def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
         found = polled(config, read_schema(database), database.name, None)
         tables = [found.capture(name).table for name in found.tables]
     except WatcherError as error:
-        yield Finding("tables", False, str(error), "run 'spanner-watcher ddl plan' to see how")
+        advice_ = "run 'spanner-watcher ddl plan' to see how; an index counts once it is backfilled"
+        yield Finding("tables", False, str(error), advice_)
         return
     except GoogleAPICallError as error:
         yield Finding("schema", False, str(error.message), advice(error))

@@ -48,7 +48,8 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
     whole = config.stream.whole_rows
     known = stream.captured.with_whole_row if whole else stream.captured
     config.format.check(Known("change-stream", known, bool(config.backfill)))
-    tables = select_streamed(schema, selection_of(config), stream.tables, database)
+    tables = select_streamed(schema, selection_of(config), stream.tables, database, config.table)
+    choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
         config.address,
@@ -57,6 +58,7 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
             frozenset(table.name for table in tables),
             config.stream.wanted_operations,
             config.stream.tag,
+            {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
         ),
         WholeRows(config.address, shapes) if whole else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -240,11 +240,12 @@ def check_stream(config: WatchConfig) -> None:
             "stream.push delivers changes as they come, transactions = true a window of them at"
             " its end: choose one"
         )
-    if config.table:
-        raise ConfigurationError(
-            f"[table.{next(iter(config.table))}] says how a table is polled; leave it out with"
-            " capture = 'change-stream'"
-        )
+    for name, spec in config.table.items():
+        if replace(spec, columns=None, exclude_columns=()) != TableSpec():
+            raise ConfigurationError(
+                f"[table.{name}] says how a table is polled; with capture = 'change-stream' it may"
+                " hold columns and exclude_columns only"
+            )
     if config.start == EARLIEST:
         raise ConfigurationError(
             "a change stream has no beginning: write a start within its retention period, or"

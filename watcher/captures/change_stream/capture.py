@@ -110,6 +110,7 @@ class ChangeStreamCapture:
 
     def _gather(self, gathering: Gathering, record: DataRecord, token: str) -> None:
         if self.wanted.takes(record):
+            record = self.wanted.narrowed(record)
             gathering.add(self.whole.completed(record) if self.whole else record, token)
 
     def open(self, start: int) -> OpenQueries:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
-from watcher.captures.change_stream.records import DataRecord, Mod
+from watcher.captures.change_stream.records import DataRecord, Mod, some
 from watcher.captures.poll import query_stream
 from watcher.change import Operation, Shape
 from watcher.database import DatabaseAddress
@@ -36,6 +36,7 @@ class WholeRows:
         if record.captured.whole_row and set(shape.columns) <= set(record.shape.columns):
             return record
         rows = self._rows(shape, record)
+        names = frozenset(name for name, _ in shape.columns)
         mods = []
         for mod in record.mods:
             key = key_of(mod.key, shape)
@@ -44,7 +45,8 @@ class WholeRows:
                     f"{shape.table} {mod.key} is not there at"
                     f" {timestamp_text(record.commit_timestamp)}, where it was written"
                 )
-            mods.append(Mod(mod.key, rows[key], mod.old))
+            # The record tells of columns that are not read as well: hidden ones, and PROTO.
+            mods.append(Mod(mod.key, rows[key], some(mod.old, names)))
         return replace(
             record, shape=shape, mods=tuple(mods), captured=record.captured.with_whole_row
         )
