@@ -74,8 +74,7 @@ class PollCapture:
 
         Its end is a timestamp at which a strong read was served.
         """
-        # Every interval up to now is meant here, and now is not known before the call.
-        shards = self.table.shard_values
+        shards = sql.shard_list(self.table, None)
         params = sql.window_params(Window(start, start), shards)
         types = sql.window_types(shards)
         del params["end"], types["end"]
@@ -157,7 +156,7 @@ class PollCapture:
             return next(self._values(query, params, types, None, kind), None)
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        shards = sql.shard_list(self.table, part.window, part.shards)
+        shards = sql.shard_list(self.table, part.shards)
         query = sql.select_window(self.table, listed=shards is not None)
         params, types = sql.window_params(part.window, shards), sql.window_types(shards)
         if self.condition is not None:
@@ -202,7 +201,7 @@ class PollCapture:
         group: ShardGroup | None = None,
     ) -> Iterator[int | None]:
         """A query over a window with one column of numbers, or timestamps in microseconds."""
-        shards = sql.shard_list(self.table, window, group)
+        shards = sql.shard_list(self.table, group)
         params = sql.window_params(window, shards)
         types = sql.window_types(shards)
         if limit is not None:
