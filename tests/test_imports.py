@@ -52,7 +52,7 @@ LAYERS = {
             "watcher.failpoints",
             "watcher.java",
         ),
-        ("watcher.wire", "watcher.cells", "watcher.base64_column"),
+        ("watcher.wire", "watcher.cells", "watcher.base64_column", "watcher.timestamps"),
         ("watcher.database", "watcher.stream", "watcher.columns", "watcher.change_sets"),
         ("watcher.conditions", "watcher.partitions"),
         ("watcher.failures",),
