@@ -251,6 +251,14 @@ def latest_clearable(table: WatchedTable) -> str:
     )
 
 
+def pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
+    """The ids of change sets whose rows are being written."""
+    return (
+        f"SELECT {quoted(id_column)} FROM {quoted(table)}"  # noqa: S608
+        f" WHERE {quoted(timestamp_column)} IS NULL"
+    )
+
+
 def delete_change_sets(sets: ChangeSetSource, timestamp_column: str) -> str:
     """Takes delivered change sets out of their table."""
     return f"DELETE FROM {quoted(sets.table)} WHERE {quoted(timestamp_column)} <= @safe"  # noqa: S608

@@ -64,7 +64,7 @@ class WholeRows:
         for values in whole_rows(results, width):
             for first in range(0, len(values), width):
                 cells = [MessageToDict(Value.FromString(v)) for v in values[first : first + width]]
-                row = dict(zip(names, cells, strict=True))
+                row: JsonRow = dict(zip(names, cells, strict=True))
                 key = raw_key([row.pop(name) for name in shape.primary_key])
                 found[key] = row
         return found
