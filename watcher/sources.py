@@ -33,7 +33,12 @@ def polled(
     tables = select(schema, selection_of(config), config.table, database, scan)
     return PolledTables(
         [
-            PollCapture(config.address, each, groups(each.shard_values, config.shard_groups))
+            PollCapture(
+                config.address,
+                each,
+                groups(each.shard_values, config.shard_groups),
+                config.nanoseconds,
+            )
             for each in tables
         ]
     )
@@ -62,4 +67,5 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
         ),
         WholeRows(config.address, shapes) if whole else None,
     )
-    return StreamedTables(capture, [PollCapture(config.address, each, ()) for each in tables])
+    captures = [PollCapture(config.address, each, (), config.nanoseconds) for each in tables]
+    return StreamedTables(capture, captures)

@@ -34,8 +34,7 @@ class WatchedTable:
     """A table with its commit-timestamp column, and the shard column and index where it has them.
 
     ``shard_values`` are all values that the shard can have; None when they cannot be listed: then a
-    query asks for ``IS NOT NULL`` only, or, with ``shard_interval`` (day, hour, minute), for the
-    intervals that the window touches. ``index`` None polls through whatever Spanner chooses.
+    query asks for ``IS NOT NULL`` only. ``index`` None polls through whatever Spanner chooses.
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
     that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
@@ -51,7 +50,6 @@ class WatchedTable:
     index: str | None
     processed_column: str | None = None
     clears_by_null: bool = True
-    shard_interval: str | None = None
     deleted: str | None = None
     change_sets: ChangeSetSource | None = None
     hashed: bool = False
@@ -71,6 +69,9 @@ class TableSpec:
     ``shard``: ``computed`` (all values of the generated column, found from its expression),
     ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
     minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
+    ``time`` reads as ``not-null`` does: a row may have any interval, because the application's
+    clock, the commit and an update that keeps the column are not the window's; ``shard_interval``
+    says what applications write, and no query depends on it.
     ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
     ``change_sets`` names the table of change sets, for a table without a commit timestamp;
     ``change_set_column`` the column of both that holds their ids. ``backfill_from`` (inside) and
@@ -223,7 +224,6 @@ def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
         index=spec.index or found_index(schema, table, shard, timestamp),
         processed_column=processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
-        shard_interval=spec.shard_interval if spec.shard == "time" else None,
     )
 
 

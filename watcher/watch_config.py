@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from watcher.change import Operation
+from watcher.columns import Nanoseconds
 from watcher.config import (
     EARLIEST,
     LATEST,
@@ -116,6 +117,8 @@ class WatchConfig(Section):
     ``adaptive`` lengthens the pause of an idle watcher up to ten intervals. ``transactions``
     delivers the changes of one commit timestamp together, over all tables. ``standby`` waits for
     the consumer's name while another instance lives; without it that is refused.
+    ``nanoseconds`` is what becomes of a TIMESTAMP finer than microseconds that is polled or
+    backfilled; keys and change streams give it whole.
     ``grace`` is how long a stop may take before the process ends anyway: what was not saved comes
     again. ``on_missing_index``: ``stop``, or ``scan`` the table without it.
     """
@@ -133,6 +136,7 @@ class WatchConfig(Section):
     adaptive: bool = False
     max_rows: Annotated[int, Field(ge=1)] = 100_000
     shard_groups: Annotated[int, Field(ge=1)] = 1
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     transactions: bool = False
     refresh: Duration = 10.0
     lease: Annotated[Duration, Field(ge=1)] = LEASE_SECONDS

@@ -18,7 +18,7 @@ from google.protobuf.struct_pb2 import ListValue, Value
 from watcher import sql
 from watcher.captures import Rows
 from watcher.captures.poll import PollCapture, query_stream
-from watcher.columns import arrow_schema, decoder, record_batch
+from watcher.columns import record_batch
 from watcher.errors import VersionExpiredError
 from watcher.progress import BackfillProgress, Key
 from watcher.window import BEGINNING, Window
@@ -78,10 +78,8 @@ class BackfillCapture:
 
     def _batches(self, results: Iterator[ResultPart]) -> Iterator[tuple[pa.RecordBatch, Key]]:
         """Batches in the schema of the poll capture, and the key of the last row of each."""
-        columns = sql.selected(self.poll.table)
-        decoders = [decoder(type_) for _, type_ in columns]
+        decoders, schema = self.poll.decoders(), self.poll.selected_schema
         width = len(decoders)
-        schema = arrow_schema(columns)
         places = self.poll.places(self._columns)
         keys = [self._columns.index(name) for name in self.poll.table.primary_key]
         for values in whole_rows(results, width):

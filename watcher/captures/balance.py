@@ -67,7 +67,7 @@ def measured(captures: Sequence[PollCapture], windows: Mapping[str, Window]) -> 
     types: dict[str, Type] = {}
     for number, capture in enumerate(captures):
         window = windows[capture.table.name]
-        shards = sql.shard_list(capture.table, window, None)
+        shards = sql.shard_list(capture.table, None)
         arms.append(sql.load_of_window(capture.table, shards is not None, str(number)))
         values = sql.window_params(window, shards)
         params |= {f"{name}{number}": value for name, value in values.items()}

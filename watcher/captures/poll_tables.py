@@ -72,7 +72,7 @@ class PolledTables:
         types: dict[str, Type] = {}
         for number, name in enumerate(names):
             table = self._captures[name].table
-            shards = table.shard_values
+            shards = sql.shard_list(table, None)
             arm = sql.any_after(table, shards is not None, str(number))
             arms.append(f"SELECT {number} FROM ({arm})")  # noqa: S608 (a number, and our own text)
             params[f"start{number}"] = timestamp_text(starts[name])

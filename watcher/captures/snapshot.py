@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from watcher import sql
 from watcher.captures.poll import PollCapture
-from watcher.columns import arrow_schema, record_batches
 from watcher.conditions import Condition
 from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
 from watcher.partitions import Params, Partition, PartitionedQuery, Types
@@ -67,15 +66,10 @@ class SnapshotCapture:
 
     def read(self, part: SnapshotSlice) -> Iterator[pa.RecordBatch]:
         """The rows of a part. Raises VersionExpiredError, UnavailableError."""
-        columns = sql.selected(self._table)
-        places = self.poll.places([name for name, _ in columns])
         results = partitioned_query(self.poll.address).part(
             self._sql, self._params, self._types, part.partition, self.data_boost
         )
-        nanoseconds = self.poll.nanoseconds
-        schema = arrow_schema(columns, nanoseconds)
-        for batch in record_batches(results, schema, [t for _, t in columns], nanoseconds):
-            yield self.poll.arranged(batch, places)
+        yield from self.poll.batches(results)
 
     @cached_property
     def _table(self) -> WatchedTable:

@@ -20,11 +20,13 @@ from watcher.wire import ResultPart, cell, elements, unchunked
 @dataclass(frozen=True, slots=True)
 class Mod:
     """One row of a record: JSON objects. ``new`` of a delete is None, as is ``old`` where the
-    stream does not capture it; an insert has no old values, so that its ``old`` is empty."""
+    stream does not capture it; an insert has no old values, so that its ``old`` is empty.
+    ``captured`` is set where less is known of the row than the record says."""
 
     key: str
     new: str | None
     old: str | None
+    captured: ValueCapture | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class Reading:
         if options.uniform:
             return enveloped(changes_of(rows, options.address.path), self._texts)
         if isinstance(rows, StreamRows):
-            return typed(rows, self.captures[0].table.columns, self._texts, options.nanoseconds)
+            return typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return stored(rows, self._texts)
 
 
@@ -165,7 +165,7 @@ def shown_of(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Sche
         return of_variants(shown, JSON_FIELDS) if variant else shown
     table = captures[0]
     more = STREAM_FIELDS if options.streamed else ()
-    shown = pa.schema([*table.schema, ID_FIELD, *more])
+    shown = pa.schema([*table.typed_schema, ID_FIELD, *more])
     return of_variants(shown, json_columns(table.table)) if variant else shown
 
 
