@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from watcher.positions.file import FilePositions
 from watcher.positions.memory import MemoryPositions
-from watcher.positions.spanner import (
-    SpannerPositions,
+from watcher.positions.spanner import SpannerPositions, check_owner, create_table
+from watcher.positions.tables import (
+    backfills_table,
+    cleared_table,
     consumers_table,
-    create_table,
+    create_own_tables,
     own_tables,
 )
 from watcher.positions.values import TABLE, Move, Position, Positions
@@ -20,7 +22,11 @@ __all__ = [
     "Position",
     "Positions",
     "SpannerPositions",
+    "backfills_table",
+    "check_owner",
+    "cleared_table",
     "consumers_table",
+    "create_own_tables",
     "create_table",
     "own_tables",
 ]

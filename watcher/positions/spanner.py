@@ -9,23 +9,32 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.errors import PositionConflictError, WatcherError
+from watcher.errors import LeaseLostError, WatcherError
 from watcher.failures import Kind, kind_of
+from watcher.positions.tables import consumers_table, create_own_tables
 from watcher.positions.values import TABLE, Move, Position, moved
 from watcher.sql import quoted
 from watcher.stream import micros_of, moment_of
 
 
-def consumers_table(positions_table: str) -> str:
-    """The table of leases and states that belongs to a table of positions."""
-    return positions_table.removesuffix("Positions") + "Consumers"
-
-
-def own_tables(positions_table: str) -> tuple[str, ...]:
-    """Every table of the product's own that goes with a table of positions."""
-    consumers = consumers_table(positions_table)
-    backfills = positions_table.removesuffix("Positions") + "Backfills"
-    return positions_table, consumers, consumers.removesuffix("s") + "Errors", backfills
+def check_owner(
+    transaction: Transaction, positions_table: str, consumer: str, owner: str | None
+) -> None:
+    """Raises LeaseLostError unless this instance holds the consumer's lease; ``owner`` None has
+    none to be checked. In the transaction of the write that it fences."""
+    if owner is None:
+        return
+    rows = transaction.execute_sql(
+        f"SELECT Owner FROM {quoted(consumers_table(positions_table))}"  # noqa: S608 (quoted)
+        " WHERE Consumer = @consumer",
+        params={"consumer": consumer},
+        param_types={"consumer": param_types.STRING},
+    )
+    if [row[0] for row in rows] != [owner]:
+        raise LeaseLostError(
+            f"another instance has taken over the consumer '{consumer}', or it was unregistered;"
+            " this one stops"
+        )
 
 
 def create_table(database: Database, name: str, columns: str, primary_key: str) -> None:
@@ -59,16 +68,19 @@ class SpannerPositions:
         self._name = table
         self._sql_name = quoted(table)
 
+    @property
+    def database(self) -> Database:
+        """The database that keeps the positions."""
+        return self._database
+
+    @property
+    def table(self) -> str:
+        """The name of the table of positions."""
+        return self._name
+
     def create(self) -> None:
         """Creates the table; none is no error. Several at once may try."""
-        create_table(
-            self._database,
-            self._name,
-            "Consumer STRING(256) NOT NULL, WatchedTable STRING(256) NOT NULL,"
-            " Position TIMESTAMP NOT NULL,"
-            " UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)",
-            "Consumer, WatchedTable",
-        )
+        create_own_tables(self._database, self._name)
 
     def load(self, consumer: str, table: str) -> Position | None:
         """As ``Positions.load``."""
@@ -91,7 +103,7 @@ class SpannerPositions:
 
         def work(transaction: Transaction) -> None:
             if owner is not None:
-                self._check_owner(transaction, consumer, owner)
+                check_owner(transaction, self._name, consumer, owner)
             kept = self._read(transaction, consumer)
             if owner is not None and all(
                 kept.get((consumer, m.position.table)) == m.position.micros for m in moves
@@ -103,18 +115,6 @@ class SpannerPositions:
             )
 
         self._database.run_in_transaction(work)
-
-    def _check_owner(self, transaction: Transaction, consumer: str, owner: str) -> None:
-        held = transaction.execute_sql(
-            f"SELECT Owner FROM {quoted(consumers_table(self._name))}"  # noqa: S608 (quoted)
-            " WHERE Consumer = @consumer",
-            params={"consumer": consumer},
-            param_types={"consumer": param_types.STRING},
-        )
-        if [row[0] for row in held] != [owner]:
-            raise PositionConflictError(
-                f"another instance has taken over the consumer '{consumer}'; this one stops"
-            )
 
     def _read(self, transaction: Transaction, consumer: str) -> dict[tuple[str, str], int]:
         rows = transaction.execute_sql(
