@@ -45,6 +45,8 @@ def unregister(
     ConfigurationError for a table in which it has no position.
     """
     columns = read_columns(database, own_tables(positions_table))
+    if not columns:
+        return ()  # nobody was ever registered here
 
     def work(transaction: Transaction) -> tuple[str, ...]:
         stored = read_consumer(transaction, positions_table, consumer, columns)
