@@ -34,6 +34,14 @@ class SchemaChange(StrEnum):
     """It goes on, with NULLs in that column."""
 
 
+class ClearedRows(StrEnum):
+    """What a batch read does when rows between its timestamps may have been cleared."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    """It gives what is left, with a warning."""
+
+
 class JsonType(StrEnum):
     """What JSON is in Spark."""
 
@@ -85,8 +93,9 @@ class SourceOptions(BaseModel):
     ``max_span_per_batch`` (of commit timestamps) 0. ``idle_seconds`` is how often the position of
     an idle table advances. With ``push_filters`` Spanner checks filters of batch reads; Spark
     then keeps those of one query for the next one of the same ``load()``, so each needs a load of
-    its own. ``json_type`` is ``string``, or ``variant`` for Spark's VARIANT, also of the envelope's
-    key and values.
+    its own. ``on_cleared_rows`` says what a batch read of changes does when some of them may have
+    left the index. ``json_type`` is ``string``, or ``variant`` for Spark's VARIANT, also of the
+    envelope's key and values.
 
     ``capture`` is ``poll`` or ``change-stream``; then ``stream`` names the change stream (default:
     the only one that watches the tables), ``operations`` and ``transaction_tag`` leave other
@@ -120,6 +129,7 @@ class SourceOptions(BaseModel):
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     json_type: JsonType = JsonType.STRING
     on_schema_change: SchemaChange = SchemaChange.STOP
+    on_cleared_rows: ClearedRows = ClearedRows.FAIL
     data_boost: bool = False
     push_filters: bool = False
     capture: CaptureName = CaptureName.POLL

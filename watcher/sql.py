@@ -10,7 +10,7 @@ from ddl.schema import Type as SchemaType
 from ddl.schema import TypeCode as SchemaTypeCode
 from watcher.errors import ConfigurationError
 from watcher.stream import WireValue, timestamp_text
-from watcher.table import ChangeSetSource, ShardValue, WatchedTable
+from watcher.table import ShardValue, WatchedTable
 from watcher.window import ShardGroup, Window
 
 COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
@@ -208,60 +208,12 @@ def nth_of_shard(table: WatchedTable) -> str:
     )
 
 
-def clear_by_null(table: WatchedTable) -> str:
-    """Takes delivered rows out of the index: the timestamp comes back with the next write.
-
-    The condition on the timestamp keeps a row that changes meanwhile: its timestamp is above @safe.
-    """
-    timestamp = timestamp_of(table)
-    return (
-        f"UPDATE {quoted(table.name)} SET {timestamp} = NULL"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
-    )
-
-
-def clear_by_processed(table: WatchedTable, processed: str) -> str:
-    """Takes delivered rows out of the index: the shard of a processed row is NULL.
-
-    Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
-    """
-    timestamp = timestamp_of(table)
-    return (
-        f"UPDATE {quoted(table.name)}"  # noqa: S608
-        f" SET {quoted(processed)} = TRUE, {timestamp} = {timestamp}"
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
-    )
-
-
-def count_clearable(table: WatchedTable) -> str:
-    """How many rows a clearing would take out."""
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
-    )
-
-
-def latest_clearable(table: WatchedTable) -> str:
-    """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe ORDER BY t LIMIT @limit)"
-    )
-
-
 def pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
     """The ids of change sets whose rows are being written."""
     return (
         f"SELECT {quoted(id_column)} FROM {quoted(table)}"  # noqa: S608
         f" WHERE {quoted(timestamp_column)} IS NULL"
     )
-
-
-def delete_change_sets(sets: ChangeSetSource, timestamp_column: str) -> str:
-    """Takes delivered change sets out of their table."""
-    return f"DELETE FROM {quoted(sets.table)} WHERE {quoted(timestamp_column)} <= @safe"  # noqa: S608
 
 
 def read_change_stream(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from watcher.change import Operation
+from watcher.clearing import Method
 from watcher.columns import Nanoseconds
 from watcher.config import (
     EARLIEST,
@@ -56,12 +57,15 @@ class PositionsConfig(Section):
 
 class ClearingConfig(Section):
     """Clearing on a schedule. ``rows_max`` is how many rows one clearing may take out; a consumer
-    whose position is older than ``report_after`` is reported, never overtaken."""
+    whose position is older than ``report_after`` is reported, never overtaken. ``method``:
+    ``partitioned`` scans the table, ``index`` takes the rows that the index names one by one,
+    ``auto`` the cheaper one."""
 
     every: Duration
     margin: Duration = 0.0
     rows_max: Annotated[int, Field(ge=1)] | None = None
     report_after: Duration = 86_400.0
+    method: Method = Method.PARTITIONED
 
 
 class DeliveryConfig(Section):

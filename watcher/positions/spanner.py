@@ -9,9 +9,9 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.errors import LeaseLostError
+from watcher.positions.cleared import read_cleared
 from watcher.positions.tables import (
     backfills_table,
-    cleared_table,
     consumers_table,
     create_own_tables,
 )
@@ -63,6 +63,16 @@ class SpannerPositions:
         self._sql_name = quoted(table)
         self._backfills = backfills_table(table)
 
+    @property
+    def database(self) -> Database:
+        """The database that keeps the positions."""
+        return self._database
+
+    @property
+    def table(self) -> str:
+        """The name of the table of positions."""
+        return self._name
+
     def create(self) -> None:
         """Creates the product's own tables where they are missing. Several at once may try."""
         create_own_tables(self._database, self._name)
@@ -80,7 +90,8 @@ class SpannerPositions:
         def work(transaction: Transaction) -> Registered:
             check_owner(transaction, self._name, consumer, owner)
             kept = self._read(transaction, consumer)
-            plan = plan_registration(registration, kept, self._read_cleared(transaction))
+            cleared = read_cleared(transaction, self._name, registration.starts)
+            plan = plan_registration(registration, kept, cleared)
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]
                 self._write(transaction, rows)
@@ -162,12 +173,6 @@ class SpannerPositions:
             " WHERE Consumer = @consumer",
             params={"consumer": consumer},
             param_types={"consumer": param_types.STRING},
-        )
-        return {row[0]: micros_of(row[1]) for row in rows}
-
-    def _read_cleared(self, transaction: Transaction) -> dict[str, int]:
-        rows = transaction.execute_sql(
-            f"SELECT WatchedTable, ClearedTo FROM {quoted(cleared_table(self._name))}"  # noqa: S608
         )
         return {row[0]: micros_of(row[1]) for row in rows}
 
