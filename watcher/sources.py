@@ -10,6 +10,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.change import Shape
 from watcher.envelopes import Known
 from watcher.positions import own_tables
+from watcher.queries import Queries
 from watcher.selection import Selection, is_glob, select, select_streamed
 from watcher.shards import groups
 from watcher.table import whole_table
@@ -23,8 +24,17 @@ def selection_of(config: WatchConfig) -> Selection:
     return Selection(config.tables, config.exclude, own_tables(config.positions.table))
 
 
+def queries_of(config: WatchConfig) -> Queries:
+    """Where a watcher reads; all its captures have it in common."""
+    return Queries(config.address, config.read_options)
+
+
 def polled(
-    config: WatchConfig, schema: Schema, database: str, scan: frozenset[str] | None
+    config: WatchConfig,
+    queries: Queries,
+    schema: Schema,
+    database: str,
+    scan: frozenset[str] | None,
 ) -> PolledTables:
     """Tables that are polled. ``scan`` names those that may be read without their index.
 
@@ -33,13 +43,15 @@ def polled(
     tables = select(schema, selection_of(config), config.table, database, scan)
     return PolledTables(
         [
-            PollCapture(config.address, each, groups(each.shard_values, config.shard_groups))
+            PollCapture(queries, each, groups(each.shard_values, config.shard_groups))
             for each in tables
         ]
     )
 
 
-def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTables:
+def streamed(
+    config: WatchConfig, queries: Queries, schema: Schema, database: str
+) -> StreamedTables:
     """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
     ConfigurationError when the stream cannot fill the envelope."""
     named = tuple(name for name in config.tables if not is_glob(name))
@@ -51,13 +63,13 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
     tables = select_streamed(schema, selection_of(config), stream.tables, database)
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
-        config.address,
+        queries,
         stream,
         Wanted(
             frozenset(table.name for table in tables),
             config.stream.wanted_operations,
             config.stream.tag,
         ),
-        WholeRows(config.address, shapes) if whole else None,
+        WholeRows(queries, shapes) if whole else None,
     )
-    return StreamedTables(capture, [PollCapture(config.address, each, ()) for each in tables])
+    return StreamedTables(capture, [PollCapture(queries, each, ()) for each in tables])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from watcher import sql
 from watcher.captures.backfill import Key, raw_key
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.columns import arrow_schema, record_batches
 from watcher.errors import VersionExpiredError
 from watcher.window import BEGINNING, Slice, Window
@@ -67,7 +67,7 @@ class RangeCapture:
     ) -> Page:
         after, upto = bounds
         key = self.poll.table.primary_key
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             self.poll.table.name, key, (after, False), (upto, True), limit, read_timestamp
         )
         rows, last = 0, after
@@ -111,7 +111,7 @@ class RangeCapture:
     def _read(self, part: RangeSlice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
         columns = sql.selected(self.poll.table)
         names = [name for name, _ in columns]
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             part.table, names, (part.after, False), (part.upto, True), 0, read_timestamp
         )
         places, kept = self.poll.places(names), self.poll.nanoseconds

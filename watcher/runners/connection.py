@@ -26,7 +26,7 @@ from watcher.positions.backfills import (
     SpannerBackfills,
 )
 from watcher.selection import matches
-from watcher.sources import WatchedTables, polled, streamed
+from watcher.sources import WatchedTables, polled, queries_of, streamed
 from watcher.table import TableSpec, read_schema
 from watcher.watch_config import WatchConfig
 
@@ -42,6 +42,7 @@ class Connection:
         self._schema = Schema()
         self._statements: tuple[str, ...] = ()
         self.consumer = config.consumer or NAMELESS
+        self.queries = queries_of(config)
         self.lease: Lease | None = None
         self._keeper: Database
         self.database: Database
@@ -100,9 +101,9 @@ class Connection:
         self._schema = read_schema(self.database)
         self._statements = tuple(self.database.ddl_statements)
         if config.capture == "change-stream":
-            return streamed(config, self._schema, self.database.name)
+            return streamed(config, self.queries, self._schema, self.database.name)
         scan = before if config.on_missing_index == "scan" else None
-        found = polled(config, self._schema, self.database.name, scan)
+        found = polled(config, self.queries, self._schema, self.database.name, scan)
         self._check_kept(before - set(found.tables))
         return found
 

@@ -10,10 +10,9 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
 from watcher.captures.change_stream.records import DataRecord, Mod
-from watcher.captures.poll import query_stream
 from watcher.change import Operation, Shape
-from watcher.database import DatabaseAddress
 from watcher.errors import SchemaChangedError, WatcherError
+from watcher.queries import Queries
 from watcher.stream import timestamp_text
 from watcher.wire import whole_rows
 
@@ -22,7 +21,7 @@ from watcher.wire import whole_rows
 class WholeRows:
     """The shapes of whole rows, by table. A read costs one call a record."""
 
-    address: DatabaseAddress
+    queries: Queries
     shapes: tuple[Shape, ...]
 
     def completed(self, record: DataRecord) -> DataRecord:
@@ -53,9 +52,7 @@ class WholeRows:
         """The other columns of the record's rows as JSON objects, by key."""
         names = [name for name, _ in shape.columns]
         keys = [list(json.loads(key_of(mod.key, shape))) for mod in record.mods]
-        results = query_stream(self.address).read_keys(
-            shape.table, names, keys, record.commit_timestamp
-        )
+        results = self.queries.stream.read_keys(shape.table, names, keys, record.commit_timestamp)
         found = {}
         width = len(names)
         for values in whole_rows(results, width):

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
 from watcher.columns import Nanoseconds
 from watcher.conditions import all_of
@@ -124,7 +124,7 @@ def batch_reader(reading: Reading) -> DataSourceReader:
 
 def now(reading: Reading) -> int:
     """A timestamp at which a strong read is served now."""
-    return query_stream(reading.options.address).look("SELECT 1", {}, {})[0]
+    return reading.queries.stream.look("SELECT 1", {}, {})[0]
 
 
 def past(reading: Reading, option: str) -> int:
