@@ -12,7 +12,10 @@ from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from ddl.shards import shard_values
 from watcher.column_choice import ColumnChoice, columns_of
 from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.outages import Outages
+from watcher.read_options import ReadOptions
 from watcher.schema_reader import read_epoch
+from watcher.sessions import SharedSession
 from watcher.stream import QueryStream
 
 ShardValue = int | str
@@ -114,7 +117,8 @@ def discover(database: Database, name: str, spec: TableSpec | None = None) -> Wa
 def read_schema(database: Database) -> Schema:
     """The schema of a database, as a strong read has it: without what is still backfilled. Raises
     NotWatchableError for another dialect."""
-    return read_epoch(QueryStream(database)).schema
+    session = SharedSession(database)
+    return read_epoch(QueryStream(session, ReadOptions(), Outages(database.name))).schema
 
 
 def watched_table(

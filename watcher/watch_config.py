@@ -26,6 +26,7 @@ from watcher.database import DatabaseAddress, Endpoint
 from watcher.envelopes import AnyEnvelope, Known, envelope
 from watcher.errors import ConfigurationError
 from watcher.positions import TABLE
+from watcher.read_options import DirectedRead, Priority, ReadOptions, Replica
 from watcher.selection import is_glob
 from watcher.table import TableSpec
 
@@ -124,7 +125,8 @@ class WatchConfig(Section):
     ``nanoseconds`` is what becomes of a TIMESTAMP finer than microseconds that is polled or
     backfilled; keys and change streams give it whole.
     ``grace`` is how long a stop may take before the process ends anyway: what was not saved comes
-    again. ``on_missing_index``: ``stop``, or ``scan`` the table without it.
+    again. ``on_missing_index``: ``stop``, or ``scan`` the table without it. ``priority`` and
+    ``directed_read`` say how Spanner serves the reads of captures.
     """
 
     database: Text
@@ -149,12 +151,19 @@ class WatchConfig(Section):
     on_missing_index: Literal["stop", "scan"] = "stop"
     log_format: Literal["logfmt", "json"] = "logfmt"
     log_values: bool = False
+    priority: Priority | None = None
+    directed_read: DirectedRead | None = None
     table: Mapping[str, TableSpec] = {}
     endpoint: Endpoint | None = None
     positions: PositionsConfig = PositionsConfig()
     clearing: ClearingConfig | None = None
     delivery: DeliveryConfig = DeliveryConfig()
     metrics: MetricsConfig | None = None
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """What every read of a capture asks of Spanner."""
+        return ReadOptions(self.priority, self.directed_read)
 
     @property
     def address(self) -> DatabaseAddress:
@@ -191,6 +200,8 @@ def names_at(place: tuple[int | str, ...]) -> list[str]:
     """The options that are known in a section."""
     if place and place[0] == "table":
         return [field.name for field in fields(TableSpec)]
+    if place and place[0] == "directed_read":
+        return [field.name for field in fields(Replica if len(place) > 1 else DirectedRead)]
     if place and place[0] == "endpoint":
         return [field.name for field in fields(Endpoint)]
     sections: dict[str, type[BaseModel]] = {

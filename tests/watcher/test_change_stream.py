@@ -28,9 +28,9 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.lineage import Lineage, reads_child
 from watcher.captures.change_stream.records import Child
-from watcher.captures.poll import query_stream
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
+from watcher.queries import Queries
 from watcher.schema_reader import googlesql
 from watcher.stream import micros_of
 from watcher.table import read_schema
@@ -43,11 +43,11 @@ ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
 
 def capture_of(database: Database, name: str | None = None) -> ChangeStreamCapture:
     stream = find_stream(read_schema(database), name, (), database.name)
-    return ChangeStreamCapture(address_of(database), stream)
+    return ChangeStreamCapture(Queries(address_of(database)), stream)
 
 
 def now(database: Database) -> int:
-    found, _ = query_stream(address_of(database)).look("SELECT 1", {}, {})
+    found, _ = Queries(address_of(database)).stream.look("SELECT 1", {}, {})
     return found
 
 
@@ -179,7 +179,9 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     table = schema.table("T")
     assert table is not None
     shape = Shape("T", tuple((c.name, c.type) for c in table.columns), ("Id",))
-    capture = replace(capture_of(database), whole=WholeRows(address_of(database), (shape,)))
+    capture = replace(
+        capture_of(database), whole=WholeRows(Queries(address_of(database)), (shape,))
+    )
     found = changes(capture, Window(begin, now(database)))
     assert [change.new_values for change in found] == [
         {"Version": 1, "Text": "first"},

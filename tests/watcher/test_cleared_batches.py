@@ -8,11 +8,11 @@ import pytest
 from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.captures.poll import query_stream
 from watcher.clearing import Clearing
 from watcher.config import source_options
 from watcher.errors import ClearedError, ConfigurationError
 from watcher.positions import Position, SpannerPositions
+from watcher.queries import Queries
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import reading
 from watcher.stream import micros_of, timestamp_text
@@ -27,7 +27,7 @@ def write(database: Database, *keys: int) -> int:
 
 
 def now(database: Database) -> int:
-    return query_stream(address_of(database)).look("SELECT 1", {}, {})[0]
+    return Queries(address_of(database)).stream.look("SELECT 1", {}, {})[0]
 
 
 def clear(database: Database) -> None:

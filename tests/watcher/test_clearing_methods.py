@@ -15,13 +15,13 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher.captures.change_stream import ChangeStreamCapture, Wanted, find_stream
-from watcher.captures.poll import query_stream
 from watcher.clearing import Clearing, Method
 from watcher.clearing.by_index import ByIndex
 from watcher.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
 from watcher.cli import app
 from watcher.errors import IndexMissingError
 from watcher.positions import MemoryPositions, Position, SpannerPositions
+from watcher.queries import Queries
 from watcher.stream import micros_of, moment_of
 from watcher.table import TableSpec, WatchedTable, discover
 from watcher.watch_config import watch_config
@@ -48,7 +48,7 @@ def write(database: Database, first: int, end: int) -> int:
 
 
 def now(database: Database) -> int:
-    return query_stream(address_of(database)).look("SELECT 1", {}, {})[0]
+    return Queries(address_of(database)).stream.look("SELECT 1", {}, {})[0]
 
 
 def clearing(

@@ -22,6 +22,7 @@ from watcher.clearing import Clearing
 from watcher.consumers import Consumers, Lease, Progress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
 from watcher.positions import TABLE, Registration, SpannerPositions, consumers_table
+from watcher.queries import Queries
 from watcher.runners.backfilling import Instance as Holder
 from watcher.runners.sinks import CallbackSink
 from watcher.runners.watching import Watching
@@ -59,7 +60,7 @@ class Instances(RuleBasedStateMachine):
 
     def watching(self, consumer: str, instance: str) -> Watching:
         capture = PollCapture(
-            address_of(self.database), self.table, groups(self.table.shard_values, 2)
+            Queries(address_of(self.database)), self.table, groups(self.table.shard_values, 2)
         )
         lease = self.leases[consumer, instance]
 

@@ -10,7 +10,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher import sql
-from watcher.captures.poll import INT64, PollCapture, query_stream
+from watcher.captures.poll import INT64, PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.stream import micros_of
 from watcher.window import Window
@@ -122,7 +122,7 @@ def test_a_backlog_costs_an_index_entry_a_row_and_two_shards_beside_its_rows(
     capture, rows = sharded(database), 40_000
     for low in range(0, rows, COMMIT):
         commit(database, low)
-    stream = query_stream(capture.address)
+    stream = capture.queries.stream
     stream.counts_scans, before = True, stream.scanned_rows
     found = windows(capture)
     scanned = stream.scanned_rows - before

@@ -17,7 +17,7 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from watcher import sql
 from watcher.captures import Rows
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.columns import record_batch
 from watcher.errors import VersionExpiredError
 from watcher.progress import BackfillProgress, Key
@@ -60,7 +60,7 @@ class BackfillCapture:
     ) -> tuple[list[Rows], BackfillProgress | None]:
         table = self.poll.table
         window = Window(BEGINNING, progress.at)
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             table.name,
             self._columns,
             (progress.after, False) if progress.after is not None else (self.first_key, True),

@@ -6,10 +6,9 @@ It sees the newest version of a row in the window, and no deletes: for those use
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import pyarrow as pa
 from google.cloud.spanner_v1 import Type as TypePb
@@ -20,9 +19,9 @@ from watcher import sql
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.columns import Decode, Nanoseconds, arrow_schema, decoder, record_batches
 from watcher.conditions import Condition
-from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
 from watcher.errors import VersionExpiredError
-from watcher.stream import QueryStream, WireValue
+from watcher.queries import Queries
+from watcher.stream import WireValue
 from watcher.table import WatchedTable
 from watcher.timestamps import rounded_up, truncated
 from watcher.window import ShardGroup, Slice, Window
@@ -35,17 +34,6 @@ Answer = Callable[[], int]
 """Waits for the number that a query answers with; the query is under way already."""
 
 
-def query_stream(address: DatabaseAddress) -> QueryStream:
-    """One client a process and database: tasks of a Spark executor share its channel."""
-    return cached_stream(address, os.environ.get(EMULATOR_HOST))
-
-
-@lru_cache(maxsize=16)
-def cached_stream(address: DatabaseAddress, _host: str | None) -> QueryStream:
-    """The same address may be on another emulator a moment later."""
-    return QueryStream(connect(address))
-
-
 @dataclass(frozen=True)
 class PollCapture:
     """Reads changed rows of one table, a group of shards a slice. Picklable.
@@ -53,7 +41,7 @@ class PollCapture:
     ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` know nothing of it.
     """
 
-    address: DatabaseAddress
+    queries: Queries
     table: WatchedTable
     groups: tuple[ShardGroup, ...]
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
@@ -90,7 +78,7 @@ class PollCapture:
         params = sql.window_params(Window(start, start), shards)
         types = sql.window_types(shards)
         del params["end"], types["end"]
-        stream = query_stream(self.address)
+        stream = self.queries.stream
         end, found = stream.look(
             sql.any_after(self.table, listed=shards is not None), params, types
         )
@@ -175,7 +163,7 @@ class PollCapture:
             query = f"SELECT * FROM ({query}) WHERE {self.condition.sql}"  # noqa: S608 (our own)
             params |= self.condition.params
             types |= self.condition.types
-        results = query_stream(self.address).rows(query, params, types, read_timestamp)
+        results = self.queries.stream.rows(query, params, types, read_timestamp)
         return self.batches(results)
 
     def batches(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
@@ -246,7 +234,7 @@ class PollCapture:
         read_timestamp: int | None,
         kind: TypeCode,
     ) -> Iterator[int | None]:
-        return scalars(query_stream(self.address).rows(query, params, types, read_timestamp), kind)
+        return scalars(self.queries.stream.rows(query, params, types, read_timestamp), kind)
 
 
 def as_type(column: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -15,7 +15,7 @@ from google.cloud.spanner_v1 import Type
 
 from watcher import sql
 from watcher.captures import Look, Rows
-from watcher.captures.poll import Answer, PollCapture, query_stream, scalars
+from watcher.captures.poll import Answer, PollCapture, scalars
 from watcher.captures.sampling import SampledCuts
 from watcher.errors import VersionExpiredError
 from watcher.stream import WireValue, timestamp_text
@@ -53,7 +53,7 @@ class PolledTables:
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``: a call for every 50 tables, all at the timestamp of the first."""
         first, *others = parts(self.tables, TABLES_PER_QUERY)
-        stream = query_stream(self._captures[first[0]].address)
+        stream = self._captures[first[0]].queries.stream
         end, numbers = stream.numbers(*self._question(first, starts), at)
         changed = {first[number] for number in numbers}
         asked = (

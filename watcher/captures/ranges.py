@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from watcher import sql
 from watcher.captures.backfill import raw_key
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.errors import VersionExpiredError
 from watcher.progress import Key
 from watcher.window import BEGINNING, Slice, Window
@@ -67,7 +67,7 @@ class RangeCapture:
     ) -> Page:
         after, upto = bounds
         key = self.poll.table.primary_key
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             self.poll.table.name, key, (after, False), (upto, True), limit, read_timestamp
         )
         rows, last = 0, after
@@ -110,7 +110,7 @@ class RangeCapture:
 
     def _read(self, part: RangeSlice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
         names = [name for name, _ in sql.selected(self.poll.table)]
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             part.table, names, (part.after, False), (part.upto, True), 0, read_timestamp
         )
         yield from self.poll.batches(results)

@@ -11,7 +11,6 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
 from watcher.captures.backfill import BackfillCapture
-from watcher.captures.poll import query_stream
 from watcher.consumers import Consumers, Lease
 from watcher.database import connect
 from watcher.epochs import Epochs
@@ -24,7 +23,7 @@ from watcher.positions import (
     consumers_table,
 )
 from watcher.selection import matches
-from watcher.sources import WatchedTables, polled, selection_of, streamed
+from watcher.sources import WatchedTables, polled, queries_of, selection_of, streamed
 from watcher.table import TableSpec
 from watcher.watch_config import WatchConfig
 
@@ -49,6 +48,7 @@ class Connection:
         self._ever_watched: frozenset[str] = frozenset()
         self._epochs: Epochs[Tables]
         self.consumer = config.consumer or NAMELESS
+        self.queries = queries_of(config)
         self.lease: Lease | None = None
         self.database: Database
         self.positions: Positions = MemoryPositions()
@@ -60,7 +60,7 @@ class Connection:
         Anew when the server has lost the client's session, which the client would keep for weeks.
         """
         self.database = connect(self._config.address)
-        self._epochs = Epochs(query_stream(self._config.address), self._derive)
+        self._epochs = Epochs(self.queries.stream, self._derive)
         self.positions, self.consumers = self._keepers()
 
     def begin_run(self) -> None:
@@ -140,9 +140,9 @@ class Connection:
         "scan"``, go on without their index."""
         config, name = self._config, self.database.name
         if config.capture == "change-stream":
-            return Tables(schema, streamed(config, schema, name))
+            return Tables(schema, streamed(config, self.queries, schema, name))
         scan = self._ever_watched if config.on_missing_index == "scan" else None
-        return Tables(schema, polled(config, schema, name, scan))
+        return Tables(schema, polled(config, self.queries, schema, name, scan))
 
     def _keepers(self) -> tuple[Positions, Consumers | None]:
         """Where positions are kept, and leases where several machines can see them."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from google.api_core.exceptions import GoogleAPICallError
 
 from watcher.captures import Changed
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.clearing import Clearing
@@ -39,7 +39,7 @@ from watcher.runners.sinks import (
 )
 from watcher.runners.watching import Delivered, Watching
 from watcher.sources import WatchedTables
-from watcher.stream import QueryStream, timestamp_text
+from watcher.stream import timestamp_text
 from watcher.watch_config import WatchConfig, watch_config
 from watcher.window import BEGINNING
 
@@ -99,7 +99,6 @@ class Watcher:
         self._obeyed: Command | None = None
         self._backfilling: Backfilling | None = None
         self._pushing: Pushing | None = None
-        self._stream: QueryStream | None = None
         self._turn = threading.Lock()
 
     # What to do with changes: one of these before ``run``.
@@ -257,8 +256,7 @@ class Watcher:
     def _open(self, sink: Sink) -> None:
         config, held = self.config, self._connection
         held.open()
-        self._stream = query_stream(config.address)
-        self._stream.stopping = self._schedule.stopping
+        held.queries.outages.stopping = self._schedule.stopping
         held.acquire(self._schedule.pause)
         tables = held.latest_tables()
         self._watching = self._watching_of(tables.source, sink)
@@ -370,7 +368,7 @@ class Watcher:
 
     def _measure_queries(self) -> None:
         """From now on queries ask how many rows were scanned for them."""
-        stream = query_stream(self.config.address)
+        stream = self._connection.queries.stream
         stream.counts_scans = True
         self.metrics.of_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
 
@@ -580,8 +578,6 @@ class Watcher:
         if self._pushing is not None:
             self._pushing.close()
             self._pushing = None
-        if self._stream is not None and self._stream.stopping is self._schedule.stopping:
-            self._stream.stopping = None
         self._schedule, self._drain_to = Schedule(), None
         self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
         lease, consumers = self._connection.lease, self._connection.consumers

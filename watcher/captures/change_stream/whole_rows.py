@@ -10,10 +10,9 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
 from watcher.captures.change_stream.records import DataRecord, Mod
-from watcher.captures.poll import query_stream
 from watcher.change import Operation, Shape
-from watcher.database import DatabaseAddress
 from watcher.errors import SchemaChangedError
+from watcher.queries import Queries
 from watcher.wire import whole_rows
 
 JsonRow = dict[str, object]
@@ -24,7 +23,7 @@ JsonRow = dict[str, object]
 class WholeRows:
     """The shapes of whole rows, by table. A read costs one call a record."""
 
-    address: DatabaseAddress
+    queries: Queries
     shapes: tuple[Shape, ...]
 
     def completed(self, record: DataRecord) -> DataRecord:
@@ -58,7 +57,7 @@ class WholeRows:
         """The other columns of the rows that are there at a timestamp, by key."""
         names = [name for name, _ in shape.columns]
         keys = [list(json.loads(key_of(mod.key, shape))) for mod in mods]
-        results = query_stream(self.address).read_keys(shape.table, names, keys, at)
+        results = self.queries.stream.read_keys(shape.table, names, keys, at)
         found: dict[str, JsonRow] = {}
         width = len(names)
         for values in whole_rows(results, width):

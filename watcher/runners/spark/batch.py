@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
 from watcher.columns import Nanoseconds
 from watcher.conditions import all_of
@@ -22,12 +22,13 @@ from watcher.database import connect
 from watcher.errors import ClearedError, ConfigurationError
 from watcher.positions import cleared_table
 from watcher.positions.cleared import read_cleared
+from watcher.resumption import expired_or
 from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.filters import Pusher
 from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.slices import read_slice
-from watcher.stream import expired_or, moment_of, timestamp_text
+from watcher.stream import moment_of, timestamp_text
 from watcher.window import BEGINNING, Slice, Window
 
 LOG = logging.getLogger("watcher.spark")
@@ -135,7 +136,7 @@ def batch_reader(reading: Reading) -> DataSourceReader:
 
 def now(reading: Reading) -> int:
     """A timestamp at which a strong read is served now."""
-    return query_stream(reading.options.address).look("SELECT 1", {}, {})[0]
+    return reading.queries.stream.look("SELECT 1", {}, {})[0]
 
 
 def past(reading: Reading, option: str) -> int:
