@@ -14,10 +14,11 @@ from google.cloud.spanner_v1 import DirectedReadOptions, ExecuteSqlRequest, Requ
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.captures.backfill import BackfillCapture, Progress
+from watcher.captures.backfill import BackfillCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.config import source_options
 from watcher.errors import ConfigurationError
+from watcher.progress import BackfillProgress
 from watcher.queries import Queries
 from watcher.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
 from watcher.watch_config import watch_config
@@ -73,7 +74,7 @@ def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Se
     window, changed = poll.look(0)
     assert changed
     assert sum(batch.num_rows for part in poll.plan(window) for batch in poll.read(part)) == 1
-    assert BackfillCapture(poll).page(Progress(window.end, None))[0]
+    assert BackfillCapture(poll).page(BackfillProgress(window.end, None))[0]
     snapshot = SnapshotCapture(poll)
     assert all(list(snapshot.read(part)) is not None for part in snapshot.plan(window))
     found = reads(seen)

@@ -306,12 +306,6 @@ def test_a_digest_is_one_call_and_an_epoch_two(create_database: CreateDatabase) 
     assert read_digest(stream, at) == (at, digest)
 
 
-of_now = pytest.mark.xfail(
-    reason="the embedded server's INFORMATION_SCHEMA shows the schema as it is now", strict=True
-)
-
-
-@of_now
 def test_an_epoch_is_the_schema_of_its_timestamp(create_database: CreateDatabase) -> None:
     database = create_database(T)
     stream = QueryStream(database)
@@ -321,7 +315,6 @@ def test_an_epoch_is_the_schema_of_its_timestamp(create_database: CreateDatabase
     assert read_epoch(stream).digest != before.digest
 
 
-@of_now
 def test_a_timestamp_past_the_version_retention_is_refused(create_database: CreateDatabase) -> None:
     stream = QueryStream(create_database(T))
     with pytest.raises(VersionExpiredError):

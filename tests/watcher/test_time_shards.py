@@ -12,6 +12,7 @@ from watcher import Watcher
 from watcher.captures.balance import balanced
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.queries import Queries
 from watcher.stream import micros_of, moment_of
 from watcher.table import TableSpec, discover
 from watcher.window import Window
@@ -65,7 +66,7 @@ def delivered(database: Database, interval: str, **more: object) -> list[object]
 
 def capture_of(database: Database, interval: str) -> PollCapture:
     table = discover(database, "Events", TableSpec(**spec_of(interval)))  # type: ignore[arg-type]
-    return PollCapture(address_of(database), table, ())
+    return PollCapture(Queries(address_of(database)), table, ())
 
 
 def moment_text(interval: str, micros: int) -> str:

@@ -27,6 +27,7 @@ from watcher.columns import Nanoseconds
 from watcher.database import DatabaseAddress
 from watcher.envelopes import encode, envelope
 from watcher.envelopes.order import newest
+from watcher.queries import Queries
 from watcher.runners.spark.shaping import stored
 from watcher.table import TableSpec, WatchedTable, discover
 from watcher.timestamps import LossyTimestampError, exact
@@ -64,7 +65,7 @@ def watched(database: Database, **more: object) -> list[Change]:
 
 def capture_of(database: Database, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> PollCapture:
     table = discover(database, "Events", TableSpec(shard="none"))
-    return PollCapture(address_of(database), table, (), nanoseconds)
+    return PollCapture(Queries(address_of(database)), table, (), nanoseconds)
 
 
 def polled(capture: PollCapture) -> Rows:
@@ -169,7 +170,7 @@ def test_a_window_ends_behind_a_timestamp_with_nanoseconds(
         rows = [(n, DatetimeWithNanoseconds.from_rfc3339(t)) for n, t in enumerate(times)]
         batch.insert("Stamped", ("Id", "Changed"), rows)
     table = discover(database, "Stamped", TableSpec(shard="none"))
-    capture = PollCapture(address_of(database), table, (), nanoseconds)
+    capture = PollCapture(Queries(address_of(database)), table, (), nanoseconds)
     end = capture.look(0)[0].end
     start = 1_577_836_800_000_001
     assert capture.end_of(Window(start, end), 1) == start + 1

@@ -6,6 +6,7 @@ rows cost, and not a round trip to Spanner for each table.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,9 +19,11 @@ from watcher.captures import Look, Rows
 from watcher.captures.poll import Answer, PollCapture, scalars
 from watcher.captures.sampling import SampledCuts
 from watcher.errors import VersionExpiredError
+from watcher.failures import REFUSALS, refused_by_schema
 from watcher.stream import WireValue, timestamp_text
 from watcher.window import Window
 
+LOG = logging.getLogger("watcher.poll")
 Asked = TypeVar("Asked")
 
 TABLES_PER_QUERY = 50
@@ -91,14 +94,27 @@ class PolledTables:
         end = max(window.end for window in windows.values())
         if self._count_some(windows, max_rows + 1) <= max_rows:
             return end
-        end = self._end_of(windows, max_rows)
-        for _ in range(CUTS_MAX - 1):
+        return self._cut_within(windows, end, max_rows)
+
+    def _cut_within(self, windows: Mapping[str, Window], own: int, max_rows: int) -> int:
+        """An end that has few enough rows, or the earliest that was counted. At an earlier end the
+        schema may have been another: where Spanner refuses to count there, the last end at which it
+        did not is the cut, at worst the windows' own."""
+        counted, end = own, self._end_of(windows, max_rows)
+        for _ in range(CUTS_MAX):
             ends = {n: shortened(window, end) for n, window in windows.items()}
-            shorter = self._shorter(ends, end, max_rows)
+            try:
+                shorter = self._shorter(ends, end, max_rows)
+            except REFUSALS as error:
+                if end == own or not refused_by_schema(error):
+                    raise
+                LOG.info("no window is cut at %s: %s", timestamp_text(end), error)
+                break
+            counted = end
             if shorter == end:
                 break
             end = shorter
-        return end
+        return counted
 
     def _shorter(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
         """An earlier end, where there are too many rows: some that are there at an earlier end have
