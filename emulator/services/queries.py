@@ -158,12 +158,13 @@ class Queries:
         """A statement of a batch."""
         stats = session.database.engine.query_stats
         measurement = Measurement(stats, prepared, selected.transaction, "")
+        counted = stats.counts(prepared.sql)
         try:
-            outcome = run_dml(prepared, selected, 0)
+            outcome = run_dml(prepared, selected, 0, counted=counted)
         except SpannerError:
             measurement.failed()
             raise
-        return measurement.until_read(outcome, counted=False)
+        return measurement.until_read(outcome, counted=counted)
 
     def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
         """A plan; nothing is run."""
