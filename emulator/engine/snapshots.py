@@ -25,14 +25,12 @@ KEPT_SECONDS = 15.0
 class Snapshot:
     """A connection inside a read transaction of SQLite, for reads at one timestamp.
 
-    ``state`` is the schema valid at the timestamp, ``newest`` the one of the file. ``last_commit``
-    is the greatest commit timestamp that it shows. ``as_of`` remembers, for each table, whether it
-    had to be read as it was.
+    ``state`` is the schema valid at the timestamp. ``last_commit`` is the greatest commit timestamp
+    that it shows. ``as_of`` remembers, for each table, whether it had to be read as it was.
     """
 
     reader: Reader
     state: SchemaState
-    newest: SchemaState
     micros: int
     last_commit: int
     as_of: dict[str, bool] = field(default_factory=dict)
@@ -77,7 +75,7 @@ class Snapshots:
             row = reader.connection.execute(READ_STATE).fetchone()
             if row is not None and row[1] == newest.version:
                 state = self._state_at(micros, newest)
-                return Snapshot(reader, state, newest, micros, int(row[0]))
+                return Snapshot(reader, state, micros, int(row[0]))
             self._storage.give_back(reader)
 
     def close(self, snapshot: Snapshot, *, complete: bool) -> None:
@@ -101,11 +99,10 @@ class Snapshots:
             self._storage.give_back(snapshot.reader)
 
     def _find(self, micros: int) -> Snapshot | None:
-        """A kept snapshot of this timestamp and of the schema as it is."""
-        newest = self._newest()
+        """A kept snapshot of this timestamp; a later schema change makes no difference to it."""
         with self._lock:
             for item in self._kept:
-                if item[1].micros == micros and item[1].newest is newest:
+                if item[1].micros == micros:
                     self._kept.remove(item)
                     return item[1]
         return None

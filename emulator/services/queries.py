@@ -15,6 +15,7 @@ from emulator.services import change_streams
 from emulator.services.calls import Context
 from emulator.services.measuring import Measurement, counts_rows
 from emulator.services.partitions import query_digest, range_of, read_digest
+from emulator.services.request_options import check_options, check_priority
 from emulator.services.sessions import Session, Sessions, Transaction
 from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
 from emulator.services.streams import Streams, whole
@@ -76,6 +77,7 @@ class Queries:
         session = self._sessions.get(request.session)
         if not request.statements:
             raise invalid_argument("No statements in batch DML request.")
+        check_priority(request)
         selected = self._transactions.select(session, request.transaction, context)
         transaction = selected.transaction
         writable(transaction)
@@ -107,6 +109,7 @@ class Queries:
         place = resumption(request)
         selected = self._transactions.select(session, request.transaction, context, place)
         with selected.or_abandoned():
+            check_options(request, selected.transaction.engine)
             state = selected.transaction.engine.state
             prepared = prepare(state, request.sql, request.params, request.param_types)
             if request.partition_token:
@@ -158,12 +161,13 @@ class Queries:
         """A statement of a batch."""
         stats = session.database.engine.query_stats
         measurement = Measurement(stats, prepared, selected.transaction, "")
+        counted = stats.counts(prepared.sql)
         try:
-            outcome = run_dml(prepared, selected, 0)
+            outcome = run_dml(prepared, selected, 0, counted=counted)
         except SpannerError:
             measurement.failed()
             raise
-        return measurement.until_read(outcome, counted=False)
+        return measurement.until_read(outcome, counted=counted)
 
     def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
         """A plan; nothing is run."""
@@ -184,6 +188,7 @@ class Queries:
         selected = self._transactions.select(session, request.transaction, context, place)
         engine = selected.transaction.engine
         with selected.or_abandoned():
+            check_options(request, engine)
             keys = key_set(
                 key_types(engine.state.schema, request.table, request.index), request.key_set
             )

@@ -119,15 +119,15 @@ def untyped_kinds(
 def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
     """Runs a statement in a transaction, once; DML that is sent again is dealt with before.
 
-    ``counted`` counts the rows that a query scans.
+    ``counted`` counts the rows that it scans.
     """
     engine = selected.transaction.engine
     if mode == PLAN:
         return planned(prepared, selected)
+    profile = counted or mode in MEASURED
     if isinstance(prepared.statement, Query):
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take queries.")
-        profile = counted or mode in MEASURED
         asked = prepared.sql, prepared.params, prepared.types
         if prepared.part is None:
             rows = engine.query(*asked, profile=profile, check=selected.check)
@@ -137,12 +137,15 @@ def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = Fa
             raise invalid_argument("A partition is read in the read-only transaction it is of.")
         return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
     if isinstance(engine, PartitionedDmlTransaction):
-        count = engine.execute(prepared.sql, prepared.params, prepared.types)
-        return Outcome(no_rows(), selected.told(metadata(())), count, lower_bound=True, mode=mode)
-    return run_dml(prepared, selected, mode)
+        asked = prepared.sql, prepared.params, prepared.types
+        result = engine.execute(*asked, counted=profile)
+        rows = no_rows(result.rows_scanned)
+        told = selected.told(metadata(()))
+        return Outcome(rows, told, result.row_count, lower_bound=True, mode=mode)
+    return run_dml(prepared, selected, mode, counted=profile)
 
 
-def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
+def run_dml(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
     """INSERT, UPDATE or DELETE in a read-write transaction."""
     transaction = selected.transaction
     if isinstance(transaction.engine, ReadOnlyTransaction):
@@ -155,9 +158,10 @@ def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
             "Current transaction type is ReadOnly."
         )
     result = writable(transaction).execute_dml(
-        prepared.sql, prepared.params, prepared.types, check=selected.check
+        prepared.sql, prepared.params, prepared.types, counted=counted, check=selected.check
     )
     rows = result.returned or no_rows()
+    rows.stats.rows_scanned = result.rows_scanned
     return Outcome(rows, selected.told(metadata(rows.columns)), result.row_count, mode=mode)
 
 
@@ -173,9 +177,9 @@ def planned(prepared: Prepared, selected: Selected) -> Outcome:
     return Outcome(rows, shown, mode=PLAN)
 
 
-def no_rows() -> Rows:
+def no_rows(rows_scanned: int = 0) -> Rows:
     """A result without columns."""
-    return Rows((), iter(()), Stats(), nothing)
+    return Rows((), iter(()), Stats(rows_scanned=rows_scanned), nothing)
 
 
 def nothing() -> None:
