@@ -57,6 +57,7 @@ LAYERS = {
             "watcher.cells",
             "watcher.base64_column",
             "watcher.outages",
+            "watcher.bounded_client",
             "watcher.read_options",
         ),
         (

@@ -21,6 +21,7 @@ from watcher.database import connect
 from watcher.errors import ConfigurationError, LeaseLostError, UnavailableError, WatcherError
 from watcher.failures import Kind, advice, kind_of
 from watcher.metrics import Metrics
+from watcher.outages import is_outage
 from watcher.runners.backfilling import Backfilling
 from watcher.runners.connection import NAMELESS, Connection
 from watcher.runners.delivery import Delivering, DeliveryPolicy
@@ -361,6 +362,7 @@ class Watcher:
     def _succeeded(self, delivered: Delivered) -> None:
         if self._state is State.FAILED:
             self._state = State.RUNNING
+        self._connection.queries.outages.answered()
         self._failures = self._schema_failures = 0
         self._windows += 1
         self._rows += delivered.total
@@ -388,13 +390,18 @@ class Watcher:
             hint = advice(error)
             LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
             raise error
+        outage = is_outage(error)
         pause = min(2.0**self._failures, BACKOFF_SECONDS_MAX) * random.uniform(0.5, 1.0)
         self._failures += 1
         self.metrics.retried("window")
         self._not_before = time.monotonic() + pause
         self._state = State.FAILED
-        LOG.warning("again in %.1f s (failure %d): %s", pause, self._failures, error)
-        self._store(error)
+        if outage:
+            self._connection.queries.outages.failed(error)
+        level = logging.INFO if outage else logging.WARNING
+        LOG.log(level, "again in %.1f s (failure %d): %s", pause, self._failures, error)
+        if not outage:
+            self._store(error)
 
     def _kind_of_missing_index(self) -> Kind:
         """What to do when an index is gone: another may have taken its place."""
@@ -467,6 +474,9 @@ class Watcher:
             if kind not in (Kind.RETRY, Kind.SESSION):
                 raise
             self._lost = self._lost or kind is Kind.SESSION
+            if is_outage(error):
+                self._connection.queries.outages.failed(error)
+                return
             LOG.warning("the lease could not be renewed, trying again: %s", error)
             return
         self._obey(command)
@@ -499,7 +509,8 @@ class Watcher:
                 if kind_of(error) is Kind.PERMANENT:
                     raise
                 self._lost = self._lost or kind_of(error) is Kind.SESSION
-                LOG.warning("clearing of %s is put off: %s", name, error)
+                level = logging.INFO if is_outage(error) else logging.WARNING
+                LOG.log(level, "clearing of %s is put off: %s", name, error)
             else:
                 self.metrics.cleared(name, done.rows)
 
@@ -538,6 +549,6 @@ class Watcher:
         try:
             consumers.release(lease, self._state, self._progress())
         except Exception as second:
-            if error is None:
+            if error is None and not is_outage(second):
                 raise
             LOG.warning("the lease could not be given back: %s", second)
