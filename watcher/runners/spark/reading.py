@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -44,9 +44,10 @@ from watcher.runners.spark.shaping import (
     typed,
 )
 from watcher.runners.spark.variants import of_variants, with_texts, with_variants
+from watcher.schema_reader import read_epoch
 from watcher.selection import Selection, is_glob, one, select, select_streamed
 from watcher.shards import groups
-from watcher.table import WatchedTable, read_schema, watched_table, whole_table
+from watcher.table import WatchedTable, watched_table, whole_table
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Reading:
     captures: tuple[PollCapture, ...]
     shown: pa.Schema
     stream: ChangeStreamCapture | None = None
+    known_at: int = 0
+    """The read timestamp (microseconds since 1970) of the schema that the columns are from."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -84,6 +87,32 @@ class Reading:
         """The columns in Spark's types."""
         found: StructType = from_arrow_schema(self.shown)
         return found
+
+    def in_schema(self, schema: Schema) -> Reading:
+        """The same query in another schema: with the tables, columns, index and shards of that. The
+        columns that it shows stay; those that a table does not have are NULL.
+
+        Raises NotWatchableError or TableNotFoundError where it cannot be read.
+        """
+        fresh = reading_in(schema, self.options, self.queries)
+        captures = fresh.captures
+        if not self.options.uniform:
+            captures = tuple(narrowed(each, self.shown.names) for each in captures)
+        return replace(fresh, captures=captures, shown=self.shown, known_at=self.known_at)
+
+    def only(self, tables: Container[str] | None) -> Reading:
+        """The same query with some of its tables; None is all of them."""
+        if tables is None:
+            return self
+        return replace(self, captures=tuple(c for c in self.captures if c.table.name in tables))
+
+    def lost_columns(self, before: Reading) -> list[str]:
+        """Columns of one table that the query shows, and that the table does not have any more."""
+        if self.options.uniform or self.stream is not None:
+            return []
+        there = {name for name, _ in self.captures[0].table.columns}
+        known = [name for name, _ in before.captures[0].table.columns]
+        return [name for name in known if name in self.shown.names and name not in there]
 
     @cached_property
     def _texts(self) -> pa.Schema:
@@ -139,12 +168,18 @@ def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:
 def reading(options: SourceOptions) -> Reading:
     """Finds the tables. Raises TableNotFoundError, NotWatchableError, and ConfigurationError when
     the capture cannot fill the envelope."""
-    database = connect(options.address)
-    schema = read_schema(database)
-    if options.streamed:
-        return streamed(options, schema, database.name)
-    format_of(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
+    connect(options.address)
     queries = queries_of(options)
+    epoch = read_epoch(queries.stream)
+    return replace(reading_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
+
+
+def reading_in(schema: Schema, options: SourceOptions, queries: Queries) -> Reading:
+    """The tables of a query in a schema. Errors as ``reading``."""
+    database = options.address.path
+    if options.streamed:
+        return streamed(options, schema, database, queries)
+    format_of(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
     captures = tuple(
         PollCapture(
             queries,
@@ -152,7 +187,7 @@ def reading(options: SourceOptions) -> Reading:
             groups(table.shard_values, options.shard_groups),
             options.nanoseconds,
         )
-        for table in chosen(options, schema, database.name)
+        for table in chosen(options, schema, database)
     )
     return Reading(options, captures, shown_of(options, captures))
 
@@ -190,7 +225,7 @@ def json_columns(table: WatchedTable) -> set[str]:
     }
 
 
-def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
+def streamed(options: SourceOptions, schema: Schema, database: str, queries: Queries) -> Reading:
     """The tables of a change stream."""
     selection = selection_of(options)
     named = [name for name in selection.include if not is_glob(name)]
@@ -206,9 +241,9 @@ def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
+        selection=selection if options.tables is not None else None,
     )
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
-    queries = queries_of(options)
     whole = WholeRows(queries, shapes) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
     capture = ChangeStreamCapture(queries, stream, wanted, whole)
@@ -252,8 +287,9 @@ def snapshot_reading(options: SourceOptions) -> Reading:
     """As ``reading``; one table may be without an index, because it is read whole."""
     if options.table is None or options.uniform or options.streamed:
         return reading(options)
-    database = connect(options.address)
-    table = one(read_schema(database), options.table, database.name, None, scan=True)
+    connect(options.address)
     queries = queries_of(options)
+    schema = read_epoch(queries.stream).schema
+    table = one(schema, options.table, options.address.path, None, scan=True)
     capture = PollCapture(queries, table, (), options.nanoseconds)
     return Reading(options, (capture,), shown_of(options, (capture,)))
