@@ -11,12 +11,13 @@ import time
 import uuid
 from collections.abc import Sequence
 
-from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.config import SourceOptions
 from watcher.consumers import Command, Consumers, Lease, Progress, State
 from watcher.database import connect
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
+from watcher.outages import Outages, is_outage
 from watcher.positions import Move, Position, SpannerPositions, consumers_table
 
 LOG = logging.getLogger("watcher.spark")
@@ -27,7 +28,12 @@ PAUSE_SECONDS = 0.2
 class QueryConsumer:
     """Lives in the driver's Python process of one query. A thread renews the lease."""
 
-    def __init__(self, options: SourceOptions, name: str, tables: Sequence[str]) -> None:
+    def __init__(
+        self, options: SourceOptions, name: str, tables: Sequence[str], outages: Outages
+    ) -> None:
+        """An outage does not end the query before ``outages`` says so: nobody can take the name
+        over meanwhile, and if somebody does so afterwards, the next renewal says so."""
+        self._outages = outages
         self._seconds = options.lease_seconds
         self._name = name
         self._tables = tables
@@ -125,10 +131,15 @@ class QueryConsumer:
             except LeaseLostError as error:
                 self._lost = error
                 return
-            except GoogleAPICallError as error:
+            except (GoogleAPICallError, RetryError) as error:
+                if is_outage(error) and self._outages.lasted < self._outages.limit_seconds:
+                    self._outages.failed(error)
+                    continue
                 LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
                 if not lease.valid:
                     self._lost = LeaseLostError(
-                        f"the lease of consumer '{self._name}' ran out: {error.message}"
+                        f"the lease of consumer '{self._name}' ran out: {error}"
                     )
                     return
+            else:
+                self._outages.answered()

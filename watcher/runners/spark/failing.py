@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.database import explained
 from watcher.errors import IndexMissingError, SchemaChangedError, WatcherError
 from watcher.failures import Kind, kind_of
+from watcher.outages import outlasting
 from watcher.runners.spark.reading import Reading
+
+Answer = TypeVar("Answer")
 
 
 @contextmanager
@@ -20,6 +24,13 @@ def explaining(reading: Reading) -> Iterator[None]:
         yield
     except (GoogleAPICallError, RetryError) as error:
         raise translated(error, reading) from error
+
+
+def answered(reading: Reading, call: Callable[[], Answer]) -> Answer:
+    """What a call of the driver's answers. It outlasts an outage of ``outageSeconds``, so it must
+    be one that may be made twice; errors are raised as ours."""
+    with explaining(reading):
+        return outlasting(reading.queries.outages, call)
 
 
 def translated(error: GoogleAPICallError | RetryError, reading: Reading) -> WatcherError:

@@ -20,7 +20,7 @@ from watcher.config import EARLIEST, resolve_start
 from watcher.errors import CheckpointError
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.consumer import QueryConsumer
-from watcher.runners.spark.failing import explaining
+from watcher.runners.spark.failing import answered
 from watcher.runners.spark.offsets import Offset, Offsets, Place
 from watcher.runners.spark.paging import Pages
 from watcher.runners.spark.planning import planning
@@ -57,13 +57,11 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
         """Fixes where ``Trigger.AvailableNow`` ends."""
-        with explaining(self._reading):
-            self._planner.fix_end()
+        answered(self._reading, self._planner.fix_end)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 (Spark's name)
         """The end of the next batch; the start itself when there is nothing to deliver."""
-        with explaining(self._reading):
-            return self._planner.next_end(start, limit)
+        return answered(self._reading, lambda: self._planner.next_end(start, limit))
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802 (Spark's name)
         """The newest timestamp that was seen: what Spark's progress shows. No call is made."""
@@ -71,8 +69,8 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch."""
-        with explaining(self._reading):
-            return [SlicePartition(part) for part in self._planner.slices(start, end)]
+        parts = answered(self._reading, lambda: self._planner.slices(start, end))
+        return [SlicePartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, as they were at the batch's end."""
@@ -81,8 +79,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink: clearing may follow."""
-        with explaining(self._reading):
-            self._planner.commit(end)
+        answered(self._reading, lambda: self._planner.commit(end))
 
     def stop(self) -> None:
         """Gives the consumer's name back; clients are shared by the process and end with it."""
@@ -104,7 +101,9 @@ class Driver:
         self._changed: tuple[int, frozenset[str]] | None = None
         self._advanced_at = 0.0
         self._consumer = (
-            QueryConsumer(options, options.consumer, reading.tables) if options.consumer else None
+            QueryConsumer(options, options.consumer, reading.tables, reading.queries.outages)
+            if options.consumer
+            else None
         )
 
     def fix_end(self) -> None:
