@@ -17,7 +17,7 @@ import grpc
 from google.api_core.exceptions import ResourceExhausted, ServiceUnavailable
 from google.api_core.gapic_v1.method import DEFAULT
 from google.api_core.retry import Retry, if_exception_type
-from google.cloud.spanner_v1 import SpannerClient
+from google.cloud.spanner_v1 import BurstyPool, SpannerClient
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.services.spanner.transports import SpannerGrpcTransport
 
@@ -74,7 +74,9 @@ class BoundedDatabase(Database):
     """As the client's database, over a ``BoundedClient``."""
 
     def __init__(self, name: str, instance: Any) -> None:
-        super().__init__(name, instance)  # type: ignore[no-untyped-call]
+        pool = BurstyPool()
+        super().__init__(name, instance, pool=pool)  # type: ignore[no-untyped-call]
+        pool.bind(self)  # as Instance.database does
         self._opening = threading.Lock()
         self._client: BoundedClient | None = None
 

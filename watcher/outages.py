@@ -63,6 +63,12 @@ class Outages:
         """True from a call without an answer to the next answer."""
         return self._since is not None
 
+    @property
+    def lasted(self) -> float:
+        """For how many seconds nothing has been answered; 0 while there is no outage."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
     def failed(self, error: BaseException) -> None:
         """A call got no answer. One that the client has tried for seconds announces an outage."""
         tried = OUTAGE_SECONDS_MAX if isinstance(error, RetryError) else 0.0

@@ -17,7 +17,7 @@ from watcher.config import SourceOptions
 from watcher.consumers import Command, Consumers, Lease, Progress, State
 from watcher.database import connect
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
-from watcher.outages import Outages, outlasting
+from watcher.outages import Outages, is_outage
 from watcher.positions import (
     Move,
     Position,
@@ -37,8 +37,12 @@ NOTHING: Mapping[str, str] = {}
 class QueryConsumer:
     """Lives in the driver's Python process of one query. A thread renews the lease."""
 
-    def __init__(self, options: SourceOptions, name: str, selection: str | None) -> None:
-        """``selection``: the tables that are polled, for clearing."""
+    def __init__(
+        self, options: SourceOptions, name: str, selection: str | None, outages: Outages
+    ) -> None:
+        """``selection``: the tables that are polled, for clearing. While Spanner does not answer
+        nobody can take the name over; who does so afterwards is told of by the next renewal."""
+        self._outages = outages
         self._seconds = options.lease_seconds
         self._name = name
         self._selection = selection
@@ -46,7 +50,6 @@ class QueryConsumer:
         self._positions = SpannerPositions(database, options.positions_table)
         self._consumers = Consumers(database, consumers_table(options.positions_table))
         self._owner = str(uuid.uuid4())
-        self._outages = Outages(str(options.address), options.outage_seconds)
         self._lease: Lease | None = None
         self._registered: dict[str, int] = {}
         self._done = threading.Event()
@@ -72,9 +75,7 @@ class QueryConsumer:
             registration = Registration(
                 self._name, new, floating, backwards=True, cleared_with=with_sets
             )
-            registered = outlasting(
-                self._outages, lambda: self._positions.register(registration, self._owner)
-            )
+            registered = self._positions.register(registration, self._owner)
             self._warn(registered)
             self._registered |= registered.positions
         return {table: self._registered[table] for table in starts}
@@ -108,7 +109,7 @@ class QueryConsumer:
             raise self._lost
         lease = self._lease
         if lease is not None and not lease.valid:
-            self._command = outlasting(self._outages, lambda: self._renewed(lease))
+            self._command = self._renewed(lease)
 
     def _renewed(self, lease: Lease) -> Command | None:
         state = State.PAUSED if self._command is Command.PAUSE else State.RUNNING
@@ -130,7 +131,7 @@ class QueryConsumer:
         self.check()
         behind = {t: at for t in tables if (at := self._registered.get(t, reached)) < reached}
         moves = [Move(Position(self._name, t, reached), at) for t, at in behind.items()]
-        outlasting(self._outages, lambda: self._positions.save_all(moves, self._owner))
+        self._positions.save_all(moves, self._owner)
         self._registered |= dict.fromkeys(behind, reached)
         self._progress = Progress(windows=self._progress.windows + 1)
 
@@ -169,4 +170,9 @@ class QueryConsumer:
                 self._lost = error
                 return
             except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
-                LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
+                if is_outage(error):
+                    self._outages.failed(error)
+                else:
+                    LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
+            else:
+                self._outages.answered()

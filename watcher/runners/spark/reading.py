@@ -23,10 +23,10 @@ from watcher.captures.change_stream import (
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
 from watcher.changes import changes_of
-from watcher.config import EARLIEST, JsonType, SourceOptions, listed
+from watcher.config import EARLIEST, JsonType, SchemaChange, SourceOptions, listed
 from watcher.database import connect
 from watcher.envelopes import Known
-from watcher.errors import ConfigurationError
+from watcher.errors import ConfigurationError, SchemaChangedError
 from watcher.positions import own_tables
 from watcher.queries import Queries
 from watcher.runners.spark.shaping import (
@@ -106,13 +106,22 @@ class Reading:
             return self
         return replace(self, captures=tuple(c for c in self.captures if c.table.name in tables))
 
-    def lost_columns(self, before: Reading) -> list[str]:
-        """Columns of one table that the query shows, and that the table does not have any more."""
+    def check_columns(self, before: Reading) -> None:
+        """Raises SchemaChangedError where a table has another type in a column that the query
+        shows, or has lost it, unless the options want NULLs then. ``before`` is the query as it
+        began."""
         if self.options.uniform or self.stream is not None:
-            return []
-        there = {name for name, _ in self.captures[0].table.columns}
-        known = [name for name, _ in before.captures[0].table.columns]
-        return [name for name in known if name in self.shown.names and name not in there]
+            return
+        types = dict(self.captures[0].table.columns)
+        stop = self.options.on_schema_change is SchemaChange.STOP
+        for name, was in before.captures[0].table.columns:
+            if name not in self.shown.names:
+                continue
+            if name not in types and stop:
+                raise schema_changed(self.options, f"column {name} was dropped")
+            if types.get(name, was).code is not was.code:
+                became = types[name].code
+                raise schema_changed(self.options, f"column {name} was {was.code} and is {became}")
 
     @cached_property
     def _texts(self) -> pa.Schema:
@@ -154,6 +163,15 @@ class Reading:
         if isinstance(rows, StreamRows):
             return typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return stored(rows, self._texts)
+
+
+def schema_changed(options: SourceOptions, what: str) -> SchemaChangedError:
+    """The refusal of a schema that the query does not fit any more."""
+    return SchemaChangedError(
+        f"the schema of {options.source} has changed while the query ran ({what});"
+        " start the query again to read the columns that there are now, or set the option"
+        " 'onSchemaChange' to 'nulls' to go on with NULLs for a column that is dropped"
+    )
 
 
 def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:

@@ -19,19 +19,19 @@ from pyspark.sql.streaming.datasource import (
 
 from watcher.captures import Look
 from watcher.captures.poll_tables import shortened
-from watcher.config import EARLIEST, SchemaChange, SourceOptions, resolve_start
+from watcher.config import EARLIEST, SourceOptions, resolve_start
 from watcher.epochs import Epochs
 from watcher.errors import (
     CheckpointError,
     NotWatchableError,
-    SchemaChangedError,
     TableNotFoundError,
     VersionExpiredError,
 )
 from watcher.failures import Kind, kind_of
+from watcher.outages import Outages
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.consumer import QueryConsumer
-from watcher.runners.spark.failing import explaining
+from watcher.runners.spark.failing import answered
 from watcher.runners.spark.offsets import Offset, Offsets, Place
 from watcher.runners.spark.paging import BackfillPlace, Pages
 from watcher.runners.spark.planning import Planning, planning
@@ -68,13 +68,11 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
         """Fixes where ``Trigger.AvailableNow`` ends."""
-        with explaining(self._reading):
-            self._running.fix_end()
+        answered(self._reading, self._running.fix_end)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 (Spark's name)
         """The end of the next batch; the start itself when there is nothing to deliver."""
-        with explaining(self._reading):
-            return self._running.next_end(start, limit)
+        return answered(self._reading, lambda: self._running.next_end(start, limit))
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802 (Spark's name)
         """The newest timestamp that was seen: what Spark's progress shows. No call is made."""
@@ -82,8 +80,8 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch."""
-        with explaining(self._reading):
-            return [SlicePartition(each) for each in self._running.slices(start, end)]
+        parts = answered(self._reading, lambda: self._running.slices(start, end))
+        return [SlicePartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, as they were at the batch's end."""
@@ -92,8 +90,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink: clearing may follow."""
-        with explaining(self._reading):
-            self._running.commit(end)
+        answered(self._reading, lambda: self._running.commit(end))
 
     def stop(self) -> None:
         """Gives the consumer's name back; clients are shared by the process and end with it."""
@@ -134,7 +131,7 @@ class Driver:
         self._seen: int | None = None
         self._changed: tuple[int, frozenset[str]] | None = None
         self._advanced_at = 0.0
-        self._consumer = consumer_of(options)
+        self._consumer = consumer_of(options, reading.queries.outages)
 
     def fix_end(self) -> None:
         """The query ends at a timestamp that is served now."""
@@ -274,21 +271,14 @@ class Driver:
 
     def _at(self, timestamp: int) -> Planned:
         """The query in the schema at a timestamp; past the version retention, where rows are read
-        as of now, in that of now. Raises SchemaChangedError for a column that is dropped, unless
-        the options want NULLs instead."""
+        as of now, in that of now. Raises SchemaChangedError where the columns do not fit any more; a
+        column that was not there yet is NULL."""
         try:
             found = self._epochs.at(timestamp)
         except VersionExpiredError:
             _, found = self._epochs.latest()
-        lost = found.reading.lost_columns(self._reading)
-        stop = self._reading.options.on_schema_change is SchemaChange.STOP
-        if lost and stop and timestamp >= self._reading.known_at:
-            raise SchemaChangedError(
-                f"the schema of {self._reading.options.source} has changed while the query ran"
-                f" (column {lost[0]} was dropped); start the query again to read the columns that"
-                " there are now, or set the option 'onSchemaChange' to 'nulls' to go on with NULLs"
-                " for a column that is dropped"
-            )
+        if timestamp >= self._reading.known_at:
+            found.reading.check_columns(self._reading)
         return found
 
     def _named(self, reading: Reading) -> tuple[str, ...] | None:
@@ -365,10 +355,10 @@ class Driver:
         return look
 
 
-def consumer_of(options: SourceOptions) -> QueryConsumer | None:
+def consumer_of(options: SourceOptions, outages: Outages) -> QueryConsumer | None:
     """The consumer that a query is; its selection is for clearing, of tables that are polled."""
     if options.consumer is None:
         return None
     selection = selection_of(options)
     text = json.dumps({"include": selection.include, "exclude": selection.exclude})
-    return QueryConsumer(options, options.consumer, None if options.streamed else text)
+    return QueryConsumer(options, options.consumer, None if options.streamed else text, outages)
