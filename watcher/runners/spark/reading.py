@@ -121,7 +121,9 @@ class Reading:
                 raise schema_changed(self.options, f"column {name} was dropped")
             if types.get(name, was).code is not was.code:
                 became = types[name].code
-                raise schema_changed(self.options, f"column {name} was {was.code} and is {became}")
+                raise schema_changed(
+                    self.options, f"column {name} was {was.code.value} and is {became.value}"
+                )
 
     @cached_property
     def _texts(self) -> pa.Schema:

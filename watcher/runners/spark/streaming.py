@@ -271,8 +271,8 @@ class Driver:
 
     def _at(self, timestamp: int) -> Planned:
         """The query in the schema at a timestamp; past the version retention, where rows are read
-        as of now, in that of now. Raises SchemaChangedError where the columns do not fit any more; a
-        column that was not there yet is NULL."""
+        as of now, in that of now. Raises SchemaChangedError where the columns do not fit any more;
+        one that was not there yet is NULL."""
         try:
             found = self._epochs.at(timestamp)
         except VersionExpiredError:
