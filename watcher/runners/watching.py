@@ -22,6 +22,10 @@ from watcher.stream import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
+ROWS_FIRST = 10_000
+ROWS_GROWTH = 4
+WINDOW_SECONDS = 30.0
+"""A window should be delivered in so many seconds; its position is saved at its end."""
 
 
 Follow = Callable[[int], None]
@@ -41,6 +45,22 @@ class Delivered:
     def total(self) -> int:
         """Rows over all tables."""
         return sum(self.rows.values())
+
+
+class Pace:
+    """How many rows a window may hold, so that a slow sink saves its position now and then: the
+    first windows are smaller, and one that takes long makes the next one smaller."""
+
+    def __init__(self, rows_max: int) -> None:
+        self._rows_max = rows_max
+        self.rows = min(rows_max, ROWS_FIRST)
+
+    def note(self, rows: int, seconds: float, whole: bool) -> None:
+        """So many rows of a window were delivered in so many seconds; not ``whole``: it failed."""
+        if seconds > WINDOW_SECONDS and rows:
+            self.rows = min(self.rows, max(1, int(rows * WINDOW_SECONDS / seconds)))
+        elif whole:
+            self.rows = min(self._rows_max, self.rows * ROWS_GROWTH)
 
 
 def ignore(timestamp: int) -> None:
@@ -70,7 +90,7 @@ class Watching:
         self._positions = positions
         self._instance = instance
         self._sink = sink
-        self._max_rows = max_rows
+        self._pace = Pace(max_rows)
         self._transactions = transactions
         self._follow = follow
         self._idle_seconds = idle_seconds
@@ -174,17 +194,22 @@ class Watching:
             for table, start in starts.items()
             if table in look.changed
         }
-        return self._source.cut(whole, self._max_rows) if whole else end
+        return self._source.cut(whole, self._pace.rows) if whole else end
 
     def _deliver(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
         windows = {table: Window(start, end) for table, start in starts.items() if start < end}
         rows: dict[str, int] = defaultdict(int)
         batches = self._source.read(windows)
-        for each in by_transaction(batches) if self._transactions else batches:
-            self._instance.check()
-            self._sink.write(each)
-            for table, count in each.counts.items():
-                rows[table] += count
+        began, whole = time.monotonic(), False
+        try:
+            for each in by_transaction(batches) if self._transactions else batches:
+                self._instance.check()
+                self._sink.write(each)
+                for table, count in each.counts.items():
+                    rows[table] += count
+            whole = True
+        finally:
+            self._pace.note(sum(rows.values()), time.monotonic() - began, whole)
         return dict(rows)
 
     def _save(self, starts: Mapping[str, int], end: int) -> None:
