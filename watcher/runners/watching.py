@@ -59,7 +59,7 @@ class Pace:
         """So many rows of a window were delivered in so many seconds; not ``whole``: it failed."""
         if seconds > WINDOW_SECONDS and rows:
             self.rows = min(self.rows, max(1, int(rows * WINDOW_SECONDS / seconds)))
-        elif whole:
+        elif whole and seconds * ROWS_GROWTH <= WINDOW_SECONDS:
             self.rows = min(self._rows_max, self.rows * ROWS_GROWTH)
 
 
