@@ -91,13 +91,15 @@ def lease_clock() -> float:
 class Lease:
     """A consumer's name, held by this instance under the token ``owner``. ``valid`` counts by this
     machine's own clock, from before the last renewal was asked for, so that it never lasts longer
-    than Spanner's. ``command`` is what operators asked for when it was acquired."""
+    than Spanner's. ``command`` is what operators asked for when it was acquired, and
+    ``selection_before`` the selection of whoever held the name before."""
 
     consumer: str
     owner: str
     seconds: float
     renewed_at: float
     command: Command | None = None
+    selection_before: str | None = None
 
     @property
     def valid(self) -> bool:
@@ -152,8 +154,8 @@ class Consumers:
         def work(transaction: Transaction) -> str | None:
             rows = list(
                 transaction.execute_sql(
-                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command"  # noqa: S608
-                    f" FROM {self._sql_name} WHERE Consumer = @consumer",
+                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
+                    f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
                     params={"consumer": consumer},
                     param_types={"consumer": param_types.STRING},
                 )
@@ -161,6 +163,8 @@ class Consumers:
             if rows and rows[0][0] and rows[0][1] != lease.owner:
                 return str(rows[0][1])
             lease.command = Command(rows[0][2]) if rows and rows[0][2] else None
+            if not rows or rows[0][1] != lease.owner:  # else this has committed, unseen
+                lease.selection_before = rows[0][3] if rows else None
             text = self._take if rows else self._insert
             transaction.execute_update(text, params=params, param_types=types)
             return None
@@ -268,17 +272,6 @@ class Consumers:
         value = None if command is Command.RESUME else str(command)
         with self._database.batch() as batch:
             batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])
-
-    def forget(self, consumer: str) -> None:
-        """Removes a consumer that is not alive. Raises LeaseHeldError while it is."""
-        found = self.status(consumer)
-        if found is not None and found.alive:
-            raise LeaseHeldError(
-                f"consumer '{consumer}' is alive; stop it first:"
-                f" spanner-watcher ctl stop {consumer}"
-            )
-        with self._database.batch() as batch:
-            batch.delete(self._name, KeySet(keys=[[consumer]]))
 
     def status(self, consumer: str) -> ConsumerStatus | None:
         """A consumer, or None."""

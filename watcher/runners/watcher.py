@@ -320,11 +320,16 @@ class Watcher:
 
     def _first_start(self, source: WatchedTables, kept: Mapping[str, int]) -> int | None:
         """Where a table without a position begins; None is now. The tables of a consumer that ran
-        before begin where it stands: what was written to them while it did not run counts."""
+        before begin where it stands: what was written to them while it did not run counts. Where it
+        selected them before, they are new in the database: see ``_adopt``."""
         start = resolve_start(self.config.start)
         watched = [kept[name] for name in source.tables if name in kept]
         if start is not None or not watched:
             return start
+        held = self._connection
+        before = held.lease.selection_before if held.lease is not None else None
+        if before is not None and before == held.selection:
+            return BEGINNING
         return min(watched)
 
     def _register(self, source: WatchedTables, kept: Mapping[str, int], start: int | None) -> None:
