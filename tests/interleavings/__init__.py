@@ -1,0 +1,1 @@
+"""Searches for schedules of real components that break what docs/protocol.md promises."""
