@@ -11,6 +11,7 @@ from itertools import count, islice
 from interleavings import judges
 from interleavings.actors import Run
 from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, RandomWalk, shown
+from interleavings.fast import faster
 from interleavings.scenarios import LEASE, Scenario
 from interleavings.schedule import explored_schedules
 from interleavings.scheduler import Chooser, Scheduler, Stuck
@@ -62,6 +63,7 @@ class Explorer:
         self._stack.enter_context(self.world.opened())
         self._stack.enter_context(controlled(self.world.clock))
         self._stack.enter_context(explored_schedules())
+        self._stack.enter_context(faster())
         return self
 
     def __exit__(self, *_error: object) -> None:

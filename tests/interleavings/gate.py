@@ -26,10 +26,10 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
-        method = method_of(details)
-        crashes = self._pass(method, request)
+        method, raw = method_of(details), plain(request)
+        crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._executed(method, request)
+        self._executed(method, raw)
         if crashes:
             self._crash()
         return outcome
@@ -40,10 +40,10 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
-        method = method_of(details)
-        crashes = self._pass(method, request)
+        method, raw = method_of(details), plain(request)
+        crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._executed(method, request)
+        self._executed(method, raw)
         if crashes:
             self._crash()
         return outcome
@@ -65,6 +65,11 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         unit = current_unit()
         assert unit is not None
         current_scheduler().crash(unit)
+
+
+def plain(request: Any) -> Any:
+    """The message below the client's wrapper, which makes an object of every field it is asked."""
+    return getattr(request, "_pb", request)
 
 
 def method_of(details: Any) -> str:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
-
-from google.cloud.spanner_v1 import Type as TypePb
-from google.cloud.spanner_v1 import TypeCode
 
 from interleavings.scheduler import current_unit
 from nemesis.truth import Row, Truth
 from watcher.positions.values import TABLE as POSITIONS
 from watcher.stream import micros_of
-
-_ = TypePb, TypeCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +73,25 @@ class Record:
         if method == "Commit":
             for mutation in request.mutations:
                 self._saved(mutation)
-        elif "safe" in getattr(request, "params", ()) and "UPDATE" in request.sql:
+        elif "safe" in getattr(request, "params", ()) and request.sql.startswith("UPDATE"):
             table = request.sql.split()[1].strip("`")
             self.events.append(Clears(table, text_micros(request.params["safe"])))
 
     def _saved(self, mutation: Any) -> None:
-        for kind in ("insert", "update", "insert_or_update", "replace"):
-            write = getattr(mutation, kind)
-            if write.table == POSITIONS:
-                for values in write.values:
-                    row = dict(zip(write.columns, values, strict=True))
-                    at = text_micros(row["Position"])
-                    self.events.append(Moved(row["Consumer"], row["WatchedTable"], at))
-        gone = mutation.delete
-        if gone.table == POSITIONS:
-            for key in gone.key_set.keys:
+        kind = mutation.WhichOneof("operation")
+        write = getattr(mutation, kind)
+        if write.table != POSITIONS:
+            return
+        if kind == "delete":
+            for key in write.key_set.keys:
                 self.events.append(Moved(key[0], key[1], None))
+            return
+        for values in write.values:
+            row = dict(zip(write.columns, values, strict=True))
+            at = text_micros(row["Position"])
+            self.events.append(Moved(row["Consumer"], row["WatchedTable"], at))
 
 
-def text_micros(text: Any) -> int:
+def text_micros(text: str) -> int:
     """An RFC 3339 timestamp in microseconds."""
-    from datetime import datetime
-
-    return micros_of(datetime.fromisoformat(str(text)))
+    return micros_of(datetime.fromisoformat(text))

@@ -45,8 +45,7 @@ def a_delivers_and_clears(run: Run) -> None:
 def begin_with_rows(run: Run) -> None:
     """A is registered and three rows are there that it has not delivered."""
     run.register("a", ["Rows"])
-    for key in (1, 2, 3):
-        run.write(("Rows", key, f"{key}.0"))
+    run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
 def write_rows(run: Run) -> None:
