@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from interleavings.scheduler import CRASH_AFTER, CRASH_BEFORE, Stuck
+from interleavings.scheduler import CRASH_AFTER, CRASH_BEFORE, StuckError
 
 CRASHES = (CRASH_BEFORE, CRASH_AFTER)
 RUN = re.compile(r"(?P<token>[^\s*]+)(?:\*(?P<count>\d+))?\Z")
@@ -64,12 +64,12 @@ class Prescribed:
     steps: list[Step] = field(default_factory=list)
 
     def choose(self, current: str | None, tokens: Sequence[str], asleep: bool) -> str:
-        """As ``Chooser.choose``. Raises Stuck when the prefix does not fit."""
+        """As ``Chooser.choose``. Raises StuckError when the prefix does not fit."""
         place = len(self.steps)
         if place < len(self.prefix):
             token = self.prefix[place]
             if token not in tokens:
-                raise Stuck(f"step {place} is {token}, but only {' '.join(tokens)} can go on")
+                raise StuckError(f"step {place} is {token}, but only {' '.join(tokens)} can go on")
         else:
             token = going_on(current, tokens)
         self.steps.append(Step(current, tuple(tokens), token))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 
 from interleavings import judges
-from interleavings.actors import Run
+from interleavings.actors import LONG_SECONDS, Run
 from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, RandomWalk, shown
 from interleavings.fast import faster
-from interleavings.scenarios import LEASE, Scenario
+from interleavings.scenarios.base import Scenario
 from interleavings.schedule import explored_schedules
-from interleavings.scheduler import Chooser, Scheduler, Stuck
+from interleavings.scheduler import Chooser, Scheduler, StuckError
 from interleavings.virtual_time import controlled
 from interleavings.world import World
 
@@ -46,7 +47,6 @@ class Summary:
     seconds: float = 0.0
     failures: list[Outcome] = field(default_factory=list)
     first_failure: int | None = None
-    complete: bool = False
 
 
 class Explorer:
@@ -54,7 +54,7 @@ class Explorer:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self._length = 60
+        self._length = 1
         self._stack = ExitStack()
 
     def __enter__(self) -> Explorer:
@@ -64,6 +64,9 @@ class Explorer:
         self._stack.enter_context(controlled(self.world.clock))
         self._stack.enter_context(explored_schedules())
         self._stack.enter_context(faster())
+        logging.disable(logging.CRITICAL)
+        self._stack.callback(logging.disable, logging.NOTSET)
+        self._length = len(self.run(Prescribed(())).trace)
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -75,7 +78,7 @@ class Explorer:
         world.reset("0", scenario.schema_changes)
         run = Run(world)
         world.gate.quiet_texts = scenario.quiet
-        world.gate.observer = lambda method, request: run.record.observe(method, request)
+        world.gate.observer = run.record.observe
         self._alone(lambda: scenario.prelude(run))
         scheduler = Scheduler(world.clock, chooser, dict(scenario.crashes or {}))
         for actor, body in scenario.actors.items():
@@ -83,16 +86,15 @@ class Explorer:
         problems: list[str] = []
         try:
             scheduler.run()
-            world.clock.advance(LEASE * 4)
+            world.clock.advance(LONG_SECONDS + 1)
             self._alone(lambda: scenario.finale(run))
-            problems = judges.verdict(run.record, scenario.expectations(run))
-        except Stuck as error:
+            problems = judges.verdict(run.record, scenario.expectations, run.kept)
+        except StuckError as error:
             problems = [f"stuck: {error}"]
         except Exception as error:  # noqa: BLE001 (a finding)
             problems = [f"the end failed with {type(error).__name__}: {error}"]
         finally:
             world.gate.observer = None
-        self._length = round(0.9 * self._length + 0.1 * len(scheduler.trace))
         trace, labels = tuple(scheduler.trace), tuple(scheduler.labels)
         return Outcome(trace, labels, tuple(problems), name)
 
@@ -105,9 +107,9 @@ class Explorer:
         scheduler.add("end", body)
         scheduler.run()
 
-    def random(self, seed: int, schedules: int) -> Iterator[Outcome]:
+    def random(self, seed: int, schedules: int, first: int = 0) -> Iterator[Outcome]:
         """Schedules at random: priorities and walks in turn."""
-        for number in islice(count(), schedules):
+        for number in range(first, first + schedules):
             yield self.run(self.chooser(seed, number), f"seed {seed} schedule {number}")
 
     def chooser(self, seed: int, number: int) -> Chooser:

@@ -87,7 +87,7 @@ class CallError(grpc.RpcError, grpc.Call):
         return self
 
 
-class Aborting(Exception):
+class HandlerEndedError(Exception):
     """Ends a handler, as gRPC's own does."""
 
 
@@ -113,7 +113,7 @@ class CallContext:
 
     def abort(self, code: grpc.StatusCode, details: str) -> None:
         self.code, self.details = code, details
-        raise Aborting
+        raise HandlerEndedError
 
     def end(self) -> None:
         """The call is over: whoever waits for it in the server is woken."""
@@ -185,7 +185,9 @@ class Stream(Answer):
     """A streaming call. All of it was computed when it began, as far as the server buffers ahead;
     what does not end (``lazily``) is computed as it is read."""
 
-    def __init__(self, messages: Iterator[bytes], read: Callable[[bytes], Any], context: CallContext):
+    def __init__(
+        self, messages: Iterator[bytes], read: Callable[[bytes], Any], context: CallContext
+    ):
         super().__init__(None)
         self._messages = messages
         self._read = read
@@ -200,7 +202,7 @@ class Stream(Answer):
         except StopIteration:
             self._context.end()
             raise
-        except Aborting:
+        except HandlerEndedError:
             self._error = self._context.error()
             self._context.end()
             raise self._error from None
@@ -229,7 +231,7 @@ class Method:
         try:
             received = handler.request_deserializer(self._serialize(request))
             answer = handler.response_serializer(handler.unary_unary(received, context))
-        except Aborting:
+        except HandlerEndedError:
             raise context.error() from None
         finally:
             context.end()
@@ -244,21 +246,23 @@ class StreamingMethod(Method):
         handler, context = self._handler, CallContext()
         received = handler.request_deserializer(self._serialize(request))
         messages = handler.unary_stream(received, context)
-        return Stream(messages if endless(received) else ahead(messages), self._deserialize, context)
+        return Stream(
+            messages if endless(received) else ahead(messages), self._deserialize, context
+        )
 
 
 def ahead(messages: Iterator[bytes]) -> Iterator[bytes]:
     """The messages of a stream, all computed now; the error that ended it comes after them."""
     computed: list[bytes] = []
-    failure: Aborting | None = None
+    failure: HandlerEndedError | None = None
     try:
         computed.extend(messages)
-    except Aborting as error:
+    except HandlerEndedError as error:
         failure = error
     return replay(computed, failure)
 
 
-def replay(computed: list[bytes], failure: Aborting | None) -> Iterator[bytes]:
+def replay(computed: list[bytes], failure: HandlerEndedError | None) -> Iterator[bytes]:
     """What was computed, one after another."""
     yield from computed
     if failure is not None:

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from nemesis.truth import History, Row, living
 
 from interleavings.record import Clears, Delivered, Moved, Record
-from nemesis.truth import History, Row, living
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a consumer promises. ``begin`` None: it has every row that lives in the end; else what
-    was committed above it, or, with ``from_registration``, above its first position. ``exactly``:
-    a sink like Spark's, where nothing comes twice."""
+    """What a consumer promises: every row that lives in the end; or what was committed above the
+    timestamp that the run keeps under ``begin_key``; or, with ``from_registration``, above its
+    first position. ``exactly``: a sink like Spark's, where nothing comes twice."""
 
     consumer: str
-    begin: int | None = None
+    begin_key: str = ""
     from_registration: bool = False
     exactly: bool = False
     tables: tuple[str, ...] = ()
 
 
-def verdict(record: Record, expectations: list[Expectation]) -> list[str]:
+def verdict(
+    record: Record, expectations: Iterable[Expectation], kept: Mapping[str, Any]
+) -> list[str]:
     """Everything that is wrong."""
     history = record.truth.history()
     found = [f"{name} ended with {type(e).__name__}: {e}" for name, e in record.endings]
+    found += record.problems
     for each in expectations:
         lines = [line for line in record.delivered if line.consumer == each.consumer]
-        found += lost(record, history, each, lines)
+        found += lost(record, history, each, lines, kept.get(each.begin_key, 0))
         found += disordered(each, lines)
         found += wrong(record, each, lines)
         if each.exactly:
@@ -38,7 +44,7 @@ def verdict(record: Record, expectations: list[Expectation]) -> list[str]:
 
 
 def lost(
-    record: Record, history: History, expected: Expectation, lines: list[Delivered]
+    record: Record, history: History, expected: Expectation, lines: list[Delivered], begin: int
 ) -> Iterator[str]:
     """The newest version of every row that lives in the end was delivered."""
     last = max((states[-1].at for states in history.values()), default=0)
@@ -46,20 +52,25 @@ def lost(
     for row, state in sorted(living(history, last).items()):
         if expected.tables and row[0] not in expected.tables:
             continue
-        if (row, state.at) in record.exempt or state.at <= beginning(record, expected, row[0]):
+        if (row, state.at) in record.exempt or state.at <= beginning(
+            record, expected, row[0], begin
+        ):
             continue
         if (row, state.version) not in seen:
             yield f"{expected.consumer} lost {row} version {state.version} of {state.at}"
 
 
-def beginning(record: Record, expected: Expectation, table: str) -> int:
+def beginning(record: Record, expected: Expectation, table: str, begin: int) -> int:
     """Above which commit timestamp a consumer has to deliver."""
     moves = [m for m in record.moves_of(expected.consumer) if m.table == table]
     if expected.from_registration:
-        return next((m.position for m in moves if m.position is not None), 0)
-    if expected.begin is None:
+        begun = [
+            now for before, now in pairwise([None, *(m.position for m in moves)]) if not before
+        ]
+        return next((at for at in reversed(begun) if at is not None), 0)
+    if not expected.begin_key:
         return 0
-    return max(expected.begin, lawfully_cleared(record, expected.consumer, table))
+    return max(begin, lawfully_cleared(record, expected.consumer, table))
 
 
 def lawfully_cleared(record: Record, consumer: str, table: str) -> int:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from interleavings.scheduler import current_unit
 from nemesis.truth import Row, Truth
+
+from interleavings.scheduler import current_unit
 from watcher.positions.values import TABLE as POSITIONS
 from watcher.stream import micros_of
 
@@ -55,7 +56,8 @@ class Record:
     endings: list[tuple[str, BaseException]] = field(default_factory=list)
     exempt: set[tuple[Row, int]] = field(default_factory=set)
     """Versions that nobody has to deliver: written before their table was watchable."""
-    finished: int = 0
+    problems: list[str] = field(default_factory=list)
+    """What actors themselves saw to be wrong."""
 
     def deliver(self, delivered: Delivered) -> None:
         """Adds a change, unless the instance that delivers it is dead."""

@@ -36,7 +36,7 @@ class Ended(Stopped):
     """The schedule is over."""
 
 
-class Stuck(Exception):
+class StuckError(Exception):
     """A unit waits for something that the scheduler does not know, or nobody can go on."""
 
 
@@ -141,7 +141,7 @@ class Scheduler:
     def run(self) -> None:
         """Runs all actors to their ends; then what they left behind is stopped.
 
-        Raises Stuck, or what an actor raised.
+        Raises StuckError, or what an actor raised.
         """
         first = self._next(None)
         if first is not None:
@@ -160,7 +160,7 @@ class Scheduler:
         steps = -1
         while not originals.wait(self._finished, STUCK_SECONDS):
             if steps == len(self.trace):
-                raise Stuck(f"no step for {STUCK_SECONDS:.0f} s:\n{self._stacks()}")
+                raise StuckError(f"no step for {STUCK_SECONDS:.0f} s:\n{self._stacks()}")
             steps = len(self.trace)
 
     def _stacks(self) -> str:
@@ -275,7 +275,7 @@ class Scheduler:
 
     def _chosen(self, current: Unit | None) -> Unit:
         if len(self.trace) >= STEPS_MAX:
-            raise Stuck(f"no end after {STEPS_MAX} steps:\n{self._stacks()}")
+            raise StuckError(f"no end after {STEPS_MAX} steps:\n{self._stacks()}")
         able = self._able()
         tokens = [token for unit in able for token in self._tokens(unit)]
         running = current.name if current is not None and current in able else None
@@ -300,7 +300,7 @@ class Scheduler:
                 if unit.condition is Condition.WAITING and unit.wake is not None
             ]
             if not wakes:
-                raise Stuck(f"nobody can go on:\n{self._stacks()}")
+                raise StuckError(f"nobody can go on:\n{self._stacks()}")
             self.clock.advance(max(min(wakes) - self.clock.seconds, 0.001))
 
     def _tokens(self, unit: Unit) -> list[str]:

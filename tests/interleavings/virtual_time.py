@@ -114,7 +114,11 @@ def controlled(clock: VirtualClock) -> Iterator[None]:
         (time, "sleep", sleep),
         (time, "monotonic", lambda: now(originals.monotonic)),
         (time, "time", lambda: now(originals.time)),
-        (time, "time_ns", lambda: clock.micros() * 1_000 if current_unit() else originals.time_ns()),
+        (
+            time,
+            "time_ns",
+            lambda: clock.micros() * 1_000 if current_unit() else originals.time_ns(),
+        ),
         (time, "clock_gettime", lambda which: now(lambda: originals.clock_gettime(which))),
         (threading.Thread, "start", start),
         (threading.Thread, "join", join),

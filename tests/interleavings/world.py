@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ from watcher.positions.backfills import SpannerBackfills
 from watcher.positions.values import TABLE as POSITIONS
 from watcher.table import WatchedTable
 
+NUMBERS = itertools.count()
+"""The product keeps clients by the names of their databases: no two worlds have the same."""
 PROJECT, INSTANCE = "test-project", "test-instance"
 ENGINE_SCHEDULES = 400
 """After so many schedules the database is made anew: it keeps every version of every row."""
@@ -46,11 +49,13 @@ class Inline(Executor):
 class World:
     """The database ``name`` with a schema; ``open`` gives each actor a client of its own."""
 
-    def __init__(self, statements: Sequence[str], watchable: Sequence[str], shards: int = 2) -> None:
+    def __init__(
+        self, statements: Sequence[str], watchable: Sequence[str], shards: int = 2
+    ) -> None:
         self.clock = VirtualClock()
         self.gate = Gate()
         self.server = EmbeddedServer(self.clock.micros)
-        self.address = DatabaseAddress(PROJECT, INSTANCE, "explored")
+        self.address = DatabaseAddress(PROJECT, INSTANCE, f"explored-{next(NUMBERS)}")
         self.watched: dict[str, WatchedTable] = {}
         self._databases: dict[str, Database] = {}
         self._client: spanner.Client | None = None
