@@ -52,9 +52,7 @@ def lost(
     for row, state in sorted(living(history, last).items()):
         if expected.tables and row[0] not in expected.tables:
             continue
-        if (row, state.at) in record.exempt or state.at <= beginning(
-            record, expected, row[0], begin
-        ):
+        if state.at <= beginning(record, expected, row[0], begin):
             continue
         if (row, state.version) not in seen:
             yield f"{expected.consumer} lost {row} version {state.version} of {state.at}"
@@ -64,9 +62,8 @@ def beginning(record: Record, expected: Expectation, table: str, begin: int) -> 
     """Above which commit timestamp a consumer has to deliver."""
     moves = [m for m in record.moves_of(expected.consumer) if m.table == table]
     if expected.from_registration:
-        begun = [
-            now for before, now in pairwise([None, *(m.position for m in moves)]) if not before
-        ]
+        stood = [None, *(move.position for move in moves)]
+        begun = [now for before, now in pairwise(stood) if before is None]
         return next((at for at in reversed(begun) if at is not None), 0)
     if not expected.begin_key:
         return 0
@@ -82,8 +79,8 @@ def lawfully_cleared(record: Record, consumer: str, table: str) -> int:
         if isinstance(event, Moved) and (event.consumer, event.table) == (consumer, table):
             position = event.position if event.position is not None else position
         elif isinstance(event, Clears) and event.table == table:
-            if position is None or event.safe <= position:
-                reached = max(reached, event.safe)
+            lawful = position is None or event.safe <= position
+            reached = max(reached, event.safe) if lawful else reached
     return reached
 
 

@@ -54,8 +54,6 @@ class Record:
     delivered: list[Delivered] = field(default_factory=list)
     events: list[Moved | Clears] = field(default_factory=list)
     endings: list[tuple[str, BaseException]] = field(default_factory=list)
-    exempt: set[tuple[Row, int]] = field(default_factory=set)
-    """Versions that nobody has to deliver: written before their table was watchable."""
     problems: list[str] = field(default_factory=list)
     """What actors themselves saw to be wrong."""
 

@@ -1,4 +1,4 @@
-"""The watcher's schedule, with its jobs as units of the explorer instead of APScheduler's threads."""
+"""The watcher's schedule, with its jobs as units of the explorer."""
 
 from __future__ import annotations
 
