@@ -153,7 +153,7 @@ def total(parts: list[float | None]) -> float | None:
 
 def cost(database: Database, table: WatchedTable, window: Window) -> WindowCost:
     """Reads a window again, at its own end, with statistics."""
-    shards = sql.shard_list(table, window, None)
+    shards = sql.shard_list(table, None)
     params: dict[str, object] = {"start": moment_of(window.start), "end": moment_of(window.end)}
     if shards is not None:
         params["shards"] = list(shards)

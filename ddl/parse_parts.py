@@ -60,6 +60,12 @@ def type_of(reader: Reader) -> Type:
         return Type(TypeCode.ARRAY, element=element, vector_length=vector_length(reader))
     if reader.accept("STRUCT"):
         return struct(reader)
+    for code in (TypeCode.PROTO, TypeCode.ENUM):
+        # So INFORMATION_SCHEMA may write them; DDL gives the name alone.
+        if reader.accept(code.value, "<"):
+            name = reader.path("the name of a type")
+            reader.expect(">")
+            return Type(code, proto_name=name)
     word = reader.token.text.upper()
     if word in SIZED:
         reader.advance()

@@ -1,7 +1,8 @@
 """For applications: writes the change-set id in every kind of transaction.
 
 Tables without a commit timestamp are watched through a table of change sets: each transaction adds
-one row to it, with the commit timestamp, and puts the row's id into every row that it touches.
+one row to it, with the commit timestamp, and puts the row's id into every row that it touches. A
+change set has its commit timestamp only once the rows carry its id.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from watcher import sql
+
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
 TIMESTAMP = "CommitTimestamp"
 PARAMETER = "change_set_id"
+PUBLISHED_AT_ONCE = 1_000
 
 Result = TypeVar("Result")
 Row = Sequence[Any]
@@ -174,17 +178,47 @@ class ChangeSets:
         params: Mapping[str, Any] | None = None,
         types: Mapping[str, Any] | None = None,
     ) -> int:
-        """Partitioned DML with ``@change_set_id``. Its change set is added when every partition is
-        done: its rows are delivered then, whole, and not before."""
+        """Partitioned DML with ``@change_set_id``. Its change set gets its commit timestamp when
+        every partition is done: its rows are delivered then, whole, and not before.
+
+        Until then it is pending: without a timestamp nobody polls it and no clearing deletes it.
+        When the statement fails, or the process dies, it stays so: see ``publish_pending``.
+        """
         number = str(uuid.uuid4())
+        with self._database.batch() as batch:
+            self._put(batch, number, None)
         count = self._database.execute_partitioned_dml(
             dml,
             params=dict(params or {}) | {PARAMETER: number},
             param_types=dict(types or {}) | {PARAMETER: param_types.STRING},
         )
-        with self._database.batch() as batch:
-            self._add(batch, number)
+        self._publish([number])
         return int(count)
+
+    def publish_pending(self) -> int:
+        """Makes visible what partitioned DML has written that did not come to its end, and says how
+        many change sets that were. Spanner: partitions that are done stay done.
+
+        Call it after such a statement has failed, and when a process that runs such statements
+        starts again. A statement that is still under way publishes its change set again at its end:
+        what is delivered early comes once more then.
+        """
+        query = sql.pending_change_sets(self._table, self._column, self._timestamp)
+        with self._database.snapshot() as snapshot:
+            pending = [str(row[0]) for row in snapshot.execute_sql(query)]
+        self._publish(pending)
+        return len(pending)
+
+    def _publish(self, numbers: Sequence[str]) -> None:
+        """Gives change sets a commit timestamp; one that was cleared meanwhile is there again."""
+        for first in range(0, len(numbers), PUBLISHED_AT_ONCE):
+            with self._database.batch() as batch:
+                for number in numbers[first : first + PUBLISHED_AT_ONCE]:
+                    self._put(batch, number, COMMIT_TIMESTAMP)
+
+    def _put(self, target: MutationTarget, number: str, timestamp: str | None) -> None:
+        columns = (self._column, self._timestamp)
+        target.insert_or_update(self._table, columns, [(number, timestamp)])
 
     def _add(self, target: MutationTarget, number: str) -> None:
         target.insert(self._table, (self._column, self._timestamp), [(number, COMMIT_TIMESTAMP)])

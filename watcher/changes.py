@@ -13,10 +13,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, Rows, StreamRows
 from watcher.captures.change_stream import changes_of_stream
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.stream import micros_of, timestamp_text
+from watcher.timestamps import exact
 
 
 def changes_of(rows: Changed, database: str) -> Iterator[Change]:
@@ -31,7 +33,7 @@ def changes_of_rows(rows: Rows, database: str) -> Iterator[Change]:
     column is set. A row that was never stamped counts as of its snapshot's timestamp."""
     table = rows.table
     shape = Shape(table.name, table.columns, table.primary_key)
-    for row in rows.batch.to_pylist():
+    for number, row in zip(change_ids(rows), rows.batch.to_pylist(), strict=True):
         stamp = row.pop(COMMIT_TIMESTAMP_COLUMN)
         commit = micros_of(stamp) if stamp is not None else rows.window.end
         shard = row.pop(SHARD_ID_COLUMN)
@@ -39,7 +41,7 @@ def changes_of_rows(rows: Rows, database: str) -> Iterator[Change]:
         key = {name: values[name] for name in table.primary_key}
         gone = table.deleted is not None and bool(row[table.deleted])
         yield Change(
-            id=change_id(table.name, key, commit),
+            id=number,
             database=database,
             shape=shape,
             operation=operation_of(rows, gone),
@@ -71,19 +73,13 @@ def cell(value: object) -> Value:
     raise TypeError(f"a cell cannot be a {type(value).__name__}")
 
 
-def change_id(table: str, key: dict[str, Value], commit_timestamp: int) -> str:
-    """A digest of table, key and commit timestamp: the same on every delivery of a version."""
-    parts = [plain(value) for value in key.values()]
-    text = json.dumps([table, parts, timestamp_text(commit_timestamp)], ensure_ascii=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
 def change_ids(rows: Rows) -> list[str]:
-    """As ``change_id``, of every row of a batch, by column as far as it goes."""
+    """Digests of table, key and commit timestamp of each row: the same on every delivery of a
+    version, whatever becomes of nanoseconds elsewhere."""
     commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
     unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
     texts = stamp_texts(pc.fill_null(commits, unstamped))
-    keys = [json_texts(rows.batch.column(name)) for name in rows.table.primary_key]
+    keys = [key_texts(rows, name) for name in rows.table.primary_key]
     key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
     table = json.dumps(rows.table.name, ensure_ascii=False)
     joined = pc.binary_join_element_wise(f"[{table}, [", key, '], "', texts, '"]', "")
@@ -91,6 +87,14 @@ def change_ids(rows: Rows) -> list[str]:
         hashlib.blake2b(text, digest_size=16).hexdigest()
         for text in joined.cast(pa.binary()).to_pylist()
     ]
+
+
+def key_texts(rows: Rows, name: str) -> pa.Array:
+    """The cells of a key column as JSON texts: equal keys have equal ones, others do not."""
+    column = rows.batch.column(name)
+    if rows.table.column_type(name).code is TypeCode.TIMESTAMP:
+        return pc.fill_null(pc.binary_join_element_wise('"', exact(column), '"', ""), "null")
+    return json_texts(column)
 
 
 def stamp_texts(column: pa.Array) -> pa.Array:
@@ -104,8 +108,6 @@ def json_texts(column: pa.Array) -> pa.Array:
         found = column.cast(pa.string())
     elif pa.types.is_date(column.type):
         found = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
-    elif pa.types.is_timestamp(column.type):
-        found = pc.binary_join_element_wise('"', stamp_texts(column), '"', "")
     else:
         cells = (plain(cell(value)) for value in column.to_pylist())
         return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())

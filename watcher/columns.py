@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from google.cloud.spanner_v1 import ResultSetMetadata
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from numpy.typing import NDArray
@@ -17,11 +16,12 @@ from ddl.schema import Type, TypeCode
 from watcher import base64_column
 from watcher.cells import TEXT, VARINT_STEPS, booleans, cells, lists, numbers, payloads, texts
 from watcher.errors import SchemaChangedError, WatcherError
+from watcher.timestamps import MICROSECONDS, exact, refuse_finer, truncated
 from watcher.wire import ResultPart, elements, whole_rows
 
 Decode = Callable[[Sequence[bytes]], pa.Array]
 
-TIMESTAMP = pa.timestamp("us", tz="UTC")
+TIMESTAMP = MICROSECONDS
 NUMERIC = pa.decimal128(38, 9)
 
 ARROW = {
@@ -39,11 +39,11 @@ ARROW = {
 }
 
 
-MICROSECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS.ffffffZ")
-
-
 class Nanoseconds(StrEnum):
-    """What becomes of a TIMESTAMP, which Arrow and Spark keep in microseconds."""
+    """What becomes of a TIMESTAMP, which Arrow and Spark keep in microseconds.
+
+    In a primary key none is ever cut off: two rows would have one key.
+    """
 
     TRUNCATE = "truncate"
     REFUSE = "refuse"
@@ -54,10 +54,6 @@ class Nanoseconds(StrEnum):
 
 class UnsupportedTypeError(WatcherError):
     """A column of a type that has no Arrow form here."""
-
-
-class LossyTimestampError(WatcherError):
-    """A TIMESTAMP is finer than microseconds, and that was to be refused."""
 
 
 def arrow_type(type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> pa.DataType:
@@ -74,10 +70,23 @@ def arrow_type(type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> 
 
 
 def arrow_schema(
-    columns: Iterable[tuple[str, Type]], nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+    columns: Iterable[tuple[str, Type]],
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE,
+    key: Collection[str] = (),
 ) -> pa.Schema:
-    """Names and types as an Arrow schema; every column may be NULL."""
-    return pa.schema([pa.field(name, arrow_type(type_, nanoseconds)) for name, type_ in columns])
+    """Names and types as an Arrow schema; every column may be NULL. TIMESTAMPs of the ``key`` are
+    text."""
+    return pa.schema(
+        [
+            pa.field(name, arrow_type(type_, exactly(nanoseconds, type_, name in key)))
+            for name, type_ in columns
+        ]
+    )
+
+
+def exactly(nanoseconds: Nanoseconds, type_: Type, of_key: bool) -> Nanoseconds:
+    """How a column is kept: a TIMESTAMP of a key as text."""
+    return Nanoseconds.STRING if of_key and type_.code is TypeCode.TIMESTAMP else nanoseconds
 
 
 def record_batches(
@@ -85,12 +94,15 @@ def record_batches(
     schema: pa.Schema,
     types: Sequence[Type],
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE,
+    key: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Batches of whole rows, of some megabytes each; none for a result without rows.
 
-    Raises SchemaChangedError when a column is of another type than it was.
+    ``schema`` is that of ``arrow_schema``. Raises SchemaChangedError when a column is of another
+    type than it was, LossyTimestampError for what is to be refused.
     """
-    decoders = [decoder(type_, nanoseconds) for type_ in types]
+    columns = zip(schema.names, types, strict=True)
+    decoders = [decoder(type_, nanoseconds, name in key) for name, type_ in columns]
     for values in whole_rows(as_expected(results, schema, types), len(decoders)):
         yield record_batch(values, schema, decoders)
 
@@ -144,12 +156,14 @@ def record_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def decoder(type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> Decode:
-    """The function that decodes a column of a type."""
+def decoder(
+    type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE, of_key: bool = False
+) -> Decode:
+    """The function that decodes a column of a type; a TIMESTAMP of a key as text (``exact``)."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return array_decoder(type_, nanoseconds)
     if type_.code is TypeCode.TIMESTAMP:
-        return TIMESTAMP_DECODERS[nanoseconds]
+        return (KEY_DECODERS if of_key else TIMESTAMP_DECODERS)[nanoseconds]
     return DECODERS[type_.code]
 
 
@@ -163,31 +177,14 @@ def by_cast(target: pa.DataType) -> Decode:
     return lambda values: strings(values).cast(target)
 
 
-def truncated_timestamps(values: Sequence[bytes]) -> pa.Array:
+def timestamps(values: Sequence[bytes]) -> pa.Array:
     """TIMESTAMP: what is finer than microseconds is cut off."""
-    found = strings(values)
-    if longest(found) > MICROSECONDS_LENGTH:
-        short = pc.utf8_slice_codeunits(pc.utf8_rtrim(found, "Z"), 0, MICROSECONDS_LENGTH - 1)
-        found = pc.binary_join_element_wise(short, "Z", "")
-    return found.cast(TIMESTAMP)
+    return truncated(strings(values))
 
 
 def exact_timestamps(values: Sequence[bytes]) -> pa.Array:
     """TIMESTAMP: zeros may be finer than microseconds, nothing else."""
-    found = strings(values)
-    if longest(found) > MICROSECONDS_LENGTH:
-        finer = pc.match_substring_regex(found, r"\.\d{6}\d*[1-9]\d*Z$")
-        if pc.any(finer).as_py():
-            raise LossyTimestampError(
-                f"the TIMESTAMP {found.filter(finer)[0].as_py()} is finer than the microseconds"
-                " that Spark keeps; choose to truncate it, or to have it as a string"
-            )
-    return truncated_timestamps(values)
-
-
-def longest(found: pa.Array) -> int:
-    """The length of the longest text in bytes."""
-    return int(pc.max(pc.binary_length(found)).as_py() or 0)
+    return truncated(refuse_finer(strings(values)))
 
 
 def octets(values: Sequence[bytes]) -> pa.Array:
@@ -244,7 +241,13 @@ DECODERS: dict[TypeCode, Decode] = {
 }
 
 TIMESTAMP_DECODERS: dict[Nanoseconds, Decode] = {
-    Nanoseconds.TRUNCATE: truncated_timestamps,
+    Nanoseconds.TRUNCATE: timestamps,
     Nanoseconds.REFUSE: exact_timestamps,
+    Nanoseconds.STRING: strings,
+}
+
+KEY_DECODERS: dict[Nanoseconds, Decode] = {
+    Nanoseconds.TRUNCATE: lambda values: exact(strings(values)),
+    Nanoseconds.REFUSE: lambda values: exact(refuse_finer(strings(values))),
     Nanoseconds.STRING: strings,
 }

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 
 from watcher.change import Operation
 from watcher.columns import Nanoseconds
@@ -19,9 +19,11 @@ from watcher.consumers import LEASE_SECONDS
 from watcher.database import DatabaseAddress
 from watcher.errors import ConfigurationError
 from watcher.positions import TABLE
+from watcher.read_options import DirectedRead, Priority, ReadOptions
 from watcher.stream import micros_of
 from watcher.window import BEGINNING
 
+OUTAGE_SECONDS = 600.0
 LATEST, EARLIEST = "latest", "earliest"
 Text = Annotated[str, Field(min_length=1)]
 
@@ -32,6 +34,14 @@ class SchemaChange(StrEnum):
     STOP = "stop"
     NULLS = "nulls"
     """It goes on, with NULLs in that column."""
+
+
+class ClearedRows(StrEnum):
+    """What a batch read does when rows between its timestamps may have been cleared."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    """It gives what is left, with a warning."""
 
 
 class JsonType(StrEnum):
@@ -75,6 +85,16 @@ def json_object(given: object) -> object:
     return json.loads(given) if isinstance(given, str) else given
 
 
+def directed_read_of(given: object) -> object:
+    """A directed read as Spark's options give it: a JSON object in camelCase. Raises ValueError."""
+    found = json_object(given)
+    return (
+        {to_snake(name): value for name, value in found.items()}
+        if isinstance(found, dict)
+        else found
+    )
+
+
 class SourceOptions(BaseModel):
     """The options of the Spark source ``spanner-changes``, in camelCase there.
 
@@ -83,10 +103,13 @@ class SourceOptions(BaseModel):
     the reader. ``starting_timestamp`` is ``latest``, ``earliest`` (the whole table as it is now,
     then its changes) or an RFC 3339 timestamp. ``max_rows_per_batch`` 0 is no limit, nor is
     ``max_span_per_batch`` (of commit timestamps) 0. ``idle_seconds`` is how often the position of
-    an idle table advances. With ``push_filters`` Spanner checks filters of batch reads; Spark
+    an idle table advances. ``outage_seconds`` is how long calls are tried again while Spanner does
+    not answer. ``priority`` and ``directed_read`` (JSON) go with every read. With
+    ``push_filters`` Spanner checks filters of batch reads; Spark
     then keeps those of one query for the next one of the same ``load()``, so each needs a load of
-    its own. ``json_type`` is ``string``, or ``variant`` for Spark's VARIANT, also of the envelope's
-    key and values.
+    its own. ``on_cleared_rows`` says what a batch read of changes does when some of them may have
+    left the index. ``json_type`` is ``string``, or ``variant`` for Spark's VARIANT, also of the
+    envelope's key and values.
 
     ``capture`` is ``poll`` or ``change-stream``; then ``stream`` names the change stream (default:
     the only one that watches the tables), ``operations`` and ``transaction_tag`` leave other
@@ -116,10 +139,14 @@ class SourceOptions(BaseModel):
     max_span_per_batch: Annotated[float, BeforeValidator(seconds_of), Field(ge=0)] = 0.0
     backfill_rows_per_batch: Annotated[int, Field(ge=1)] = 500_000
     idle_seconds: Annotated[float, Field(ge=0)] = 10.0
+    outage_seconds: Annotated[float, BeforeValidator(seconds_of), Field(ge=0)] = OUTAGE_SECONDS
+    priority: Priority | None = None
+    directed_read: Annotated[DirectedRead | None, BeforeValidator(directed_read_of)] = None
     positions_table: Text = TABLE
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     json_type: JsonType = JsonType.STRING
     on_schema_change: SchemaChange = SchemaChange.STOP
+    on_cleared_rows: ClearedRows = ClearedRows.FAIL
     data_boost: bool = False
     push_filters: bool = False
     capture: CaptureName = CaptureName.POLL
@@ -134,6 +161,11 @@ class SourceOptions(BaseModel):
     def streamed(self) -> bool:
         """True when a change stream tells the changes."""
         return self.capture is CaptureName.CHANGE_STREAM
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """What every read asks of Spanner."""
+        return ReadOptions(self.priority, self.directed_read)
 
     @property
     def address(self) -> DatabaseAddress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
-from watcher.positions import create_table
+from watcher.positions import check_owner, create_own_tables
 from watcher.sql import quoted
 from watcher.stream import micros_of
 
@@ -81,20 +81,28 @@ class StoredError:
     message: str
 
 
+def lease_clock() -> float:
+    """Seconds of this machine that also pass while it is suspended, where it can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
 @dataclass(slots=True)
 class Lease:
-    """A consumer's name, held by this instance. ``valid`` counts by this machine's own clock, from
-    before the last renewal was asked for, so that it never lasts longer than Spanner's."""
+    """A consumer's name, held by this instance under the token ``owner``. ``valid`` counts by this
+    machine's own clock, from before the last renewal was asked for, so that it never lasts longer
+    than Spanner's. ``command`` is what operators asked for when it was acquired."""
 
     consumer: str
     owner: str
     seconds: float
-    renewed_at: float = field(default_factory=time.monotonic)
+    renewed_at: float
+    command: Command | None = None
 
     @property
     def valid(self) -> bool:
         """True while no other instance can have taken the name."""
-        return time.monotonic() - self.renewed_at < self.seconds
+        return lease_clock() - self.renewed_at < self.seconds
 
 
 class Consumers:
@@ -103,6 +111,7 @@ class Consumers:
     def __init__(self, database: Database, table: str) -> None:
         self._database = database
         self._name = table
+        self._positions = table.removesuffix("Consumers") + "Positions"
         self._sql_name = quoted(table)
         self._errors = table.removesuffix("s") + "Errors"
         self._sql_errors = quoted(self._errors)
@@ -113,51 +122,47 @@ class Consumers:
         return self._name
 
     def create(self) -> None:
-        """Creates both tables unless they are there."""
-        create_table(
-            self._database,
-            self._name,
-            "Consumer STRING(256) NOT NULL, State STRING(32) NOT NULL, Command STRING(16),"
-            " Owner STRING(64), LeaseUntil TIMESTAMP, Windows INT64, DeliveredRows INT64,"
-            " RowsPerSecond FLOAT64, DeadLetters INT64,"
-            " UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)",
-            "Consumer",
-        )
-        create_table(
-            self._database,
-            self._errors,
-            "Consumer STRING(256) NOT NULL, ErrorId STRING(36) NOT NULL, Kind STRING(64) NOT NULL,"
-            " Message STRING(MAX) NOT NULL,"
-            " OccurredAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)",
-            "Consumer, ErrorId",
-        )
+        """Creates the product's own tables where they are missing."""
+        create_own_tables(self._database, self._positions)
 
     def acquire(
-        self, consumer: str, seconds: float = LEASE_SECONDS, owner: str | None = None
+        self,
+        consumer: str,
+        seconds: float = LEASE_SECONDS,
+        owner: str | None = None,
+        selection: str | None = None,
     ) -> Lease:
         """Takes a name that nobody holds, or whose holder has not renewed in time.
 
-        ``owner`` names the instance; one that asks again gets what it has. Raises LeaseHeldError
-        while another instance holds the name.
+        ``owner`` is the token of this acquisition; asking again with it gives the same lease.
+        ``selection`` says which tables are polled, for clearing. A command of an operator stays.
+        Raises LeaseHeldError while another instance holds the name.
         """
-        lease = Lease(consumer, owner or str(uuid.uuid4()), seconds)
+        lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
+        values: dict[str, tuple[object, object]] = {
+            "consumer": (consumer, param_types.STRING),
+            "owner": (lease.owner, param_types.STRING),
+            "state": (str(State.STARTING), param_types.STRING),
+            "milliseconds": (round(seconds * 1000), param_types.INT64),
+            "selection": (selection, param_types.STRING),
+        }
+        params = {name: value for name, (value, _) in values.items()}
+        types = {name: type_ for name, (_, type_) in values.items()}
 
         def work(transaction: Transaction) -> str | None:
-            held = list(
+            rows = list(
                 transaction.execute_sql(
-                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner"  # noqa: S608
+                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command"  # noqa: S608
                     f" FROM {self._sql_name} WHERE Consumer = @consumer",
                     params={"consumer": consumer},
                     param_types={"consumer": param_types.STRING},
                 )
             )
-            if held and held[0][0] and held[0][1] != lease.owner:
-                return str(held[0][1])
-            transaction.insert_or_update(
-                self._name,
-                ("Consumer", "State", "Command", "Owner", "UpdatedAt"),
-                [(consumer, State.STARTING, None, lease.owner, COMMIT_TIMESTAMP)],
-            )
+            if rows and rows[0][0] and rows[0][1] != lease.owner:
+                return str(rows[0][1])
+            lease.command = Command(rows[0][2]) if rows and rows[0][2] else None
+            text = self._take if rows else self._insert
+            transaction.execute_update(text, params=params, param_types=types)
             return None
 
         if self._database.run_in_transaction(work) is not None:
@@ -165,25 +170,53 @@ class Consumers:
                 f"another instance runs as consumer '{consumer}'; choose another name, stop it"
                 f" (spanner-watcher ctl stop {consumer}), or wait until it is gone"
             )
-        self.renew(lease, State.STARTING, Progress())
         return lease
+
+    @property
+    def _take(self) -> str:
+        """The statement that gives a known consumer's name to an owner, with the lease at once."""
+        return (
+            f"UPDATE {self._sql_name} SET State = @state, Owner = @owner,"  # noqa: S608 (quoted)
+            " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+            " Selection = @selection, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
+            " WHERE Consumer = @consumer"
+        )
+
+    @property
+    def _insert(self) -> str:
+        """As ``_take``, for a consumer that is new."""
+        return (
+            f"INSERT INTO {self._sql_name}"  # noqa: S608 (quoted)
+            " (Consumer, State, Owner, LeaseUntil, Selection, UpdatedAt)"
+            " VALUES (@consumer, @state, @owner,"
+            " TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+            " @selection, PENDING_COMMIT_TIMESTAMP())"
+        )
 
     def renew(self, lease: Lease, state: State, progress: Progress) -> Command | None:
         """Holds the name for another while and tells the state; what operators have asked for.
 
         Raises LeaseLostError when another instance has taken the name.
         """
-        asked_at = time.monotonic()
+        asked_at = lease_clock()
         command = self._update(lease, state, progress, lease.seconds)
         lease.renewed_at = asked_at
         return command
 
-    def release(self, lease: Lease, state: State, progress: Progress) -> None:
-        """Gives the name back and leaves the last state behind."""
-        self._update(lease, state, progress, None)
+    def release(
+        self, lease: Lease, state: State, progress: Progress, obeyed: Command | None = None
+    ) -> None:
+        """Gives the name back and leaves the last state behind. A command that was ``obeyed`` is
+        taken back, unless an operator has replaced it."""
+        self._update(lease, state, progress, None, obeyed)
 
     def _update(
-        self, lease: Lease, state: State, progress: Progress, seconds: float | None
+        self,
+        lease: Lease,
+        state: State,
+        progress: Progress,
+        seconds: float | None,
+        obeyed: Command | None = None,
     ) -> Command | None:
         values: dict[str, tuple[object, object]] = {
             "consumer": (lease.consumer, param_types.STRING),
@@ -195,29 +228,31 @@ class Consumers:
             "rows": (progress.rows, param_types.INT64),
             "rate": (progress.rows_per_second, param_types.FLOAT64),
             "dead": (progress.dead_letters, param_types.INT64),
+            "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
         }
 
-        def work(transaction: Transaction) -> Command | None:
-            updated = transaction.execute_update(
-                f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
-                " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds"
-                " MILLISECOND), Windows = @windows, DeliveredRows = @rows, RowsPerSecond = @rate,"
-                " DeadLetters = @dead, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
-                " WHERE Consumer = @consumer AND Owner = @owner",
-                params={name: value for name, (value, _) in values.items()},
-                param_types={name: type_ for name, (_, type_) in values.items()},
-            )
-            if updated != 1:
-                raise LeaseLostError(
-                    f"another instance has taken over the consumer '{lease.consumer}';"
-                    " this one stops"
+        def work(transaction: Transaction) -> list[list[str | None]]:
+            rows: list[list[str | None]] = list(
+                transaction.execute_sql(
+                    f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
+                    " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds"
+                    " MILLISECOND), Command = NULLIF(Command, @obeyed), Windows = @windows,"
+                    " DeliveredRows = @rows, RowsPerSecond = @rate, DeadLetters = @dead,"
+                    " UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
+                    " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command",
+                    params={name: value for name, (value, _) in values.items()},
+                    param_types={name: type_ for name, (_, type_) in values.items()},
                 )
-            return None
+            )
+            return rows
 
-        # Asked for before, not after: a command that comes between is seen at the next renewal.
-        command = self.command(lease.consumer)
-        self._database.run_in_transaction(work)
-        return command
+        rows = self._database.run_in_transaction(work)
+        if not rows:
+            raise LeaseLostError(
+                f"another instance has taken over the consumer '{lease.consumer}', or it was"
+                " unregistered; this one stops"
+            )
+        return Command(rows[0][0]) if rows[0][0] else None
 
     def command(self, consumer: str) -> Command | None:
         """What operators have asked of a consumer."""
@@ -271,12 +306,17 @@ class Consumers:
                 for row in rows
             )
 
-    def store_error(self, consumer: str, error: BaseException) -> None:
-        """Keeps an error for operators to see."""
+    def store_error(self, consumer: str, error: BaseException, owner: str | None = None) -> None:
+        """Keeps an error for operators to see. Raises LeaseLostError when ``owner`` does not hold
+        the consumer's lease any more."""
         columns = ("Consumer", "ErrorId", "Kind", "Message", "OccurredAt")
         row = (consumer, str(uuid.uuid4()), type(error).__name__, str(error), COMMIT_TIMESTAMP)
-        with self._database.batch() as batch:
-            batch.insert(self._errors, columns, [row])
+
+        def work(transaction: Transaction) -> None:
+            check_owner(transaction, self._positions, consumer, owner)
+            transaction.insert(self._errors, columns, [row])
+
+        self._database.run_in_transaction(work)
 
     def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
         """The newest errors of a consumer, the newest first."""

@@ -91,9 +91,15 @@ def connect(address: DatabaseAddress) -> Database:
     ``SPANNER_EMULATOR_HOST`` leads to an emulator, else Application Default Credentials are used.
     Raises UnavailableError, DatabaseNotFoundError or AccessDeniedError within seconds.
     """
+    database = open_database(address)
+    check(database, address)
+    return database
+
+
+def open_database(address: DatabaseAddress) -> Database:
+    """As ``connect``, without a call. Raises UnavailableError where there are no credentials."""
     client = open_client(address)
     database: Database = client.instance(address.instance).database(address.database)
-    check(database, address)
     return database
 
 

@@ -11,6 +11,7 @@
     ├── CheckpointError        the offset or position belongs to something else
     ├── PositionConflictError  another instance moved a consumer's position
     ├── VersionExpiredError    the read timestamp is older than version_retention_period
+    ├── ClearedError           rows that are asked for may have been cleared from the index
     ├── LeaseHeldError         another instance runs under the same consumer name
     ├── LeaseLostError         another instance has taken the consumer name over
     ├── SchemaChangedError     the table is not what it was when the query was made
@@ -85,6 +86,12 @@ class PositionConflictError(WatcherError):
 
 class VersionExpiredError(WatcherError):
     """The read timestamp is older than the database's version_retention_period."""
+
+    exit_code = 7
+
+
+class ClearedError(WatcherError):
+    """Rows that are asked for may have been cleared from the index before the read timestamp."""
 
     exit_code = 7
 

@@ -7,7 +7,11 @@ import signal
 
 VARIABLE = "SPANNER_WATCHER_FAILPOINT"
 
-NAMES = ("after-delivery-before-position", "after-backfill-page-before-progress")
+NAMES = (
+    "after-delivery-before-position",
+    "after-backfill-page-before-progress",
+    "after-cleared-to-before-clearing",
+)
 
 
 def failpoint(name: str) -> None:

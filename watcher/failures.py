@@ -83,6 +83,16 @@ def kind_of(error: BaseException) -> Kind:
     return Kind.PERMANENT
 
 
+REFUSALS = (InvalidArgument, NotFound, SchemaChangedError, IndexMissingError)
+"""Among them are those of ``refused_by_schema``."""
+
+
+def refused_by_schema(error: BaseException) -> bool:
+    """Whether a table, a column or an index is not what a statement takes it for. Spanner judges a
+    read by the schema at its read timestamp: it may be refused at one and served at another."""
+    return kind_of(error) in (Kind.SCHEMA, Kind.INDEX)
+
+
 def kind_of_refusal(error: GoogleAPICallError) -> Kind:
     """A statement that Spanner refuses although it was right once: the schema has changed."""
     message = str(error.message)

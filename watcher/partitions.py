@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud.spanner_v1 import (
@@ -15,7 +16,9 @@ from google.cloud.spanner_v1 import (
 from google.protobuf.struct_pb2 import Struct
 
 from watcher.errors import UnavailableError
-from watcher.stream import CALL_SECONDS_MAX, QueryStream, WireValue, expired_or, read_only
+from watcher.outages import NO_ANSWER, Tries
+from watcher.resumption import expired_or
+from watcher.stream import CALL_SECONDS_MAX, QueryStream, WireValue, read_only
 from watcher.wire import ResultPart
 
 Params = Mapping[str, WireValue]
@@ -49,28 +52,41 @@ class PartitionedQuery(QueryStream):
 
         Raises VersionExpiredError when the timestamp is too old to read.
         """
-        session = self._session_name()
         values = Struct()
         values.update(params)
         request = PartitionQueryRequest(
-            session=session,
             sql=sql,
             params=values,
             param_types=dict(types),
             transaction={"begin": {"read_only": read_only(read_timestamp)}},
             partition_options=PartitionOptions(max_partitions=most) if most else None,
         )
-        try:
-            answer = self._api.partition_query(
-                request=request, metadata=self._metadata, timeout=CALL_SECONDS_MAX
-            )
-        except NotFound as error:
-            self._forget(request.session, error)
-            return self.partition(sql, params, types, read_timestamp, most)
-        except FailedPrecondition as error:
-            raise expired_or(error, read_timestamp) from error
+        answer = self._parted(request, read_timestamp)
+        session = request.session
         transaction = BatchTransaction(session, answer.transaction.id, read_timestamp)
         return tuple(Partition(transaction, each.partition_token) for each in answer.partitions)
+
+    def _parted(self, request: PartitionQueryRequest, read_timestamp: int) -> Any:
+        """The PartitionResponse; the call is tried again while nothing answers."""
+        tries = Tries(self._outages)
+        while True:
+            try:
+                request.session = self._session.name
+                answer = self._session.api.partition_query(
+                    request=request,
+                    metadata=self._session.metadata,
+                    retry=None,
+                    timeout=CALL_SECONDS_MAX,
+                )
+            except NotFound as error:
+                self._session.forget(request.session, error)
+            except NO_ANSWER as error:
+                tries.failed(error)
+            except FailedPrecondition as error:
+                raise expired_or(error, read_timestamp) from error
+            else:
+                tries.answered()
+                return answer
 
     def part(
         self, sql: str, params: Params, types: Types, partition: Partition, data_boost: bool
@@ -86,7 +102,10 @@ class PartitionedQuery(QueryStream):
         request.data_boost_enabled = data_boost
         try:
             yield from self._resumed(
-                self._execute, request, partition.transaction.read_timestamp, own_session=False
+                self._session.execute,
+                request,
+                partition.transaction.read_timestamp,
+                own_session=False,
             )
         except NotFound as error:
             raise UnavailableError(

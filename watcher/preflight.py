@@ -14,7 +14,7 @@ from watcher.database import connect
 from watcher.errors import WatcherError
 from watcher.failures import advice
 from watcher.positions import consumers_table
-from watcher.sources import polled, streamed
+from watcher.sources import polled, queries_of, streamed
 from watcher.table import WatchedTable, read_schema
 from watcher.watch_config import WatchConfig
 from watcher.window import BEGINNING, Window
@@ -58,7 +58,7 @@ def check(config: WatchConfig) -> Iterator[Finding]:
 def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Is there a change stream that watches the tables, and can it be read?"""
     try:
-        tables = streamed(config, read_schema(database), database.name)
+        tables = streamed(config, queries_of(config), read_schema(database), database.name)
         stream = tables.stream
         now = tables.look(dict.fromkeys(tables.tables, BEGINNING)).end
         parts = len(tables.partitions(Window(now - 1, now)))
@@ -77,10 +77,11 @@ def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
 def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Are there tables that can be polled, and their indexes readable?"""
     try:
-        found = polled(config, read_schema(database), database.name, None)
+        found = polled(config, queries_of(config), read_schema(database), database.name, None)
         tables = [found.capture(name).table for name in found.tables]
     except WatcherError as error:
-        yield Finding("tables", False, str(error), "run 'spanner-watcher ddl plan' to see how")
+        advice_ = "run 'spanner-watcher ddl plan' to see how; an index counts once it is backfilled"
+        yield Finding("tables", False, str(error), advice_)
         return
     except GoogleAPICallError as error:
         yield Finding("schema", False, str(error.message), advice(error))

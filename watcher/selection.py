@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 
 from ddl.schema import Schema
 from watcher.errors import NotWatchableError, TableNotFoundError
@@ -75,31 +76,43 @@ def select(
             f" {', '.join(selection.include)}; make tables watchable: spanner-watcher ddl apply"
             f" --database spanner://{database_name} --table NAME"
         )
-    unknown = [name for name in specs if name.casefold() not in {n.casefold() for n in found}]
-    if unknown and schema.table(unknown[0]) is None:
-        raise TableNotFoundError(f"{database_name} has no table {unknown[0]}, which is configured")
+    check_configured(schema, specs, database_name)
     return tuple(found.values())
 
 
 def select_streamed(
-    schema: Schema, selection: Selection, watched: Sequence[str], database_name: str
+    schema: Schema,
+    selection: Selection,
+    watched: Sequence[str],
+    database_name: str,
+    specs: Mapping[str, TableSpec] = MappingProxyType({}),
 ) -> tuple[WatchedTable, ...]:
     """The tables of a change stream to read: those that are named, and of the ``watched`` ones what
     the globs mean. Raises TableNotFoundError for a name that is not there, and when none is."""
+    by_name = {name.casefold(): spec for name, spec in specs.items()}
     names = [pattern for pattern in selection.include if not is_glob(pattern)]
     globs = [pattern for pattern in selection.include if is_glob(pattern)]
     meant = [name for name in watched if matches(name, globs) and name not in selection.ours]
     found: dict[str, WatchedTable] = {}
     for name in (*names, *meant):
         if not matches(name, selection.exclude):
-            table = whole_table(schema, name, database_name)
+            spec = by_name.get(name.casefold())
+            table = whole_table(schema, name, database_name, spec)
             found[table.name] = table
     if not found:
         raise TableNotFoundError(
             f"no table of {database_name} that the change stream watches matches"
             f" {', '.join(selection.include)}"
         )
+    check_configured(schema, specs, database_name)
     return tuple(found.values())
+
+
+def check_configured(schema: Schema, specs: Mapping[str, TableSpec], database_name: str) -> None:
+    """Raises TableNotFoundError for a table that is configured and not there."""
+    unknown = [name for name in specs if schema.table(name) is None]
+    if unknown:
+        raise TableNotFoundError(f"{database_name} has no table {unknown[0]}, which is configured")
 
 
 def one(

@@ -10,6 +10,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.change import Shape
 from watcher.envelopes import Known
 from watcher.positions import own_tables
+from watcher.queries import Queries
 from watcher.selection import Selection, is_glob, select, select_streamed
 from watcher.shards import groups
 from watcher.table import whole_table
@@ -23,8 +24,17 @@ def selection_of(config: WatchConfig) -> Selection:
     return Selection(config.tables, config.exclude, own_tables(config.positions.table))
 
 
+def queries_of(config: WatchConfig) -> Queries:
+    """Where a watcher reads; all its captures have it in common."""
+    return Queries(config.address, config.read_options)
+
+
 def polled(
-    config: WatchConfig, schema: Schema, database: str, scan: frozenset[str] | None
+    config: WatchConfig,
+    queries: Queries,
+    schema: Schema,
+    database: str,
+    scan: frozenset[str] | None,
 ) -> PolledTables:
     """Tables that are polled. ``scan`` names those that may be read without their index.
 
@@ -33,13 +43,20 @@ def polled(
     tables = select(schema, selection_of(config), config.table, database, scan)
     return PolledTables(
         [
-            PollCapture(config.address, each, groups(each.shard_values, config.shard_groups))
+            PollCapture(
+                queries,
+                each,
+                groups(each.shard_values, config.shard_groups),
+                config.nanoseconds,
+            )
             for each in tables
         ]
     )
 
 
-def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTables:
+def streamed(
+    config: WatchConfig, queries: Queries, schema: Schema, database: str
+) -> StreamedTables:
     """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
     ConfigurationError when the stream cannot fill the envelope."""
     named = tuple(name for name in config.tables if not is_glob(name))
@@ -48,16 +65,19 @@ def streamed(config: WatchConfig, schema: Schema, database: str) -> StreamedTabl
     whole = config.stream.whole_rows
     known = stream.captured.with_whole_row if whole else stream.captured
     config.format.check(Known("change-stream", known, bool(config.backfill)))
-    tables = select_streamed(schema, selection_of(config), stream.tables, database)
+    tables = select_streamed(schema, selection_of(config), stream.tables, database, config.table)
+    choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
-        config.address,
+        queries,
         stream,
         Wanted(
             frozenset(table.name for table in tables),
             config.stream.wanted_operations,
             config.stream.tag,
+            {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
         ),
-        WholeRows(config.address, shapes) if whole else None,
+        WholeRows(queries, shapes) if whole else None,
     )
-    return StreamedTables(capture, [PollCapture(config.address, each, ()) for each in tables])
+    captures = [PollCapture(queries, each, (), config.nanoseconds) for each in tables]
+    return StreamedTables(capture, captures)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 from google.cloud.spanner_v1 import Type, TypeCode
 
@@ -11,7 +10,7 @@ from ddl.schema import Type as SchemaType
 from ddl.schema import TypeCode as SchemaTypeCode
 from watcher.errors import ConfigurationError
 from watcher.stream import WireValue, timestamp_text
-from watcher.table import ChangeSetSource, ShardValue, WatchedTable
+from watcher.table import ShardValue, WatchedTable
 from watcher.window import ShardGroup, Window
 
 COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
@@ -20,11 +19,6 @@ SHARD_ID_COLUMN = "_shard_id"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
 TIMESTAMP = Type(code=TypeCode.TIMESTAMP)
-
-INTERVALS = {"day": 86_400, "hour": 3_600, "minute": 60}
-INTERVAL_FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H:%M"}
-INTERVALS_MAX = 5_000
-"""A window that touches more intervals is asked for by IS NOT NULL alone."""
 
 
 def quoted(name: str) -> str:
@@ -35,31 +29,15 @@ def quoted(name: str) -> str:
     return ".".join(f"`{part}`" for part in parts)
 
 
-def shard_list(
-    table: WatchedTable, window: Window, group: ShardGroup | None
-) -> tuple[ShardValue, ...] | None:
-    """The shard values that a query names; None when it asks for IS NOT NULL, or for no shard."""
+def shard_list(table: WatchedTable, group: ShardGroup | None) -> tuple[ShardValue, ...] | None:
+    """The shard values that a query names; None when it asks for IS NOT NULL, or for no shard.
+
+    A list must be the same at every timestamp. The intervals of ``shard = 'time'`` have none: an
+    application writes them by its own clock, commits later, and may keep an old one in an update.
+    """
     if table.shard_column is None:
         return None
-    if group is not None:
-        return group.values
-    if table.shard_interval is not None:
-        return intervals(table.shard_interval, window)
-    return table.shard_values
-
-
-def intervals(name: str, window: Window) -> tuple[str, ...] | None:
-    """The intervals that a window touches, one more on each side: applications write the interval
-    by their own clock and commit later. None when there are too many to list."""
-    seconds = INTERVALS[name]
-    first, last = (m // (seconds * 1_000_000) for m in (window.start, window.end))
-    if last - first > INTERVALS_MAX:
-        return None
-    form = INTERVAL_FORMATS[name]
-    return tuple(
-        datetime.fromtimestamp(number * seconds, UTC).strftime(form)
-        for number in range(first - 1, last + 2)
-    )
+    return group.values if group is not None else table.shard_values
 
 
 def window_params(window: Window, shards: tuple[ShardValue, ...] | None) -> dict[str, WireValue]:
@@ -230,52 +208,12 @@ def nth_of_shard(table: WatchedTable) -> str:
     )
 
 
-def clear_by_null(table: WatchedTable) -> str:
-    """Takes delivered rows out of the index: the timestamp comes back with the next write.
-
-    The condition on the timestamp keeps a row that changes meanwhile: its timestamp is above @safe.
-    """
-    timestamp = timestamp_of(table)
+def pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
+    """The ids of change sets whose rows are being written."""
     return (
-        f"UPDATE {quoted(table.name)} SET {timestamp} = NULL"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
+        f"SELECT {quoted(id_column)} FROM {quoted(table)}"  # noqa: S608
+        f" WHERE {quoted(timestamp_column)} IS NULL"
     )
-
-
-def clear_by_processed(table: WatchedTable, processed: str) -> str:
-    """Takes delivered rows out of the index: the shard of a processed row is NULL.
-
-    Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
-    """
-    timestamp = timestamp_of(table)
-    return (
-        f"UPDATE {quoted(table.name)}"  # noqa: S608
-        f" SET {quoted(processed)} = TRUE, {timestamp} = {timestamp}"
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
-    )
-
-
-def count_clearable(table: WatchedTable) -> str:
-    """How many rows a clearing would take out."""
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe"
-    )
-
-
-def latest_clearable(table: WatchedTable) -> str:
-    """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} <= @safe ORDER BY t LIMIT @limit)"
-    )
-
-
-def delete_change_sets(sets: ChangeSetSource, timestamp_column: str) -> str:
-    """Takes delivered change sets out of their table."""
-    return f"DELETE FROM {quoted(sets.table)} WHERE {quoted(timestamp_column)} <= @safe"  # noqa: S608
 
 
 def read_change_stream(name: str) -> str:

@@ -8,10 +8,15 @@ from typing import ClassVar, Literal
 from google.cloud.spanner_v1.database import Database
 from pydantic import ConfigDict
 
-from ddl import apply
-from ddl.schema import Column, Dialect, Index, Schema, Table, Type, TypeCode
+from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
 from ddl.shards import shard_values
+from watcher.column_choice import ColumnChoice, columns_of
 from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.outages import Outages
+from watcher.read_options import ReadOptions
+from watcher.schema_reader import read_epoch
+from watcher.sessions import SharedSession
+from watcher.stream import QueryStream
 
 ShardValue = int | str
 
@@ -32,8 +37,7 @@ class WatchedTable:
     """A table with its commit-timestamp column, and the shard column and index where it has them.
 
     ``shard_values`` are all values that the shard can have; None when they cannot be listed: then a
-    query asks for ``IS NOT NULL`` only, or, with ``shard_interval`` (day, hour, minute), for the
-    intervals that the window touches. ``index`` None polls through whatever Spanner chooses.
+    query asks for ``IS NOT NULL`` only. ``index`` None polls through whatever Spanner chooses.
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
     that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
@@ -49,7 +53,6 @@ class WatchedTable:
     index: str | None
     processed_column: str | None = None
     clears_by_null: bool = True
-    shard_interval: str | None = None
     deleted: str | None = None
     change_sets: ChangeSetSource | None = None
     hashed: bool = False
@@ -69,10 +72,15 @@ class TableSpec:
     ``shard``: ``computed`` (all values of the generated column, found from its expression),
     ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
     minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
+    ``time`` reads as ``not-null`` does: a row may have any interval, because the application's
+    clock, the commit and an update that keeps the column are not the window's; ``shard_interval``
+    says what applications write, and no query depends on it.
     ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
     ``change_sets`` names the table of change sets, for a table without a commit timestamp;
     ``change_set_column`` the column of both that holds their ids. ``backfill_from`` (inside) and
     ``backfill_to`` (outside) are primary keys, or their first columns, that bound a backfill.
+    ``columns`` names the columns that are read, ``exclude_columns`` those that are not; the primary
+    key and the commit timestamp always are.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -88,29 +96,29 @@ class TableSpec:
     change_set_column: str = "ChangeSetId"
     backfill_from: tuple[str | int, ...] | None = None
     backfill_to: tuple[str | int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] = ()
+
+    @property
+    def choice(self) -> ColumnChoice:
+        """Which columns are read."""
+        return ColumnChoice(self.columns, self.exclude_columns)
 
 
 def discover(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:
     """Reads the schema and finds how the table is watched.
 
-    Raises TableNotFoundError, or NotWatchableError that names the command which makes it watchable.
+    Raises TableNotFoundError, NotWatchableError that names the command which makes it watchable, or
+    ConfigurationError for a column that the table has not.
     """
     return watched_table(read_schema(database), name, database.name, spec)
 
 
 def read_schema(database: Database) -> Schema:
-    """The schema of a database, as it is now. Raises NotWatchableError for another dialect."""
-    return googlesql(apply.read_schema(database), database.name)
-
-
-def googlesql(schema: Schema, database_name: str) -> Schema:
-    """The schema itself. Raises NotWatchableError unless it is of the GoogleSQL dialect."""
-    if schema.dialect is not Dialect.GOOGLESQL:
-        raise NotWatchableError(
-            f"{database_name} has the PostgreSQL dialect; 'spanner-watcher ddl' prepares it, but"
-            " changes are read from databases of the GoogleSQL dialect only"
-        )
-    return schema
+    """The schema of a database, as a strong read has it: without what is still backfilled. Raises
+    NotWatchableError for another dialect."""
+    session = SharedSession(database)
+    return read_epoch(QueryStream(session, ReadOptions(), Outages(database.name))).schema
 
 
 def watched_table(
@@ -128,10 +136,25 @@ def watched_table(
         found = computed(schema, table, database_name, spec)
     else:
         found = specified(schema, table, spec)
-    return replace(found, deleted=deleted_column(table, spec))
+    found = replace(found, deleted=deleted_column(table, spec))
+    return replace(found, columns=columns_of(table, spec.choice, needed(found, table)))
 
 
-def whole_table(schema: Schema, name: str, database_name: str) -> WatchedTable:
+def needed(found: WatchedTable, table: Table) -> tuple[str, ...]:
+    """The columns that are read whatever is chosen, besides the key: the commit timestamp, the mark
+    of a delete, and a shard that is text, because it is delivered as it is."""
+    stamps = (found.timestamp_column, found.shard_column) if found.change_sets is None else ()
+    columns = (table.column(name) for name in stamps if name)
+    return tuple(
+        column.name
+        for column in columns
+        if column is not None and not column.hidden and column.type.code is not TypeCode.INT64
+    ) + ((found.deleted,) if found.deleted else ())
+
+
+def whole_table(
+    schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
+) -> WatchedTable:
     """A table that is only ever read whole, because a change stream tells its changes."""
     table = schema.table(name)
     if table is None:
@@ -139,7 +162,7 @@ def whole_table(schema: Schema, name: str, database_name: str) -> WatchedTable:
         raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
     return WatchedTable(
         name=table.name,
-        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        columns=columns_of(table, (spec or TableSpec()).choice, ()),
         primary_key=tuple(part.column for part in table.primary_key),
         timestamp_column="",
         shard_column=None,
@@ -174,7 +197,7 @@ def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) 
         )
     return WatchedTable(
         name=table.name,
-        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        columns=(),
         primary_key=tuple(part.column for part in table.primary_key),
         timestamp_column=timestamp.name,
         shard_column=shard.name,
@@ -197,7 +220,7 @@ def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
         raise NotWatchableError(f"table {table.name} has no index {spec.index}")
     return WatchedTable(
         name=table.name,
-        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        columns=(),
         primary_key=tuple(part.column for part in table.primary_key),
         timestamp_column=timestamp.name,
         shard_column=shard.name if shard else None,
@@ -205,7 +228,6 @@ def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
         index=spec.index or found_index(schema, table, shard, timestamp),
         processed_column=processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
-        shard_interval=spec.shard_interval if spec.shard == "time" else None,
     )
 
 
@@ -216,7 +238,7 @@ def by_change_sets(
     sets_table = schema.table(sets_name)
     if sets_table is None:
         raise TableNotFoundError(f"{database_name} has no table {sets_name} of change sets")
-    of_sets = replace(spec, change_sets=None, deleted=None)
+    of_sets = replace(spec, change_sets=None, deleted=None, columns=None, exclude_columns=())
     if not any(serves(sets_table, index) for index in schema.indexes_of(sets_table.name)):
         of_sets = replace(of_sets, shard=spec.shard or "none")
     sets = watched_table(schema, sets_name, database_name, of_sets)
@@ -237,7 +259,7 @@ def by_change_sets(
     return replace(
         sets,
         name=table.name,
-        columns=tuple((c.name, c.type) for c in table.columns if not c.hidden),
+        columns=(),
         primary_key=tuple(part.column for part in table.primary_key),
         processed_column=None,
         change_sets=ChangeSetSource(

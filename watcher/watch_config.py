@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from watcher.change import Operation
+from watcher.clearing import Method
+from watcher.columns import Nanoseconds
 from watcher.config import (
     EARLIEST,
     LATEST,
@@ -24,6 +26,7 @@ from watcher.database import DatabaseAddress, Endpoint
 from watcher.envelopes import AnyEnvelope, Known, envelope
 from watcher.errors import ConfigurationError
 from watcher.positions import TABLE
+from watcher.read_options import DirectedRead, Priority, ReadOptions, Replica
 from watcher.selection import is_glob
 from watcher.table import TableSpec
 
@@ -55,12 +58,15 @@ class PositionsConfig(Section):
 
 class ClearingConfig(Section):
     """Clearing on a schedule. ``rows_max`` is how many rows one clearing may take out; a consumer
-    whose position is older than ``report_after`` is reported, never overtaken."""
+    whose position is older than ``report_after`` is reported, never overtaken. ``method``:
+    ``partitioned`` scans the table, ``index`` takes the rows that the index names one by one,
+    ``auto`` the cheaper one."""
 
     every: Duration
     margin: Duration = 0.0
     rows_max: Annotated[int, Field(ge=1)] | None = None
     report_after: Duration = 86_400.0
+    method: Method = Method.PARTITIONED
 
 
 class DeliveryConfig(Section):
@@ -116,8 +122,11 @@ class WatchConfig(Section):
     ``adaptive`` lengthens the pause of an idle watcher up to ten intervals. ``transactions``
     delivers the changes of one commit timestamp together, over all tables. ``standby`` waits for
     the consumer's name while another instance lives; without it that is refused.
+    ``nanoseconds`` is what becomes of a TIMESTAMP finer than microseconds that is polled or
+    backfilled; keys and change streams give it whole.
     ``grace`` is how long a stop may take before the process ends anyway: what was not saved comes
-    again. ``on_missing_index``: ``stop``, or ``scan`` the table without it.
+    again. ``on_missing_index``: ``stop``, or ``scan`` the table without it. ``priority`` and
+    ``directed_read`` say how Spanner serves the reads of captures.
     """
 
     database: Text
@@ -133,6 +142,7 @@ class WatchConfig(Section):
     adaptive: bool = False
     max_rows: Annotated[int, Field(ge=1)] = 100_000
     shard_groups: Annotated[int, Field(ge=1)] = 1
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     transactions: bool = False
     refresh: Duration = 10.0
     lease: Annotated[Duration, Field(ge=1)] = LEASE_SECONDS
@@ -141,12 +151,19 @@ class WatchConfig(Section):
     on_missing_index: Literal["stop", "scan"] = "stop"
     log_format: Literal["logfmt", "json"] = "logfmt"
     log_values: bool = False
+    priority: Priority | None = None
+    directed_read: DirectedRead | None = None
     table: Mapping[str, TableSpec] = {}
     endpoint: Endpoint | None = None
     positions: PositionsConfig = PositionsConfig()
     clearing: ClearingConfig | None = None
     delivery: DeliveryConfig = DeliveryConfig()
     metrics: MetricsConfig | None = None
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """What every read of a capture asks of Spanner."""
+        return ReadOptions(self.priority, self.directed_read)
 
     @property
     def address(self) -> DatabaseAddress:
@@ -183,6 +200,8 @@ def names_at(place: tuple[int | str, ...]) -> list[str]:
     """The options that are known in a section."""
     if place and place[0] == "table":
         return [field.name for field in fields(TableSpec)]
+    if place and place[0] == "directed_read":
+        return [field.name for field in fields(Replica if len(place) > 1 else DirectedRead)]
     if place and place[0] == "endpoint":
         return [field.name for field in fields(Endpoint)]
     sections: dict[str, type[BaseModel]] = {
@@ -240,11 +259,12 @@ def check_stream(config: WatchConfig) -> None:
             "stream.push delivers changes as they come, transactions = true a window of them at"
             " its end: choose one"
         )
-    if config.table:
-        raise ConfigurationError(
-            f"[table.{next(iter(config.table))}] says how a table is polled; leave it out with"
-            " capture = 'change-stream'"
-        )
+    for name, spec in config.table.items():
+        if replace(spec, columns=None, exclude_columns=()) != TableSpec():
+            raise ConfigurationError(
+                f"[table.{name}] says how a table is polled; with capture = 'change-stream' it may"
+                " hold columns and exclude_columns only"
+            )
     if config.start == EARLIEST:
         raise ConfigurationError(
             "a change stream has no beginning: write a start within its retention period, or"

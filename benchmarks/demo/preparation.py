@@ -11,8 +11,10 @@ from benchmarks.demo.settings import TABLE, Settings
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from watcher.database import DatabaseAddress
+from watcher.queries import Queries
 from watcher.sql import count_index
-from watcher.stream import QueryStream, timestamp_text
+from watcher.stream import timestamp_text
 from watcher.table import WatchedTable, discover
 
 
@@ -42,5 +44,5 @@ def make_watchable(settings: Settings, database: Database, console: Console) -> 
         console.print(f"{number}. {statement.sql};", markup=False, style="cyan")
         console.print(f"   -- {statement.reason}", markup=False, style="dim")
     apply_plan(database, plan)
-    now, _ = QueryStream(database).look("SELECT 1", {}, {})
+    now, _ = Queries(DatabaseAddress.parse(database.name)).stream.look("SELECT 1", {}, {})
     return Watching(discover(database, TABLE), now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import apsw
 
@@ -40,32 +40,41 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
 }
 
 
-def connection(
+VIEW_COLUMNS = "INFORMATION_SCHEMA.COLUMNS"
+"""The table that also lists the columns of the database's own views."""
+
+
+def open_catalog() -> apsw.Connection:
+    """A new SQLite in memory, for the tables of a catalog."""
+    database = apsw.Connection(":memory:")
+    register(database)
+    return database
+
+
+def fill(
+    database: apsw.Connection,
     schema: Schema,
-    wanted: Sequence[str],
-    user_views: Mapping[str, View] | None = None,
+    names: Iterable[str],
+    user_views: Mapping[str, View],
     system: Callable[[str], Iterable[Row]] | None = None,
-) -> apsw.Connection:
-    """A new SQLite in memory that holds these views, filled.
+) -> None:
+    """Creates and fills tables of the catalog.
 
     ``user_views`` are the columns of the database's own views, by their names. ``system`` gives
     the rows of a table of SPANNER_SYS.
     """
-    database = apsw.Connection(":memory:")
-    register(database)
-    for name in wanted:
+    for name in names:
         columns = VIEWS[name]
         listed = ", ".join(quote_name(column) for column, _ in columns)
         database.execute(f"CREATE TABLE {quote_name(name)} ({listed})")
         if name in CONTENTS:
-            found = list(CONTENTS[name](schema))
+            rows = list(CONTENTS[name](schema))
         elif system is not None and name.startswith("SPANNER_SYS."):
-            found = list(system(name))
+            rows = list(system(name))
         else:
             raise errors.unimplemented(name)
+        if name == VIEW_COLUMNS:
+            rows += tables.user_view_columns(user_views)
         marks = ", ".join("?" * len(columns))
-        database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", found)
-        if name == "INFORMATION_SCHEMA.COLUMNS":
-            rows = list(tables.user_view_columns(user_views or {}))
+        with database:
             database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", rows)
-    return database

@@ -43,7 +43,10 @@ def change_stream_options(schema: Schema) -> Iterator[Row]:
     """Their options."""
     for stream in schema.change_streams:
         for name, value in stream.options:
-            yield "", *split(stream.name), name, "STRING", value.strip("'\"")
+            flag = value.upper() in ("TRUE", "FALSE")
+            if value.upper() != "NULL":
+                kind = "BOOL" if flag else "STRING"
+                yield "", *split(stream.name), name, kind, value.strip("'\"")
 
 
 def change_stream_tables(schema: Schema) -> Iterator[Row]:

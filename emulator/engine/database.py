@@ -13,6 +13,7 @@ import apsw
 from ddl.render import render_schema
 from ddl.schema import Dialect, Schema, Type
 from emulator.engine import proto_bundle
+from emulator.engine.catalogs import Catalogs
 from emulator.engine.change_streams.partitions import Partition, churn
 from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
@@ -34,12 +35,17 @@ from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
+from emulator.engine.versions import SchemaVersions
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError, failed_precondition, unimplemented
 from emulator.sql.statements import Statement
+from emulator.storage.archives import CREATE_ARCHIVES, archives
 from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
+from emulator.storage.horizon import CREATE_HORIZON, horizon
 from emulator.storage.integrity import CREATE_REFERENCES
+from emulator.storage.layout import layouts
 from emulator.storage.sqlite import Storage, run
+from emulator.storage.statements import create_statements, executed_statements
 
 CHURN_WAIT_SECONDS = 5.0
 CLOSE_WAIT_SECONDS = 1.0
@@ -69,22 +75,25 @@ class Database:
         self._clock = clock
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
         self._ddl_lock = threading.Lock()
-        self._cleared_to = 0
         self.query_stats = query_stats or QueryStats()
         self._timeline = Timeline(clock)
         self._writer = Writer(self._storage, clock, self._timeline)
         last_commit, version = prepare(self._writer.connection, clock.now())
         self._timeline.restart(last_commit)
-        self._writer.state = replayed(statements(self._writer.connection), dialect, version)
+        self._cleared_to = horizon(self._writer.connection)
+        self._load_schemas(dialect, version)
         self._writer.sequences.load(self.schema)
         self._writer.capture.load()
-        self._snapshots = Snapshots(self._storage, self._state)
+        state_at = self._writer.versions.at
+        self._snapshots = Snapshots(self._storage, self._state, state_at)
         self._around = Surroundings(
             self._snapshots,
             self._timeline,
             self._state,
+            state_at,
             self.oldest_readable,
             self.query_stats,
+            Catalogs(),
         )
         self.change_streams = ChangeReader(
             self._storage,
@@ -202,6 +211,16 @@ class Database:
         self.close()
         self._storage.remove()
 
+    def _load_schemas(self, dialect: Dialect, version: int) -> None:
+        """The schemas of the file, by its own statements; the tables are in line with the last."""
+        connection = self._writer.connection
+        versions = replayed(executed_statements(connection), dialect)
+        newest = versions[-1]
+        laid = layouts(newest.schema, {})
+        self._writer.versions = SchemaVersions(versions, archives(connection))
+        self._writer.state = SchemaState(version, newest.schema, laid, newest.since)
+        self._writer.versions.forget(self.oldest_readable(), ())
+
     def _state(self) -> SchemaState:
         return self._writer.state
 
@@ -228,12 +247,14 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
         "BEGIN IMMEDIATE",
         'CREATE TABLE IF NOT EXISTS "$state" '
         "(last_commit INTEGER NOT NULL, schema_version INTEGER NOT NULL)",
-        'CREATE TABLE IF NOT EXISTS "$statements" (number INTEGER PRIMARY KEY, text TEXT NOT NULL)',
         CREATE_REFERENCES,
         CREATE_SEQUENCES,
         proto_bundle.CREATE_BUNDLE,
+        CREATE_ARCHIVES,
+        CREATE_HORIZON,
         *CREATE_STREAM_TABLES,
     )
+    create_statements(connection)
     connection.execute(
         'INSERT INTO "$state" SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM "$state")', (now,)
     )
@@ -242,9 +263,3 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
     if row is None:
         raise failed_precondition("The database file has no state.")
     return int(row[0]), int(row[1])
-
-
-def statements(connection: apsw.Connection) -> list[str]:
-    """The DDL statements that were executed, oldest first."""
-    rows = connection.execute('SELECT text FROM "$statements" ORDER BY number')
-    return [str(row[0]) for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import apsw
 
@@ -239,6 +239,12 @@ def bound(wanted: Bindings, params: Mapping[str, Stored], moment: Moment) -> dic
     if wanted.commit:
         values["commit_"] = moment.text
     return values
+
+
+def counting(statement: Update | Delete) -> Update | Delete:
+    """A statement that counts the rows of its table that it visits."""
+    visited = f"scanned_({quote(statement.alias)}.rowid)"
+    return replace(statement, where_sql=f"{visited} AND ({statement.where_sql})")
 
 
 def commit_columns(table: Table) -> list[Column]:

@@ -14,7 +14,9 @@ from emulator.engine.clock import timestamp_text
 from emulator.engine.requests import Origin
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError
+from emulator.storage.archives import remove
 from emulator.storage.history import CLEAR_ROWS_MAX, clear
+from emulator.storage.horizon import save_horizon
 from emulator.storage.sqlite import current, quote
 
 LOG = logging.getLogger("emulator")
@@ -55,7 +57,8 @@ class Maintenance:
 
     def sweep(self) -> int:
         """Removes what may go; how many rows went."""
-        return self.clear_history() + self.delete_expired() + self.clear_records()
+        removed = self.clear_history() + self.clear_archives()
+        return removed + self.delete_expired() + self.clear_records()
 
     def clear_history(self) -> int:
         """Removes versions that no read may ask for any more, a bounded number at a time."""
@@ -63,11 +66,26 @@ class Maintenance:
         horizon = self._oldest_readable()
         for table in self._writer.state.schema.tables:
             while not self._stop.is_set():
-                count = self._in_turn(table, clear(table.name), (horizon,))
+                count = self._clear_some(table, horizon)
                 removed += count
                 if count < CLEAR_ROWS_MAX:
                     break
         return removed
+
+    def clear_archives(self) -> int:
+        """Drops what schema changes have put away, once no read may ask for it; how many tables."""
+        writer, horizon = self._writer, self._oldest_readable()
+        archives = writer.versions.expired(horizon)
+
+        def work() -> None:
+            save_horizon(writer.connection, horizon)
+            for archive in archives:
+                remove(writer.connection, archive)
+
+        if archives:
+            self._in_turn(work)
+        writer.versions.forget(horizon, archives)
+        return len(archives)
 
     def delete_expired(self) -> int:
         """Executes the row deletion policies; each part is a commit like any other."""
@@ -97,16 +115,31 @@ class Maintenance:
             writer.turn.release()
         return removed
 
-    def _in_turn(self, table: Table, sql: str, values: tuple[int, ...]) -> int:
-        """Runs a statement that changes nothing that a read can see."""
+    def _clear_some(self, table: Table, horizon: int) -> int:
+        """Removes some of a table's history; how many rows."""
+        writer, count = self._writer, 0
+
+        def work() -> None:
+            nonlocal count
+            if writer.state.schema.table(table.name) is table:
+                writer.connection.execute(clear(table.name), (horizon,))
+                count = writer.connection.changes()
+            if count:
+                save_horizon(writer.connection, horizon)
+
+        self._in_turn(work)
+        return count
+
+    def _in_turn(self, work: Callable[[], None]) -> None:
+        """One transaction that changes nothing that a read can see."""
         writer = self._writer
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
-            if writer.state.schema.table(table.name) is not table:
-                return 0
-            writer.connection.execute(sql, values)
-            return writer.connection.changes()
+            writer.connection.execute("BEGIN IMMEDIATE")
+            work()
+            writer.connection.execute("COMMIT")
         finally:
+            writer.abandon()
             writer.turn.release()
 
     def _delete_some(self, table: Table) -> int:

@@ -10,9 +10,9 @@ from dataclasses import replace
 import apsw
 
 from ddl.schema import Type
-from emulator.engine.dml import Dml, bound
+from emulator.engine.dml import Dml, bound, counting
 from emulator.engine.refusals import from_sqlite, unknown_table
-from emulator.engine.requests import PLAIN_ORIGIN, Origin, Stored
+from emulator.engine.requests import PLAIN_ORIGIN, DmlResult, Origin, Stored
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import Moment
 from emulator.engine.writer import Writer
@@ -35,20 +35,36 @@ class PartitionedDmlTransaction:
         self._storage = storage
         self._writer = writer
 
-    def execute(self, sql: str, params: Mapping[str, Stored], types: Mapping[str, Type]) -> int:
-        """Runs an UPDATE or DELETE; a lower bound of the number of rows."""
+    @property
+    def state(self) -> SchemaState:
+        """The schema as it is now."""
+        return self._writer.state
+
+    def execute(
+        self,
+        sql: str,
+        params: Mapping[str, Stored],
+        types: Mapping[str, Type],
+        *,
+        counted: bool = False,
+    ) -> DmlResult:
+        """Runs an UPDATE or DELETE; the result has a lower bound of the number of rows.
+
+        ``counted`` counts the rows that are scanned to find those that fit.
+        """
         state = self._writer.state
         statement = refuse_others(state.compile(sql, types), state)
-        rows = self._matching(state, statement, params)
-        return sum(
+        rows, scanned = self._matching(state, counting(statement) if counted else statement, params)
+        count = sum(
             self._execute_part(sql, types, params, rows[start : start + ROWS_AT_ONCE])
             for start in range(0, len(rows), ROWS_AT_ONCE)
         )
+        return DmlResult(count, rows_scanned=scanned)
 
     def _matching(
         self, state: SchemaState, statement: Update | Delete, params: Mapping[str, Stored]
-    ) -> array[int]:
-        """The rows that fit now, by their number in SQLite."""
+    ) -> tuple[array[int], int]:
+        """The rows that fit now, by their number in SQLite, and how many rows were counted."""
         table = state.schema.table(statement.table)
         if table is None:
             raise unknown_table(statement.table)
@@ -63,7 +79,9 @@ class PartitionedDmlTransaction:
         values = bound(statement.bindings, params, moment)
         reader = self._storage.borrow()
         try:
-            return array("q", (row[0] for row in reader.connection.execute(sql, values)))
+            reader.scanned[0] = 0
+            rows = array("q", (row[0] for row in reader.connection.execute(sql, values)))
+            return rows, reader.scanned[0]
         except apsw.Error as error:
             raise from_sqlite(error, state.schema) from error
         finally:

@@ -5,39 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import apsw
-
 from ddl.schema import Type
-from ddl.views import views
-from emulator.catalog.database import connection as catalog_connection
+from emulator.engine.catalogs import Catalogs
 from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merged, plan_read
-from emulator.engine.refusals import from_sqlite, too_old
+from emulator.engine.refusals import too_old
 from emulator.engine.requests import KeyRange, KeySet, Rows, Stats, Stored
-from emulator.engine.results import Bindings, Check, collected, nothing, replayed, stream
+from emulator.engine.results import Bindings, Check, nothing, replayed, stream
 from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import Part, key_ranges
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
-from emulator.engine.view_rules import view_columns
 from emulator.engine.write_plans import Moment
 from emulator.errors import invalid_argument
 from emulator.sql.statements import Query
 from emulator.storage.history import source
-from emulator.storage.sqlite import Reader
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a read needs of its database. ``state`` gives the schema as it is now."""
+    """What a read needs of its database.
+
+    ``newest`` gives the schema as it is now, ``state_at`` the one valid at a timestamp, in a file
+    whose schema is given.
+    """
 
     snapshots: Snapshots
     timeline: Timeline
-    state: Callable[[], SchemaState]
+    newest: Callable[[], SchemaState]
+    state_at: Callable[[int, SchemaState], SchemaState]
     oldest_readable: Callable[[], int]
     query_stats: QueryStats
+    catalogs: Catalogs
 
 
 class ReadOnlyTransaction:
@@ -46,6 +47,14 @@ class ReadOnlyTransaction:
     def __init__(self, around: Surroundings, read_timestamp_micros: int) -> None:
         self._around = around
         self.read_timestamp_micros = read_timestamp_micros
+
+    @property
+    def state(self) -> SchemaState:
+        """The schema valid at the timestamp. Raises when versions of that time are collected."""
+        micros, newest = self.read_timestamp_micros, self._around.newest()
+        if micros < newest.since and micros < self._around.oldest_readable():
+            raise too_old(timestamp_text(micros))
+        return self._around.state_at(micros, newest)
 
     def query(
         self,
@@ -61,7 +70,7 @@ class ReadOnlyTransaction:
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
         """
-        state = self._around.state()
+        state = self.state
         statement = state.compile(sql, types, counted=profile)
         if isinstance(statement, Query) and statement.draws:
             raise invalid_argument(
@@ -69,7 +78,7 @@ class ReadOnlyTransaction:
             )
         if isinstance(statement, Query) and statement.catalog:
             values = self._values(statement, params)
-            return catalog_rows(state, statement, values, self._around.query_stats)
+            return self._around.catalogs.rows(state, statement, values, self._around.query_stats)
         snapshot = self._snapshot()
         try:
             query = Asked(sql, params, types, profile, check, part)
@@ -106,7 +115,7 @@ class ReadOnlyTransaction:
         try:
             plan = plan_read(snapshot.state.schema, table, index, (), keys, 0)
             as_of = snapshot.changed([plan.table.name], self._around.timeline)
-            tables = source(as_of, counted=False)
+            tables = source(as_of, counted=False, placement=snapshot.state.placement)
             moment = self.read_timestamp_micros if as_of else None
 
             def fetch(sql: str, values: Bindings) -> list[tuple[Stored, ...]]:
@@ -167,7 +176,7 @@ class ReadOnlyTransaction:
 
     def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> Rows:
         as_of = snapshot.changed([plan.table.name], self._around.timeline)
-        tables = source(as_of, counted=False)
+        tables = source(as_of, counted=False, placement=snapshot.state.placement)
         width = len(plan.columns)
         release = self._release(snapshot)
 
@@ -206,19 +215,3 @@ def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:
     if as_of is None or not isinstance(values, tuple):
         return values
     return (as_of, *values) if ":asof_" in sql else values
-
-
-def catalog_rows(
-    state: SchemaState, statement: Query, values: Mapping[str, Stored], stats: QueryStats
-) -> Rows:
-    """A query over INFORMATION_SCHEMA or SPANNER_SYS, answered without the database's file."""
-    columns = {view.name: view_columns(state.schema, view) for view in views(state.schema)}
-    connection = catalog_connection(state.schema, statement.catalog, columns, stats.table)
-    try:
-        return collected(
-            Reader(connection, [0]), statement.sql, values, statement.columns, state.schema
-        )
-    except apsw.Error as error:
-        raise from_sqlite(error, state.schema) from error
-    finally:
-        connection.close()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 
 import apsw
 import grpc
 
 from ddl.schema import Type
-from emulator.engine.dml import Dml, bound, commit_columns
+from emulator.engine.dml import Dml, bound, commit_columns, counting
 from emulator.engine.observations import Observations
-from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings, catalog_rows
+from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.requests import (
@@ -32,7 +33,7 @@ from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
 from emulator.engine.writer import SET_LAST_COMMIT, Writer
 from emulator.errors import SpannerError, aborted, invalid_argument
-from emulator.sql.statements import Query
+from emulator.sql.statements import Insert, Query
 from emulator.storage.history import source
 from emulator.storage.sqlite import PENDING, current, quote, replaced
 
@@ -88,7 +89,8 @@ class ReadWriteTransaction:
                 raise invalid_argument("A DML statement was sent where a query is expected.")
             if statement.catalog:
                 values = bound(statement.bindings, params, self._now())
-                return catalog_rows(state, statement, values, self._around.query_stats)
+                stats = self._around.query_stats
+                return self._around.catalogs.rows(state, statement, values, stats)
             if statement.draws:
                 self._active()
             if self._dml is None:
@@ -193,7 +195,8 @@ class ReadWriteTransaction:
         if self._observed is None:
             self._phase = Phase.READING
             micros = self._writer.timeline.strong()
-            self._observed = Observations(micros, self._writer.state)
+            state = self._around.state_at(micros, self._writer.state)
+            self._observed = Observations(micros, state)
         return self._observed
 
     def execute_dml(
@@ -202,20 +205,24 @@ class ReadWriteTransaction:
         params: Mapping[str, Stored],
         types: Mapping[str, Type],
         *,
+        counted: bool = False,
         check: Check | None = None,
     ) -> DmlResult:
         """Runs a DML statement; one that fails leaves nothing and the transaction goes on.
 
-        ``check`` as in ``query``.
+        ``counted`` counts the rows that it scans. ``check`` as in ``query``.
         """
         with self._mutex:
             self._refuse_closed()
             self._repeat_failure()
             self.state.compile(sql, types)
             dml = self._active()
-            statement = dml.state.compile(sql, types)
+            statement = dml.state.compile(sql, types, counted=counted)
             if isinstance(statement, Query):
                 raise invalid_argument("A query was sent where a DML statement is expected.")
+            if counted and not isinstance(statement, Insert):
+                statement = counting(statement)
+            self._writer.reader.scanned[0] = 0
             execute = self._writer.connection.execute
             execute("SAVEPOINT statement")
             watch(self._writer.reader, check)
@@ -234,7 +241,7 @@ class ReadWriteTransaction:
             finally:
                 watch(self._writer.reader, None)
             execute("RELEASE statement")
-            return result
+            return replace(result, rows_scanned=self._writer.reader.scanned[0])
 
     def commit(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
         """Makes everything visible at one timestamp. Raises and rolls back when a write fails."""

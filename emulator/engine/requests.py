@@ -129,10 +129,11 @@ class Rows:
 
 @dataclass(slots=True)
 class DmlResult:
-    """``returned`` holds the rows of THEN RETURN."""
+    """``returned`` holds the rows of THEN RETURN; ``rows_scanned`` is 0 where nobody counted."""
 
     row_count: int
     returned: Rows | None = None
+    rows_scanned: int = 0
 
 
 @dataclass(frozen=True, slots=True)

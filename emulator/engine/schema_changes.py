@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 import apsw
 
@@ -19,6 +18,7 @@ from emulator.engine.definitions import defined, restarted
 from emulator.engine.refusals import from_sqlite
 from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
 from emulator.engine.state import SchemaState
+from emulator.engine.versions import SchemaVersion
 from emulator.engine.view_rules import checked_views
 from emulator.engine.writer import Writer
 from emulator.errors import (
@@ -30,10 +30,12 @@ from emulator.errors import (
 )
 from emulator.sql.compile import compile_expression
 from emulator.sql.types import FLOATS
+from emulator.storage.archives import Archive
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
 from emulator.storage.sqlite import current, quote
+from emulator.storage.statements import ExecutedStatement, save_statement
 
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
@@ -60,22 +62,8 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         schema = evolved(state.schema, step)
         refuse_too_many(schema)
         restarts = restarted(state.schema, step)
-        laid = layouts(schema, state.layouts)
-        after = SchemaState(state.version + 1, schema, laid, time.time_ns() // 1000)
-
-        def work(micros: int) -> None:
-            connection = writer.connection
-            writer.sequences.change(after.schema, restarts)
-            rewrite(connection, state, after, timestamp_text(micros))
-            judge(connection, step, after.schema, micros)
-            proto_bundle.save(connection, step, descriptors)
-            writer.capture.streams_changed(state.schema, after.schema, micros)
-            writer.sequences.save()
-            connection.execute('INSERT INTO "$statements" (text) VALUES (?)', (text,))
-            connection.execute('UPDATE "$state" SET schema_version = ?', (after.version,))
-
-        micros = writer.alone(work)
-        writer.state = after
+        change = Change(writer, step, text, descriptors, schema, restarts)
+        micros = writer.alone(change.execute, change.publish)
         writer.capture.load()
         return micros
     finally:
@@ -83,12 +71,54 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         writer.turn.release()
 
 
-def replayed(texts: list[str], dialect: Dialect, version: int) -> SchemaState:
-    """The schema that a database's own statements lead to; the file is in line with it already."""
-    schema = Schema(dialect=dialect)
-    for text in texts:
-        schema = evolved(schema, parsed(text, dialect))
-    return SchemaState(version, schema, layouts(schema, {}), time.time_ns() // 1000)
+class Change:
+    """One statement on its way into the file: its next schema, and what it puts away."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        step: steps.Step,
+        text: str,
+        descriptors: bytes,
+        schema: Schema,
+        restarts: dict[str, int],
+    ) -> None:
+        self._writer = writer
+        self._step = step
+        self._text = text
+        self._descriptors = descriptors
+        self._schema = schema
+        self._restarts = restarts
+        self._layouts = layouts(schema, writer.state.layouts)
+        self._archives: list[Archive] = []
+
+    def execute(self, micros: int) -> None:
+        """Everything that the statement changes in the file, inside its transaction."""
+        writer, schema, before = self._writer, self._schema, self._writer.state
+        connection = writer.connection
+        writer.sequences.change(schema, self._restarts)
+        self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
+        judge(connection, self._step, schema, micros)
+        proto_bundle.save(connection, self._step, self._descriptors)
+        writer.capture.streams_changed(before.schema, schema, micros)
+        writer.sequences.save()
+        save_statement(connection, self._text, micros)
+        connection.execute('UPDATE "$state" SET schema_version = ?', (before.version + 1,))
+
+    def publish(self, micros: int) -> None:
+        """The schema is valid from the commit timestamp on."""
+        writer = self._writer
+        writer.versions.add(SchemaVersion(micros, self._schema), self._archives)
+        writer.state = SchemaState(writer.state.version + 1, self._schema, self._layouts, micros)
+
+
+def replayed(statements: Sequence[ExecutedStatement], dialect: Dialect) -> list[SchemaVersion]:
+    """The schemas that a database's own statements lead to, from the empty one on."""
+    versions = [SchemaVersion(0, Schema(dialect=dialect))]
+    for statement in statements:
+        schema = evolved(versions[-1].schema, parsed(statement.text, dialect))
+        versions.append(SchemaVersion(statement.micros, schema))
+    return versions
 
 
 def parsed(text: str, dialect: Dialect) -> steps.Step:
@@ -157,15 +187,17 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
     return checked_views(schema, after, step)
 
 
-def rewrite(connection: apsw.Connection, before: SchemaState, after: SchemaState, now: str) -> None:
+def rewrite(
+    connection: apsw.Connection, before: Layouts, after: Layouts, schema: Schema, micros: int
+) -> list[Archive]:
     """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
-    old = unlike(before.layouts, after.layouts)
-    new = unlike(after.layouts, before.layouts)
-    backfill = Backfill(defaults(after.schema, new), {"now_": now, "commit_": now})
+    old, new = unlike(before, after), unlike(after, before)
+    now = timestamp_text(micros)
+    backfill = Backfill(defaults(schema, new), {"now_": now, "commit_": now}, micros)
     try:
-        migrate(connection, old, new, backfill)
+        return migrate(connection, old, new, backfill)
     except apsw.ConstraintError as error:
-        refusal = from_sqlite(error, after.schema)
+        refusal = from_sqlite(error, schema)
         raise failed_precondition(f"Existing data is in the way: {refusal.message}") from error
 
 

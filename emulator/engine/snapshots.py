@@ -25,8 +25,8 @@ KEPT_SECONDS = 15.0
 class Snapshot:
     """A connection inside a read transaction of SQLite, for reads at one timestamp.
 
-    ``last_commit`` is the greatest commit timestamp that it shows. ``as_of`` remembers, for each
-    table, whether it had to be read as it was.
+    ``state`` is the schema valid at the timestamp. ``last_commit`` is the greatest commit timestamp
+    that it shows. ``as_of`` remembers, for each table, whether it had to be read as it was.
     """
 
     reader: Reader
@@ -40,18 +40,26 @@ class Snapshot:
         if self.last_commit <= self.micros:
             return frozenset()
         names = [name.casefold() for name in tables]
+        archives = self.state.placement.archives
         for name in names:
             if name not in self.as_of:
-                self.as_of[name] = timeline.last_change(name) > self.micros
+                changed = timeline.last_change(name) > self.micros
+                self.as_of[name] = changed or name in archives
         return frozenset(name for name in names if self.as_of[name])
 
 
 class Snapshots:
     """Opens snapshots and takes them back."""
 
-    def __init__(self, storage: Storage, state: Callable[[], SchemaState]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        newest: Callable[[], SchemaState],
+        state_at: Callable[[int, SchemaState], SchemaState],
+    ) -> None:
         self._storage = storage
-        self._state = state
+        self._newest = newest
+        self._state_at = state_at
         self._lock = threading.Lock()
         self._kept: list[tuple[float, Snapshot]] = []
 
@@ -62,10 +70,11 @@ class Snapshots:
             return kept
         while True:
             reader = self._storage.borrow()
-            state = self._state()
+            newest = self._newest()
             reader.connection.execute("BEGIN")
             row = reader.connection.execute(READ_STATE).fetchone()
-            if row is not None and row[1] == state.version:
+            if row is not None and row[1] == newest.version:
+                state = self._state_at(micros, newest)
                 return Snapshot(reader, state, micros, int(row[0]))
             self._storage.give_back(reader)
 
@@ -90,11 +99,10 @@ class Snapshots:
             self._storage.give_back(snapshot.reader)
 
     def _find(self, micros: int) -> Snapshot | None:
-        """A kept snapshot of this timestamp and of the schema as it is."""
-        state = self._state()
+        """A kept snapshot of this timestamp; a later schema change makes no difference to it."""
         with self._lock:
             for item in self._kept:
-                if item[1].micros == micros and item[1].state is state:
+                if item[1].micros == micros:
                     self._kept.remove(item)
                     return item[1]
         return None

@@ -11,22 +11,33 @@ from ddl.schema import Schema, Type
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import Statement
-from emulator.storage.history import source
+from emulator.storage.history import AS_IT_IS, Placement, source
 from emulator.storage.layout import TableLayout
 
 STATEMENTS_MAX = 2_000
 
 
 class SchemaState:
-    """Immutable in meaning; it only remembers what it worked out."""
+    """Immutable in meaning; it only remembers what it worked out.
+
+    It is valid from the timestamp ``since`` on, in Unix microseconds, until there is a later one.
+    ``version`` is that of the file for which it is made; where its tables lie in a file of a later
+    schema is its ``placement``.
+    """
 
     def __init__(
-        self, version: int, schema: Schema, layouts: Mapping[str, TableLayout], since: int
+        self,
+        version: int,
+        schema: Schema,
+        layouts: Mapping[str, TableLayout],
+        since: int,
+        placement: Placement = AS_IT_IS,
     ) -> None:
         self.version = version
         self.schema = schema
         self.layouts = layouts
         self.since = since
+        self.placement = placement
         self.has_references = any(table.foreign_keys for table in schema.tables)
         self._plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
         self._statements: dict[object, Statement] = {}
@@ -56,7 +67,13 @@ class SchemaState:
         key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints, within)
         statement = self._statements.get(key)
         if statement is None:
-            tables = source(as_of, counted=counted, index_hints=index_hints, within=within)
+            tables = source(
+                as_of,
+                counted=counted,
+                index_hints=index_hints,
+                within=within,
+                placement=self.placement,
+            )
             statement = compile_statement(sql, self.schema, types, tables)
             if len(self._statements) >= STATEMENTS_MAX:
                 self._statements.clear()

@@ -33,6 +33,7 @@ from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.turn import Turn
+from emulator.engine.versions import SchemaVersions
 from emulator.engine.write_plans import Moment
 from emulator.errors import SpannerError
 from emulator.storage.integrity import broken_reference
@@ -41,6 +42,10 @@ from emulator.storage.sqlite import Storage
 COMMITS_TOGETHER_MAX = 64
 WAIT_SECONDS = 20.0
 SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
+
+
+def ignore(_micros: int) -> None:
+    """Nothing follows a commit."""
 
 
 @dataclass(slots=True)
@@ -70,6 +75,7 @@ class Writer:
         self.sequences = Sequences(self.connection)
         self.capture = Capture(self.connection)
         self.state: SchemaState
+        self.versions: SchemaVersions
         self._waiting: deque[Request] = deque()
 
     def write(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
@@ -224,10 +230,10 @@ class Writer:
         if noted:
             self.connection.execute('DELETE FROM "$references"')
 
-    def alone(self, work: Callable[[int], None]) -> int:
+    def alone(self, work: Callable[[int], None], committed: Callable[[int], None] = ignore) -> int:
         """Runs work in a commit of its own, with its timestamp; everything or nothing.
 
-        The caller holds the turn.
+        ``committed`` is called before any read at the timestamp goes on. The caller holds the turn.
         """
         micros = self.timeline.begin_commit()
         try:
@@ -235,6 +241,7 @@ class Writer:
             self.connection.execute(SET_LAST_COMMIT, (micros,))
             work(micros)
             self.connection.execute("COMMIT")
+            committed(micros)
         except (apsw.Error, SpannerError) as error:
             self.abandon()
             raise self.translated(error) from error

@@ -39,30 +39,32 @@ class Partitions:
     def query(self, request: Message, context: Context) -> Message:
         """The partitions of a query."""
         session = self._sessions.get(request.session)
-        database = session.database.engine
-        prepared = prepare(database, request.sql, request.params, request.param_types)
-        if not isinstance(prepared.statement, Query):
-            raise invalid_argument("Only queries can be partitioned.")
-        table, index = partitioned_table(request.sql, database.schema, prepared.types)
         selected = self._transactions.select(session, request.transaction, context)
-        return answer(
-            selected,
-            query_digest(request),
-            lambda engine: engine.splits(table, index, KeySet(all=True), wanted(request)),
-        )
+        with selected.or_abandoned():
+            state = selected.transaction.engine.state
+            prepared = prepare(state, request.sql, request.params, request.param_types)
+            if not isinstance(prepared.statement, Query):
+                raise invalid_argument("Only queries can be partitioned.")
+            table, index = partitioned_table(request.sql, state.schema, prepared.types)
+            return answer(
+                selected,
+                query_digest(request),
+                lambda engine: engine.splits(table, index, KeySet(all=True), wanted(request)),
+            )
 
     def read(self, request: Message, context: Context) -> Message:
         """The partitions of a read."""
         session = self._sessions.get(request.session)
-        schema = session.database.engine.schema
-        keys = key_set(key_types(schema, request.table, request.index), request.key_set)
         index = request.index or None
         selected = self._transactions.select(session, request.transaction, context)
-        return answer(
-            selected,
-            read_digest(request),
-            lambda engine: engine.splits(request.table, index, keys, wanted(request)),
-        )
+        with selected.or_abandoned():
+            schema = selected.transaction.engine.state.schema
+            keys = key_set(key_types(schema, request.table, request.index), request.key_set)
+            return answer(
+                selected,
+                read_digest(request),
+                lambda engine: engine.splits(request.table, index, keys, wanted(request)),
+            )
 
 
 def wanted(request: Message) -> int:
@@ -83,12 +85,8 @@ def answer(
     if not isinstance(transaction.engine, ReadOnlyTransaction) or not transaction.id:
         raise invalid_argument("Partitions need a read-only transaction that is not single-use.")
     response = m.PartitionResponse()
-    try:
-        for one in ranges(transaction.engine):
-            response.partitions.add(partition_token=to_token(digest, one))
-    except SpannerError:
-        selected.abandon()
-        raise
+    for one in ranges(transaction.engine):
+        response.partitions.add(partition_token=to_token(digest, one))
     response.transaction.id = transaction.id
     if selected.begun is not None:
         response.transaction.CopyFrom(selected.begun)

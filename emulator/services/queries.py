@@ -15,6 +15,7 @@ from emulator.services import change_streams
 from emulator.services.calls import Context
 from emulator.services.measuring import Measurement, counts_rows
 from emulator.services.partitions import query_digest, range_of, read_digest
+from emulator.services.request_options import check_options, check_priority
 from emulator.services.sessions import Session, Sessions, Transaction
 from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
 from emulator.services.streams import Streams, whole
@@ -76,6 +77,7 @@ class Queries:
         session = self._sessions.get(request.session)
         if not request.statements:
             raise invalid_argument("No statements in batch DML request.")
+        check_priority(request)
         selected = self._transactions.select(session, request.transaction, context)
         transaction = selected.transaction
         writable(transaction)
@@ -105,13 +107,15 @@ class Queries:
         """The statement of a request and its transaction."""
         session = self._sessions.get(request.session)
         place = resumption(request)
-        database = session.database.engine
-        prepared = prepare(database, request.sql, request.params, request.param_types)
-        if request.partition_token:
-            within = range_of(request.partition_token, query_digest(request))
-            table = partitioned_table(request.sql, database.schema, prepared.types)
-            prepared = replace(prepared, part=Part(*table, within))
         selected = self._transactions.select(session, request.transaction, context, place)
+        with selected.or_abandoned():
+            check_options(request, selected.transaction.engine)
+            state = selected.transaction.engine.state
+            prepared = prepare(state, request.sql, request.params, request.param_types)
+            if request.partition_token:
+                within = range_of(request.partition_token, query_digest(request))
+                table = partitioned_table(request.sql, state.schema, prepared.types)
+                prepared = replace(prepared, part=Part(*table, within))
         return prepared, selected, place
 
     def _execute(
@@ -157,12 +161,13 @@ class Queries:
         """A statement of a batch."""
         stats = session.database.engine.query_stats
         measurement = Measurement(stats, prepared, selected.transaction, "")
+        counted = stats.counts(prepared.sql)
         try:
-            outcome = run_dml(prepared, selected, 0)
+            outcome = run_dml(prepared, selected, 0, counted=counted)
         except SpannerError:
             measurement.failed()
             raise
-        return measurement.until_read(outcome, counted=False)
+        return measurement.until_read(outcome, counted=counted)
 
     def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
         """A plan; nothing is run."""
@@ -180,23 +185,23 @@ class Queries:
             within = range_of(request.partition_token, read_digest(request))
         if request.limit < 0 or not request.columns:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
-        schema = session.database.engine.schema
-        keys = key_set(key_types(schema, request.table, request.index), request.key_set)
         selected = self._transactions.select(session, request.transaction, context, place)
         engine = selected.transaction.engine
-        if isinstance(engine, PartitionedDmlTransaction):
-            raise invalid_argument("Partitioned DML transactions do not take reads.")
-        asked = request.table, request.index or None, tuple(request.columns), keys, request.limit
-        try:
+        with selected.or_abandoned():
+            check_options(request, engine)
+            keys = key_set(
+                key_types(engine.state.schema, request.table, request.index), request.key_set
+            )
+            if isinstance(engine, PartitionedDmlTransaction):
+                raise invalid_argument("Partitioned DML transactions do not take reads.")
+            index = request.index or None
+            asked = request.table, index, tuple(request.columns), keys, request.limit
             if within is None:
                 rows = engine.read(*asked, check=selected.check)
             elif isinstance(engine, ReadOnlyTransaction):
                 rows = engine.read(*asked, check=selected.check, within=within)
             else:
                 raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        except SpannerError:
-            selected.abandon()
-            raise
         return selected, Outcome(rows, selected.told(metadata(rows.columns))), place
 
     def _batch(self, session: Session, selected: Selected, request: Message) -> Message:
@@ -206,7 +211,7 @@ class Queries:
         try:
             for statement in request.statements:
                 prepared = prepare(
-                    session.database.engine,
+                    transaction.engine.state,
                     statement.sql,
                     statement.params,
                     statement.param_types,

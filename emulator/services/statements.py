@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.database import Database
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.engine.splits import Part
+from emulator.engine.state import SchemaState
 from emulator.errors import invalid_argument
 from emulator.services.transactions import Selected, writable
 from emulator.sql.statements import Query, Statement
@@ -75,18 +75,19 @@ class Outcome:
 
 
 def prepare(
-    database: Database, sql: str, params: Message, param_types: Mapping[str, Message]
+    state: SchemaState, sql: str, params: Message, param_types: Mapping[str, Message]
 ) -> Prepared:
-    """Compiles a statement and decodes its parameters; undeclared ones take the inferred type."""
+    """Compiles a statement for the schema of its transaction and decodes its parameters;
+    undeclared ones take the inferred type."""
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
     types = {name: from_proto(proto) for name, proto in param_types.items() if proto.code}
     given = {name.casefold(): (name, value) for name, value in params.fields.items()}
-    statement = database.compile(sql, types)
+    statement = state.compile(sql, types)
     told = untyped_kinds(statement, types, given)
     if told:
         types |= told
-        statement = database.compile(sql, types)
+        statement = state.compile(sql, types)
     values: dict[str, Stored] = {}
     for parameter in statement.bindings.user:
         name, value = given.get(parameter.name.casefold(), (parameter.name, None))
@@ -118,15 +119,15 @@ def untyped_kinds(
 def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
     """Runs a statement in a transaction, once; DML that is sent again is dealt with before.
 
-    ``counted`` counts the rows that a query scans.
+    ``counted`` counts the rows that it scans.
     """
     engine = selected.transaction.engine
     if mode == PLAN:
         return planned(prepared, selected)
+    profile = counted or mode in MEASURED
     if isinstance(prepared.statement, Query):
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not take queries.")
-        profile = counted or mode in MEASURED
         asked = prepared.sql, prepared.params, prepared.types
         if prepared.part is None:
             rows = engine.query(*asked, profile=profile, check=selected.check)
@@ -136,12 +137,15 @@ def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = Fa
             raise invalid_argument("A partition is read in the read-only transaction it is of.")
         return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
     if isinstance(engine, PartitionedDmlTransaction):
-        count = engine.execute(prepared.sql, prepared.params, prepared.types)
-        return Outcome(no_rows(), selected.told(metadata(())), count, lower_bound=True, mode=mode)
-    return run_dml(prepared, selected, mode)
+        asked = prepared.sql, prepared.params, prepared.types
+        result = engine.execute(*asked, counted=profile)
+        rows = no_rows(result.rows_scanned)
+        told = selected.told(metadata(()))
+        return Outcome(rows, told, result.row_count, lower_bound=True, mode=mode)
+    return run_dml(prepared, selected, mode, counted=profile)
 
 
-def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
+def run_dml(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
     """INSERT, UPDATE or DELETE in a read-write transaction."""
     transaction = selected.transaction
     if isinstance(transaction.engine, ReadOnlyTransaction):
@@ -154,9 +158,10 @@ def run_dml(prepared: Prepared, selected: Selected, mode: int) -> Outcome:
             "Current transaction type is ReadOnly."
         )
     result = writable(transaction).execute_dml(
-        prepared.sql, prepared.params, prepared.types, check=selected.check
+        prepared.sql, prepared.params, prepared.types, counted=counted, check=selected.check
     )
     rows = result.returned or no_rows()
+    rows.stats.rows_scanned = result.rows_scanned
     return Outcome(rows, selected.told(metadata(rows.columns)), result.row_count, mode=mode)
 
 
@@ -172,9 +177,9 @@ def planned(prepared: Prepared, selected: Selected) -> Outcome:
     return Outcome(rows, shown, mode=PLAN)
 
 
-def no_rows() -> Rows:
+def no_rows(rows_scanned: int = 0) -> Rows:
     """A result without columns."""
-    return Rows((), iter(()), Stats(), nothing)
+    return Rows((), iter(()), Stats(rows_scanned=rows_scanned), nothing)
 
 
 def nothing() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from emulator.engine.read_only import ReadOnlyTransaction
@@ -42,6 +44,15 @@ class Selected:
         if self.begun is not None:
             metadata.transaction.CopyFrom(self.begun)
         return metadata
+
+    @contextmanager
+    def or_abandoned(self) -> Iterator[None]:
+        """Gives the transaction up when the request is refused."""
+        try:
+            yield
+        except SpannerError:
+            self.abandon()
+            raise
 
     def abandon(self) -> None:
         """The request that was to begin the transaction failed: the client never learns its id."""

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
-from ddl.schema import Index, Table
+from ddl.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
+from emulator.storage.archives import Archive
 from emulator.storage.sqlite import current, index_name, quote, replaced
 
 CLEAR_ROWS_MAX = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the tables of a schema lie in a file.
+
+    ``archives`` maps tables (in lower case) to where they lie since a later schema put them away;
+    ``later`` is the file's own schema when it is a later one: only its indexes are there.
+    """
+
+    archives: Mapping[str, Archive] = field(default_factory=dict)
+    later: Schema | None = None
+
+    def has_index(self, index: Index) -> bool:
+        """Whether SQLite can be told to use an index; without it a read scans the table."""
+        if self.later is None:
+            return True
+        return index.table.casefold() not in self.archives and (
+            self.later.index(index.name) == index
+        )
+
+
+AS_IT_IS = Placement()
+
+
 def source(
-    as_of: Collection[str], *, counted: bool, index_hints: bool = True, within: str = ""
+    as_of: Collection[str],
+    *,
+    counted: bool,
+    index_hints: bool = True,
+    within: str = "",
+    placement: Placement = AS_IT_IS,
 ) -> TableSource:
     """How tables stand in a FROM clause.
 
     ``as_of`` names the tables (in lower case) to be read at ``:asof_``; the others are read as they
     are. ``counted`` makes every visited row count. Without ``index_hints`` SQLite chooses freely.
-    ``within`` is a condition on every row: the part of a table that a partition reads.
+    ``within`` is a condition on every row: the part of a table that a partition reads. What
+    ``placement`` has in archives must stand in ``as_of``.
     """
 
     conditions = "scanned_(rowid) AND " if counted else ""
@@ -26,9 +57,14 @@ def source(
         conditions += f"({within}) AND "
 
     def text(table: Table, index: Index | None, alias: str) -> str:
-        hinted = index_hints and index is not None
-        hint = f" INDEXED BY {index_name(index.name)}" if hinted and index is not None else ""
-        if table.name.casefold() in as_of:
+        hint = ""
+        if index_hints and index is not None and placement.has_index(index):
+            hint = f" INDEXED BY {index_name(index.name)}"
+        name = table.name.casefold()
+        if name in as_of:
+            archive = placement.archives.get(name)
+            if archive is not None:
+                return f"({archive.select(table, conditions)}) AS {quote(alias)}"
             return f"({at_timestamp(table, hint, conditions)}) AS {quote(alias)}"
         if conditions:
             return f"({plain(table, hint, conditions)}) AS {quote(alias)}"

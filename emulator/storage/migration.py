@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import apsw
 
+from emulator.storage.archives import Archive, is_empty, put_away
 from emulator.storage.layout import ColumnLayout, TableLayout
 from emulator.storage.sqlite import current, quote, replaced, run
 
@@ -17,31 +18,39 @@ Layouts = Mapping[str, TableLayout]
 class Backfill:
     """What fills a new column: ``defaults`` maps (table, column), in lower case, to SQL text.
 
-    ``bindings`` holds what that text may speak of (``now_``, ``commit_``).
+    ``bindings`` holds what that text may speak of (``now_``, ``commit_``); ``micros`` is the commit
+    timestamp of the schema change.
     """
 
     defaults: Mapping[tuple[str, str], str]
     bindings: Mapping[str, str]
+    micros: int
 
 
-def migrate(connection: apsw.Connection, old: Layouts, new: Layouts, backfill: Backfill) -> None:
+def migrate(
+    connection: apsw.Connection, old: Layouts, new: Layouts, backfill: Backfill
+) -> list[Archive]:
     """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing.
-    ``old`` and ``new`` may leave out what stays as it is."""
+    ``old`` and ``new`` may leave out what stays as it is. Returns what it put away."""
     both = old.keys() & new.keys()
     rebuilt = {name for name in both if needs_rebuild(connection, old[name], new[name])}
     drop_objects(connection, old, new, rebuilt)
-    for name in old.keys() - new.keys():
-        run(connection, f"DROP TABLE {current(old[name].name)}")
-        run(connection, f"DROP TABLE {replaced(old[name].name)}")
+    archives = [
+        put_away(connection, old[name].name, backfill.micros)
+        for name in sorted(old.keys() - new.keys())
+    ]
     for name, layout in new.items():
         if name not in old:
             run(connection, layout.create(current(layout.name)))
             run(connection, layout.create_history(replaced(layout.name)))
+        elif name in rebuilt and not keeps_values(old[name], layout):
+            archives.append(replace(connection, old[name], layout, backfill))
         elif name in rebuilt:
             rebuild(connection, old[name], layout, backfill)
         else:
             add_columns(connection, old[name], layout)
     create_objects(connection, old, new, rebuilt)
+    return archives
 
 
 def needs_rebuild(connection: apsw.Connection, old: TableLayout, new: TableLayout) -> bool:
@@ -56,9 +65,11 @@ def needs_rebuild(connection: apsw.Connection, old: TableLayout, new: TableLayou
     )
 
 
-def is_empty(connection: apsw.Connection, table: str) -> bool:
-    """Whether a table (quoted) has no row."""
-    return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None
+def keeps_values(old: TableLayout, new: TableLayout) -> bool:
+    """Whether every value of the old columns is found in the new ones: an earlier schema can go on
+    reading the table."""
+    kept = {c.name: (c.storage_class, c.generated) for c in new.columns}
+    return all(kept.get(c.name) == (c.storage_class, c.generated) for c in old.columns)
 
 
 def same_columns(old: TableLayout, new: TableLayout) -> bool:
@@ -78,31 +89,53 @@ def add_columns(connection: apsw.Connection, old: TableLayout, new: TableLayout)
         )
 
 
+def replace(
+    connection: apsw.Connection, old: TableLayout, new: TableLayout, backfill: Backfill
+) -> Archive:
+    """Puts a table away and writes its rows anew; its history begins anew too: what was replaced
+    before the change is read from the archive."""
+    archive = put_away(connection, old.name, backfill.micros)
+    run(connection, new.create(current(new.name)), new.create_history(replaced(new.name)))
+    if archive.has_rows:
+        fill(connection, archive.rows, current(new.name), *current_values(old, new, backfill))
+    return archive
+
+
+def current_values(
+    old: TableLayout, new: TableLayout, backfill: Backfill
+) -> tuple[list[str], list[str], Backfill]:
+    """The columns to write into a table of current rows, and their values in the old one."""
+    before = {c.name.casefold(): c for c in old.columns}
+    plain = [c for c in new.columns if c.generated is None]
+    columns = ['"$ts"', *(quote(c.name) for c in plain)]
+    return columns, ['"$ts"', *(carried(c, before, new, backfill) for c in plain)], backfill
+
+
 def rebuild(
     connection: apsw.Connection, old: TableLayout, new: TableLayout, backfill: Backfill
 ) -> None:
-    """Writes a table and its history anew; constraints judge every row on the way."""
-    before = {c.name.casefold(): c for c in old.columns}
-    plain = [c for c in new.columns if c.generated is None]
-    values = {c.name: carried(c, before, new, backfill) for c in new.columns}
+    """Writes a table anew; constraints judge every row on the way."""
     copy(
         connection,
         current(new.name),
         quote("n$" + new.name),
         new.create,
-        ['"$ts"', *(quote(c.name) for c in plain)],
-        ['"$ts"', *(values[c.name] for c in plain)],
-        backfill,
+        *current_values(old, new, backfill),
     )
-    copy(
-        connection,
-        replaced(new.name),
-        quote("n$" + new.name),
-        new.create_history,
-        ['"$from"', '"$to"', *(quote(c.name) for c in new.columns)],
-        ['"$from"', '"$to"', *(values[c.name] for c in new.columns)],
-        backfill,
-    )
+    extend_history(connection, old, new)
+
+
+def extend_history(connection: apsw.Connection, old: TableLayout, new: TableLayout) -> None:
+    """Replaced rows have nothing in the new columns: no schema that has these sees the rows."""
+    history = replaced(new.name)
+    if is_empty(connection, history):
+        run(connection, f"DROP TABLE {history}", new.create_history(history))
+        return
+    known = {c.name for c in old.columns}
+    for column in new.columns:
+        if column.name not in known:
+            name = f"{quote(column.name)} {column.storage_class}"
+            run(connection, f"ALTER TABLE {history} ADD COLUMN {name}")
 
 
 def copy(
@@ -119,12 +152,24 @@ def copy(
         run(connection, f"DROP TABLE {table}", create(table))
         return
     run(connection, create(temporary))
+    fill(connection, table, temporary, columns, values, backfill)
+    run(connection, f"DROP TABLE {table}", f"ALTER TABLE {temporary} RENAME TO {table}")
+
+
+def fill(
+    connection: apsw.Connection,
+    table: str,
+    target: str,
+    columns: list[str],
+    values: list[str],
+    backfill: Backfill,
+) -> None:
+    """The rows of a table into another, under the same numbers."""
     connection.execute(
-        f"INSERT INTO {temporary} (rowid, {', '.join(columns)}) "
+        f"INSERT INTO {target} (rowid, {', '.join(columns)}) "
         f"SELECT rowid, {', '.join(values)} FROM {table}",
         dict(backfill.bindings),
     )
-    run(connection, f"DROP TABLE {table}", f"ALTER TABLE {temporary} RENAME TO {table}")
 
 
 def carried(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from google.api_core import exceptions
+from google.cloud.spanner_v1 import ExecuteSqlRequest
 from google.cloud.spanner_v1.database import Database
 from talk import commit, dml, insert, rows
 
@@ -59,6 +60,39 @@ def test_tags_transactions_and_failures_count_apart(database: Database) -> None:
         dml(database, "INSERT INTO T (K) VALUES (1)")
     columns = "EXECUTION_COUNT, ALL_FAILED_EXECUTION_COUNT"
     assert told(database, "INSERT INTO T (K) VALUES (1)", columns) == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "scanned"),
+    [
+        ("UPDATE T SET V = 1 WHERE V + 0 = 3", 100.0),
+        ("UPDATE T SET V = 1 WHERE K < 7", 7.0),
+        ("DELETE FROM T@{FORCE_INDEX=ByV} WHERE V = 3", 10.0),
+    ],
+)
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_dml_tells_the_rows_that_it_scans(
+    database: Database, text: str, scanned: float, partitioned: bool
+) -> None:
+    commit(database, insert("T", "K V", *[(k, k % 10) for k in range(100)]))
+    if partitioned:
+        database.execute_partitioned_dml(text)
+    else:
+        dml(database, text)
+    assert told(database, text, "AVG_ROWS_SCANNED") == [[scanned]]
+
+
+def test_profiled_dml_tells_the_rows_that_it_scans(database: Database) -> None:
+    commit(database, insert("T", "K V", *[(k, k % 10) for k in range(100)]))
+
+    def work(transaction: Any) -> Any:
+        mode = ExecuteSqlRequest.QueryMode.PROFILE
+        text = "INSERT INTO T (K, V) SELECT K + 100, V FROM T WHERE V + 0 = 3 THEN RETURN K"
+        result = transaction.execute_sql(text, query_mode=mode)
+        assert len(list(result)) == 10
+        return dict(result.stats.query_stats)
+
+    assert database.run_in_transaction(work)["rows_scanned"] == "100"
 
 
 def test_the_tables_are_listed(database: Database) -> None:

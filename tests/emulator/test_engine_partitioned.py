@@ -34,7 +34,7 @@ def singers() -> Iterator[Database]:
 
 def clear(database: Database, safe: int) -> int:
     params = {"safe": timestamp_text(safe)}
-    return database.partitioned_dml().execute(CLEAR, params, {"safe": TIMESTAMP})
+    return database.partitioned_dml().execute(CLEAR, params, {"safe": TIMESTAMP}).row_count
 
 
 def test_every_row_that_fits_is_written_in_several_commits(singers: Database) -> None:
@@ -43,7 +43,7 @@ def test_every_row_that_fits_is_written_in_several_commits(singers: Database) ->
     count = singers.partitioned_dml().execute(
         "UPDATE Singers SET Name = 'y' WHERE SingerId < 4500", {}, {}
     )
-    assert count == 4_500
+    assert count.row_count == 4_500
     stamps = query(singers, "SELECT DISTINCT ChangedAt FROM Singers WHERE Name = 'y'")
     assert len(stamps) == 3
     counts = query(singers, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name ORDER BY Name")
@@ -79,7 +79,7 @@ def test_what_cannot_be_partitioned_is_refused(singers: Database, sql: str) -> N
 def test_a_delete_is_counted(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId Name", *((n, "x") for n in range(10)))
     deleted = singers.partitioned_dml().execute("DELETE FROM Singers WHERE SingerId < 3", {}, {})
-    assert deleted == 3
+    assert deleted.row_count == 3
     assert query(singers, "SELECT COUNT(*) FROM Singers") == [(7,)]
 
 

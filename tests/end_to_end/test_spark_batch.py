@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.captures.poll import query_stream
+from watcher.queries import Queries
 from watcher.stream import timestamp_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -26,7 +26,7 @@ OURS = {"LastModified", "ShardId", "_commit_timestamp", "_shard_id", "_change_id
 
 def now(database: Database) -> str:
     """A timestamp that a strong read was served at."""
-    at, _ = query_stream(address_of(database)).look("SELECT 1", {}, {})
+    at, _ = Queries(address_of(database)).stream.look("SELECT 1", {}, {})
     return timestamp_text(at)
 
 

@@ -19,9 +19,9 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.captures.poll import query_stream
 from watcher.change import Operation
 from watcher.database import DatabaseAddress
+from watcher.queries import Queries
 from watcher.stream import micros_of, timestamp_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -37,7 +37,7 @@ def database(create_database: Callable[..., Database]) -> Database:
 
 def now(database: Database) -> str:
     address = DatabaseAddress.parse(database.name)
-    return timestamp_text(query_stream(address).look("SELECT 1", {}, {})[0])
+    return timestamp_text(Queries(address).stream.look("SELECT 1", {}, {})[0])
 
 
 def micros(moment: object) -> int:

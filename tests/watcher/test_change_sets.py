@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import pytest
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import KeySet, param_types
@@ -107,6 +111,94 @@ def test_delivered_change_sets_are_deleted_behind_the_slowest_consumer_of_any_ta
     assert Clearing(database, watched, positions).clear().rows == 1
     with database.snapshot() as snapshot:
         assert not list(snapshot.read("CHANGE_SETS", ("ChangeSetId",), KeySet(all_=True)))
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+class Dying:
+    """A database whose client dies at a step of partitioned DML."""
+
+    def __init__(self, database: Database, step: str) -> None:
+        self._database = database
+        self._step = step
+        self._batches = 0
+
+    def die_at(self, step: str) -> None:
+        if step == self._step:
+            raise Killed(step)
+
+    @contextmanager
+    def batch(self) -> Iterator[object]:
+        self._batches += 1
+        self.die_at(f"before batch {self._batches}")
+        with self._database.batch() as batch:
+            yield batch
+        self.die_at(f"after batch {self._batches}")
+
+    def execute_partitioned_dml(self, dml: str, **more: Any) -> int:
+        if self._step == "in the statement":
+            self._database.execute_partitioned_dml(f"{dml} AND Id = 1", **more)
+            raise Killed(self._step)
+        count = self._database.execute_partitioned_dml(dml, **more)
+        self.die_at("after the statement")
+        return int(count)
+
+
+ALL = "UPDATE Songs SET Title = 'all', ChangeSetId = @change_set_id WHERE Title = 'old'"
+STEPS = {
+    "before batch 1": {},
+    "after batch 1": {},
+    "in the statement": {1: "all"},
+    "after the statement": {1: "all", 2: "all"},
+    "before batch 2": {1: "all", 2: "all"},
+    "after batch 2": {1: "all", 2: "all"},
+}
+
+
+@prepared
+@pytest.mark.parametrize("step", STEPS)
+def test_rows_of_partitioned_dml_are_delivered_wherever_its_process_dies(
+    database: Database, step: str
+) -> None:
+    with ChangeSets(database, ["Songs"]).batch() as batch:
+        batch.insert("Songs", ("Id", "Title"), [(1, "old"), (2, "old")])
+    assert poll(database) == {1: "old", 2: "old"}
+    dying: Any = Dying(database, step)
+    with pytest.raises(Killed):
+        ChangeSets(dying, ["Songs"]).execute_partitioned_dml(ALL)
+    published = step == "after batch 2"
+    assert poll(database) == (STEPS[step] if published else {})
+    clear(database)
+    ChangeSets(database, ["Songs"]).publish_pending()
+    assert poll(database) == ({} if published else STEPS[step])
+    assert ChangeSets(database, ["Songs"]).publish_pending() == 0
+
+
+@prepared
+def test_a_statement_that_is_under_way_is_published_again_at_its_end(database: Database) -> None:
+    sets = ChangeSets(database, ["Songs"])
+    with sets.batch() as batch:
+        batch.insert("Songs", ("Id", "Title"), [(1, "old"), (2, "old")])
+    assert poll(database) == {1: "old", 2: "old"}
+
+    class Slow(Dying):
+        def execute_partitioned_dml(self, dml: str, **more: Any) -> int:
+            first = database.execute_partitioned_dml(f"{dml} AND Id = 1", **more)
+            assert sets.publish_pending() == 1
+            assert poll(database) == {1: "all"}
+            clear(database)
+            return int(first + database.execute_partitioned_dml(dml, **more))
+
+    slow: Any = Slow(database, "never")
+    assert ChangeSets(slow, ["Songs"]).execute_partitioned_dml(ALL) == 2
+    assert poll(database) == {1: "all", 2: "all"}
+
+
+def clear(database: Database) -> None:
+    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    Clearing(database, watched, SpannerPositions(database)).clear()
 
 
 @pytest.mark.ddl(SETS, SONGS)

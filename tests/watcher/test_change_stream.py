@@ -28,11 +28,12 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.lineage import Lineage, reads_child
 from watcher.captures.change_stream.records import Child
-from watcher.captures.poll import query_stream
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
+from watcher.queries import Queries
+from watcher.schema_reader import googlesql
 from watcher.stream import micros_of
-from watcher.table import googlesql, read_schema
+from watcher.table import read_schema
 from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
@@ -42,11 +43,11 @@ ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
 
 def capture_of(database: Database, name: str | None = None) -> ChangeStreamCapture:
     stream = find_stream(read_schema(database), name, (), database.name)
-    return ChangeStreamCapture(address_of(database), stream)
+    return ChangeStreamCapture(Queries(address_of(database)), stream)
 
 
 def now(database: Database) -> int:
-    found, _ = query_stream(address_of(database)).look("SELECT 1", {}, {})
+    found, _ = Queries(address_of(database)).stream.look("SELECT 1", {}, {})
     return found
 
 
@@ -178,7 +179,9 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     table = schema.table("T")
     assert table is not None
     shape = Shape("T", tuple((c.name, c.type) for c in table.columns), ("Id",))
-    capture = replace(capture_of(database), whole=WholeRows(address_of(database), (shape,)))
+    capture = replace(
+        capture_of(database), whole=WholeRows(Queries(address_of(database)), (shape,))
+    )
     found = changes(capture, Window(begin, now(database)))
     assert [change.new_values for change in found] == [
         {"Version": 1, "Text": "first"},
@@ -193,6 +196,7 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
 @pytest.mark.ddl(*TABLES, OLD_AND_NEW)
 def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database) -> None:
     capture = capture_of(database)
+    database.reload()
     with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
         capture.plan(Window(micros_of(database.create_time) - 10**12, now(database)))
 
@@ -208,9 +212,9 @@ def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
     schema = read_schema(database)
     with pytest.raises(NotWatchableError, match="does not watch table U; add it: ALTER CHANGE"):
         find_stream(schema, "S", ("U",), "d")
-    with pytest.raises(NotWatchableError, match="d has no change stream X; it has: S, R"):
+    with pytest.raises(NotWatchableError, match="d has no change stream X; it has: R, S"):
         find_stream(schema, "X", (), "d")
-    with pytest.raises(NotWatchableError, match="watch the tables: S, R; name the one"):
+    with pytest.raises(NotWatchableError, match="watch the tables: R, S; name the one"):
         find_stream(schema, None, ("T",), "d")
     with pytest.raises(NotWatchableError, match="no change stream that watches U; make one"):
         find_stream(schema, None, ("U",), "d")

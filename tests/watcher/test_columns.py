@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from ddl.schema import Type, TypeCode
 from watcher.cells import UnexpectedValueError
 from watcher.columns import (
-    LossyTimestampError,
     Nanoseconds,
     UnsupportedTypeError,
     arrow_schema,
     record_batches,
 )
 from watcher.stream import micros_of, timestamp_text
+from watcher.timestamps import LossyTimestampError
 from watcher.wire import result_part
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(

@@ -21,7 +21,9 @@ from watcher.changes import changes_of
 from watcher.clearing import Clearing
 from watcher.consumers import Consumers, Lease, Progress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
-from watcher.positions import TABLE, SpannerPositions, consumers_table
+from watcher.positions import TABLE, Registration, SpannerPositions, consumers_table
+from watcher.queries import Queries
+from watcher.runners.backfilling import Instance as Holder
 from watcher.runners.sinks import CallbackSink
 from watcher.runners.watching import Watching
 from watcher.shards import groups
@@ -58,7 +60,7 @@ class Instances(RuleBasedStateMachine):
 
     def watching(self, consumer: str, instance: str) -> Watching:
         capture = PollCapture(
-            address_of(self.database), self.table, groups(self.table.shard_values, 2)
+            Queries(address_of(self.database)), self.table, groups(self.table.shard_values, 2)
         )
         lease = self.leases[consumer, instance]
 
@@ -72,10 +74,9 @@ class Instances(RuleBasedStateMachine):
         return Watching(
             PolledTables([capture]),
             self.positions,
-            self.name(consumer),
+            Holder(self.name(consumer), lease.owner, lambda: None),
             sink,
             max_rows=3,
-            owner=lease.owner,
         )
 
     @rule(keys=st.sets(st.integers(0, 9), min_size=1, max_size=4))
@@ -103,7 +104,7 @@ class Instances(RuleBasedStateMachine):
         assert held is None or held[0] == instance or not held[1]
         self.leases[consumer, instance] = lease
         self.holder[consumer] = (instance, lasts)
-        self.watching(consumer, instance).register(0)
+        self.positions.register(Registration(self.name(consumer), {"Singers": 0}), lease.owner)
         if consumer not in self.cleared_before:
             self.cleared_before[consumer] = self.outside_of_the_index()
 

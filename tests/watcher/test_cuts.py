@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import pyarrow as pa
 import pytest
 from fixtures.singers import SINGERS, capture_of, make_watchable
+from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import ExecuteSqlRequest, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher import sql
-from watcher.captures.poll import INT64, PollCapture, query_stream
+from watcher.captures.poll import INT64, Answer, PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.captures.sampling import SampledCuts
 from watcher.stream import micros_of
-from watcher.window import Window
+from watcher.window import ShardGroup, Window
 
 PROFILE = ExecuteSqlRequest.QueryMode.PROFILE
 ROWS = 200
@@ -122,7 +127,7 @@ def test_a_backlog_costs_an_index_entry_a_row_and_two_shards_beside_its_rows(
     capture, rows = sharded(database), 40_000
     for low in range(0, rows, COMMIT):
         commit(database, low)
-    stream = query_stream(capture.address)
+    stream = capture.queries.stream
     stream.counts_scans, before = True, stream.scanned_rows
     found = windows(capture)
     scanned = stream.scanned_rows - before
@@ -157,3 +162,68 @@ def test_one_commit_above_the_limit_is_a_window_of_its_own(database: Database) -
     commit(database, 0, rows)
     commit(database, rows)
     assert [len(window) for window in windows(capture) if window] == [rows, COMMIT]
+
+
+@dataclass(frozen=True)
+class Indexed(PollCapture):
+    """Reads a table whose index was made at a timestamp: what Spanner refuses before is asked of
+    the server with an index that is not there."""
+
+    since: Callable[[], int] = int
+
+    def at(self, window: Window) -> PollCapture:
+        """A capture of the table as it was at the window's end."""
+        index = self.table.index if window.end >= self.since() else "NotYet"
+        return PollCapture(self.address, replace(self.table, index=index), self.groups)
+
+    def counting(
+        self, window: Window, limit: int | None = None, group: ShardGroup | None = None
+    ) -> Answer:
+        return self.at(window).counting(window, limit, group)
+
+    def ending(self, window: Window, max_rows: int) -> Answer:
+        return self.at(window).ending(window, max_rows)
+
+    def nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
+        return self.at(window).nth_of_shard(window, shard, number)
+
+
+def indexed(capture: PollCapture, since: int) -> Indexed:
+    return Indexed(capture.address, capture.table, capture.groups, since=lambda: since)
+
+
+def test_a_window_is_not_cut_where_its_index_was_not_there(singers: Database) -> None:
+    capture = capture_of(singers)
+    committed = [write(singers, first, 5) for first in range(0, 30, 5)]
+    whole, _ = capture.look(0)
+    windows = {"Singers": whole}
+    for since, end in ((committed[3], whole.end), (committed[1], committed[1]), (0, committed[1])):
+        assert PolledTables([indexed(capture, since)]).cut(windows, 10) == end
+    with pytest.raises(GoogleAPICallError, match="NotYet"):
+        PolledTables([indexed(capture, whole.end + 1)]).cut(windows, 10)
+
+
+def test_a_cut_goes_back_to_the_last_end_that_was_counted(singers: Database) -> None:
+    capture = capture_of(singers)
+    first, second = write(singers, 0, 40), write(singers, 0, 35)
+    whole, _ = capture.look(0)
+    windows = {"Singers": whole}
+    assert PolledTables([capture]).cut(windows, 10) == first
+    assert PolledTables([indexed(capture, first + 1)]).cut(windows, 10) == second
+
+
+@pytest.mark.ddl(SINGERS)
+def test_a_sample_is_not_asked_where_its_index_was_not_there(database: Database) -> None:
+    capture = sharded(database)
+    start = write(database, 0, 1)
+    stamps = [write(database, low, 2_500) for low in range(0, 15_000, 2_500)]
+    window = Window(start, capture.look(0)[0].end)
+    assert SampledCuts(capture).end(window, MAX_ROWS) == stamps[1]
+    assert SampledCuts(indexed(capture, window.end)).end(window, MAX_ROWS) == window.end
+    with pytest.raises(GoogleAPICallError, match="NotYet"):
+        SampledCuts(indexed(capture, window.end + 1)).end(window, MAX_ROWS)
+    since = [0]
+    samples = SampledCuts(replace(indexed(capture, 0), since=lambda: since[0]))
+    assert samples.end(window, MAX_ROWS) == stamps[1]
+    since[0] = stamps[3]
+    assert samples.end(Window(stamps[1], window.end), MAX_ROWS) == stamps[3]

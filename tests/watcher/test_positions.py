@@ -88,7 +88,7 @@ def test_a_save_whose_answer_was_lost_may_be_tried_again(database: Database) -> 
     mine = consumers.acquire("reader", 60, "me").owner
     for _ in range(2):
         positions.save_all([Move(Position("reader", "Singers", 10), None)], mine)
-    with pytest.raises(PositionConflictError, match="stands at"):
+    with pytest.raises(PositionConflictError, match="should be"):
         positions.save_all([Move(Position("reader", "Singers", 20), None)], mine)
     with pytest.raises(PositionConflictError, match="has taken over"):
         positions.save_all([Move(Position("reader", "Singers", 10), None)], "another")

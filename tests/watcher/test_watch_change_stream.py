@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -16,7 +17,7 @@ from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
 from emulator.process import spawn
-from watcher import Change, Operation, Watcher
+from watcher import Change, Operation, Watcher, resumption
 from watcher.captures import StreamRows
 from watcher.changes import plain_change
 from watcher.cli import app
@@ -285,6 +286,32 @@ def test_open_queries_outlive_a_server_that_breaks_them(
         writes.write(60)
         assert by_row(pushed.wait(versions(writes))) == writes.truth
         assert len(once(pushed.changes)) == len(pushed.changes)
+
+
+def test_open_queries_go_on_when_their_deadline_passes(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resumption, "STREAM_SECONDS_MAX", 2.0)
+    delivered(database)
+    writes = Writes(database, 24)
+    with Pushed(database, metrics={"port": 0}) as pushed:
+        writes.write(20)
+        pushed.wait(versions(writes))
+        restarted(pushed.watcher, 2)
+        writes.write(20)
+        assert by_row(pushed.wait(versions(writes))) == writes.truth
+    assert len(once(pushed.changes)) == len(pushed.changes)
+    labels = {"consumer": "c", "kind": "DeadlineExceeded"}
+    sample = pushed.watcher.metrics.registry.get_sample_value
+    assert sample("spanner_watcher_errors_total", labels) is None
+
+
+def restarted(watcher: Watcher, count: int) -> None:
+    """Returns when so many streams were taken up again, or after a minute."""
+    sample, until = watcher.metrics.registry.get_sample_value, time.monotonic() + 60
+    while (sample("spanner_watcher_stream_restarts", {"consumer": "c"}) or 0) < count:
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def test_open_queries_end_when_they_are_drained(database: Database) -> None:

@@ -37,7 +37,7 @@ from watcher.positions import FilePositions, SpannerPositions, consumers_table
 from watcher.runners.delivery import dead_letters
 from watcher.runners.watcher import idle_seconds
 from watcher.stream import micros_of
-from watcher.table import TableSpec, discover
+from watcher.table import discover
 from watcher.watch_config import watch_config
 
 ALBUMS = (
@@ -625,29 +625,6 @@ def test_shards_of_tables_that_were_not_prepared(
         batch.insert("Events", columns, stamped)
     changes = once(database, tables=["Events"], table={"Events": spec})
     assert {change.key["Id"] for change in changes} == expected
-
-
-@pytest.mark.ddl(
-    "CREATE TABLE Events (Id INT64, Hour STRING(20), At TIMESTAMP OPTIONS"
-    " (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
-    "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Hour, At)",
-)
-def test_shards_by_time_find_the_intervals_of_the_window(database: Database) -> None:
-    spec = TableSpec(shard="time", shard_column="Hour", shard_interval="hour")
-    assert discover(database, "Events", spec).shard_interval == "hour"
-    given = {"Events": {"shard": "time", "shard_column": "Hour", "shard_interval": "hour"}}
-    assert once(database, tables=["Events"], table=given, consumer="hourly", start="latest") == []
-
-    def insert(transaction) -> None:  # type: ignore[no-untyped-def]
-        transaction.execute_update(
-            "INSERT INTO Events (Id, Hour, At) VALUES (1,"
-            " FORMAT_TIMESTAMP('%Y-%m-%dT%H', CURRENT_TIMESTAMP(), 'UTC'),"
-            " PENDING_COMMIT_TIMESTAMP()), (2, '1999-01-01T00', PENDING_COMMIT_TIMESTAMP())"
-        )
-
-    database.run_in_transaction(insert)
-    changes = once(database, tables=["Events"], table=given, consumer="hourly")
-    assert {change.key["Id"] for change in changes} == {1}
 
 
 @pytest.mark.parametrize(

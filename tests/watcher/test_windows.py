@@ -18,7 +18,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from benchmarks.demo.verification import MicroBatch, Version, verify
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
-from watcher.clearing import Clearing
+from watcher.clearing import Clearing, Method
 from watcher.errors import VersionExpiredError
 from watcher.positions import MemoryPositions, Position
 from watcher.stream import micros_of
@@ -90,15 +90,15 @@ def table_now(database: Database) -> dict[int, tuple[object, ...]]:
         return {row[0]: tuple(row) for row in rows}
 
 
-@pytest.mark.parametrize("clearing_runs", [False, True], ids=["without clearing", "with clearing"])
+@pytest.mark.parametrize("method", [None, *Method])
 def test_every_window_holds_the_newest_version_of_every_key_written_in_it(
-    singers: Database, clearing_runs: bool
+    singers: Database, method: Method | None
 ) -> None:
     capture, truth = capture_of(singers), Truth()
     positions = MemoryPositions()
     start = capture.look(0)[0].end
     positions.save(Position("test", "Singers", start), None)
-    clearing = Clearing(singers, capture.table, positions)
+    clearing = Clearing(singers, capture.table, positions, method=method or Method.AUTO)
     batches: list[MicroBatch] = []
 
     def poll() -> None:
@@ -118,7 +118,7 @@ def test_every_window_holds_the_newest_version_of_every_key_written_in_it(
         ]
         while not all(each.done() for each in running):
             poll()
-            if clearing_runs:
+            if method is not None:
                 clearing.clear()
         for each in running:
             each.result()
@@ -126,7 +126,7 @@ def test_every_window_holds_the_newest_version_of_every_key_written_in_it(
     verdict = verify(truth.versions, batches, table_now(singers))
     assert verdict.mismatches == []
     assert verdict.delivered > KEYS
-    if clearing_runs:
+    if method is not None:
         clearing.clear()
         assert capture.count(Window(0, capture.look(0)[0].end)) == 0
 

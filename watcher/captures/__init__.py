@@ -87,6 +87,12 @@ class Source(Protocol):
         """The names of the tables."""
         ...
 
+    @property
+    def read_by_schema(self) -> bool:
+        """True when a window must be read with the schema that is valid at its end. The records of
+        a change stream tell their own columns."""
+        ...
+
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """What changed since each table's position, as of now or of a timestamp: a cheap call.
 

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
@@ -18,25 +17,15 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from watcher import sql
 from watcher.captures import Rows
-from watcher.captures.poll import PollCapture, query_stream
-from watcher.columns import arrow_schema, decoder, record_batch
+from watcher.captures.poll import PollCapture
+from watcher.columns import record_batch
 from watcher.errors import VersionExpiredError
+from watcher.progress import BackfillProgress, Key
 from watcher.window import BEGINNING, Window
 from watcher.wire import ResultPart, whole_rows
 
 LOG = logging.getLogger("watcher.backfill")
 PAGE_ROWS = 10_000
-
-Key = tuple[Any, ...]
-"""A primary key in the JSON of Spanner's API: INT64 and TIMESTAMP as strings."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A backfill that is under way: the snapshot's timestamp, and the last key delivered."""
-
-    at: int
-    after: Key | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +41,9 @@ class BackfillCapture:
     def _columns(self) -> list[str]:
         return [name for name, _ in sql.selected(self.poll.table)]
 
-    def page(self, progress: Progress, rows: int = PAGE_ROWS) -> tuple[list[Rows], Progress | None]:
+    def page(
+        self, progress: BackfillProgress, rows: int = PAGE_ROWS
+    ) -> tuple[list[Rows], BackfillProgress | None]:
         """The next rows, and where the backfill stands after them; None when it is done.
 
         Past version garbage collection the table is read strongly: a row that changed since the
@@ -65,11 +56,11 @@ class BackfillCapture:
             return self._page(progress, None, rows)
 
     def _page(
-        self, progress: Progress, read_timestamp: int | None, limit: int
-    ) -> tuple[list[Rows], Progress | None]:
+        self, progress: BackfillProgress, read_timestamp: int | None, limit: int
+    ) -> tuple[list[Rows], BackfillProgress | None]:
         table = self.poll.table
         window = Window(BEGINNING, progress.at)
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             table.name,
             self._columns,
             (progress.after, False) if progress.after is not None else (self.first_key, True),
@@ -83,14 +74,12 @@ class BackfillCapture:
             found.append(Rows(table, window, batch, backfill=True))
             last = key
         count = sum(rows.batch.num_rows for rows in found)
-        return found, Progress(progress.at, last) if count == limit else None
+        return found, BackfillProgress(progress.at, last) if count == limit else None
 
     def _batches(self, results: Iterator[ResultPart]) -> Iterator[tuple[pa.RecordBatch, Key]]:
         """Batches in the schema of the poll capture, and the key of the last row of each."""
-        columns = sql.selected(self.poll.table)
-        decoders = [decoder(type_) for _, type_ in columns]
+        decoders, schema = self.poll.decoders(), self.poll.selected_schema
         width = len(decoders)
-        schema = arrow_schema(columns)
         places = self.poll.places(self._columns)
         keys = [self._columns.index(name) for name in self.poll.table.primary_key]
         for values in whole_rows(results, width):

@@ -6,10 +6,9 @@ It sees the newest version of a row in the window, and no deletes: for those use
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import pyarrow as pa
 from google.cloud.spanner_v1 import Type as TypePb
@@ -18,12 +17,13 @@ from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from ddl.schema import Type, TypeCode
 from watcher import sql
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
-from watcher.columns import Nanoseconds, arrow_schema, record_batches
+from watcher.columns import Decode, Nanoseconds, arrow_schema, decoder, record_batches
 from watcher.conditions import Condition
-from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
 from watcher.errors import VersionExpiredError
-from watcher.stream import QueryStream, WireValue
+from watcher.queries import Queries
+from watcher.stream import WireValue
 from watcher.table import WatchedTable
+from watcher.timestamps import rounded_up, truncated
 from watcher.window import ShardGroup, Slice, Window
 from watcher.wire import ResultPart
 
@@ -34,17 +34,6 @@ Answer = Callable[[], int]
 """Waits for the number that a query answers with; the query is under way already."""
 
 
-def query_stream(address: DatabaseAddress) -> QueryStream:
-    """One client a process and database: tasks of a Spark executor share its channel."""
-    return cached_stream(address, os.environ.get(EMULATOR_HOST))
-
-
-@lru_cache(maxsize=16)
-def cached_stream(address: DatabaseAddress, _host: str | None) -> QueryStream:
-    """The same address may be on another emulator a moment later."""
-    return QueryStream(connect(address))
-
-
 @dataclass(frozen=True)
 class PollCapture:
     """Reads changed rows of one table, a group of shards a slice. Picklable.
@@ -52,7 +41,7 @@ class PollCapture:
     ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` know nothing of it.
     """
 
-    address: DatabaseAddress
+    queries: Queries
     table: WatchedTable
     groups: tuple[ShardGroup, ...]
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
@@ -60,13 +49,24 @@ class PollCapture:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Columns of every batch: the table's, then ``_commit_timestamp``, ``_shard_id``."""
+        """Columns of every batch: the table's, then ``_commit_timestamp``, ``_shard_id``.
+
+        TIMESTAMPs of the primary key are exact text, whatever becomes of the others.
+        """
+        return self._schema(self.table.primary_key)
+
+    @property
+    def typed_schema(self) -> pa.Schema:
+        """As ``schema``, with TIMESTAMPs of the primary key as all the others are."""
+        return self._schema(())
+
+    def _schema(self, exact: tuple[str, ...]) -> pa.Schema:
         shard_type = self.table.column_type(self.table.shard_column or "")
         stamps = (
             (COMMIT_TIMESTAMP_COLUMN, Type(TypeCode.TIMESTAMP)),
             (SHARD_ID_COLUMN, shard_type),
         )
-        columns = arrow_schema(self.table.columns, self.nanoseconds)
+        columns = arrow_schema(self.table.columns, self.nanoseconds, exact)
         return pa.schema([*columns, *arrow_schema(stamps)])
 
     def look(self, start: int) -> tuple[Window, bool]:
@@ -74,12 +74,11 @@ class PollCapture:
 
         Its end is a timestamp at which a strong read was served.
         """
-        # Every interval up to now is meant here, and now is not known before the call.
-        shards = self.table.shard_values
+        shards = sql.shard_list(self.table, None)
         params = sql.window_params(Window(start, start), shards)
         types = sql.window_types(shards)
         del params["end"], types["end"]
-        stream = query_stream(self.address)
+        stream = self.queries.stream
         end, found = stream.look(
             sql.any_after(self.table, listed=shards is not None), params, types
         )
@@ -157,29 +156,45 @@ class PollCapture:
             return next(self._values(query, params, types, None, kind), None)
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        shards = sql.shard_list(self.table, part.window, part.shards)
+        shards = sql.shard_list(self.table, part.shards)
         query = sql.select_window(self.table, listed=shards is not None)
         params, types = sql.window_params(part.window, shards), sql.window_types(shards)
         if self.condition is not None:
             query = f"SELECT * FROM ({query}) WHERE {self.condition.sql}"  # noqa: S608 (our own)
             params |= self.condition.params
             types |= self.condition.types
-        results = query_stream(self.address).rows(query, params, types, read_timestamp)
-        return self._batches(results)
+        results = self.queries.stream.rows(query, params, types, read_timestamp)
+        return self.batches(results)
 
-    def _batches(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
-        columns = sql.selected(self.table)
+    def batches(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
+        """The rows of a result that has the columns of ``watcher.sql.selected``, as ``schema`` has
+        them."""
+        columns, key = sql.selected(self.table), self.table.primary_key
         places = self.places([name for name, _ in columns])
-        schema = arrow_schema(columns, self.nanoseconds)
-        for batch in record_batches(results, schema, [t for _, t in columns], self.nanoseconds):
+        schema, types = self.selected_schema, [type_ for _, type_ in columns]
+        for batch in record_batches(results, schema, types, self.nanoseconds, key):
             yield self.arranged(batch, places)
+
+    @cached_property
+    def selected_schema(self) -> pa.Schema:
+        """The columns of ``watcher.sql.selected``."""
+        key = self.table.primary_key
+        return arrow_schema(sql.selected(self.table), self.nanoseconds, key)
+
+    def decoders(self) -> list[Decode]:
+        """How the columns of ``watcher.sql.selected`` are decoded."""
+        key = self.table.primary_key
+        return [
+            decoder(type_, self.nanoseconds, name in key)
+            for name, type_ in sql.selected(self.table)
+        ]
 
     def arranged(self, batch: pa.RecordBatch, places: Sequence[int | None]) -> pa.RecordBatch:
         """A result's columns in the order of ``schema``."""
         arrays = [
             pa.nulls(batch.num_rows, field.type)
             if place is None
-            else batch.column(place).cast(field.type)
+            else as_type(batch.column(place), field.type)
             for place, field in zip(places, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -202,7 +217,7 @@ class PollCapture:
         group: ShardGroup | None = None,
     ) -> Iterator[int | None]:
         """A query over a window with one column of numbers, or timestamps in microseconds."""
-        shards = sql.shard_list(self.table, window, group)
+        shards = sql.shard_list(self.table, group)
         params = sql.window_params(window, shards)
         types = sql.window_types(shards)
         if limit is not None:
@@ -219,11 +234,22 @@ class PollCapture:
         read_timestamp: int | None,
         kind: TypeCode,
     ) -> Iterator[int | None]:
-        return scalars(query_stream(self.address).rows(query, params, types, read_timestamp), kind)
+        return scalars(self.queries.stream.rows(query, params, types, read_timestamp), kind)
+
+
+def as_type(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    """A column as ``schema`` has it; a commit timestamp that came as text, as a time."""
+    if pa.types.is_timestamp(type_) and pa.types.is_string(column.type):
+        return truncated(column)
+    return column.cast(type_)
 
 
 def scalars(results: Iterator[ResultPart], kind: TypeCode = TypeCode.INT64) -> Iterator[int | None]:
-    """The rows of a result with one column: numbers, or timestamps in microseconds."""
-    schema = arrow_schema([("value", Type(kind))])
-    for batch in record_batches(results, schema, [Type(kind)]):
-        yield from batch.column(0).cast(pa.int64()).to_pylist()
+    """The rows of a result with one column: numbers, or timestamps in microseconds, rounded up: a
+    window that ends there has the row that the timestamp is of."""
+    exact = Nanoseconds.STRING
+    schema = arrow_schema([("value", Type(kind))], exact)
+    for batch in record_batches(results, schema, [Type(kind)], exact):
+        column = batch.column(0)
+        found = rounded_up(column) if kind is TypeCode.TIMESTAMP else column
+        yield from found.to_pylist()

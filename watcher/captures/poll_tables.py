@@ -6,6 +6,7 @@ rows cost, and not a round trip to Spanner for each table.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,12 +16,14 @@ from google.cloud.spanner_v1 import Type
 
 from watcher import sql
 from watcher.captures import Look, Rows
-from watcher.captures.poll import Answer, PollCapture, query_stream, scalars
+from watcher.captures.poll import Answer, PollCapture, scalars
 from watcher.captures.sampling import SampledCuts
 from watcher.errors import VersionExpiredError
+from watcher.failures import REFUSALS, refused_by_schema
 from watcher.stream import WireValue, timestamp_text
 from watcher.window import Window
 
+LOG = logging.getLogger("watcher.poll")
 Asked = TypeVar("Asked")
 
 TABLES_PER_QUERY = 50
@@ -41,6 +44,11 @@ class PolledTables:
         """As ``Source.tables``."""
         return tuple(self._captures)
 
+    @property
+    def read_by_schema(self) -> bool:
+        """As ``Source.read_by_schema``."""
+        return True
+
     def capture(self, table: str) -> PollCapture:
         """The capture of a table."""
         return self._captures[table]
@@ -48,7 +56,7 @@ class PolledTables:
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``: a call for every 50 tables, all at the timestamp of the first."""
         first, *others = parts(self.tables, TABLES_PER_QUERY)
-        stream = query_stream(self._captures[first[0]].address)
+        stream = self._captures[first[0]].queries.stream
         end, numbers = stream.numbers(*self._question(first, starts), at)
         changed = {first[number] for number in numbers}
         asked = (
@@ -67,7 +75,7 @@ class PolledTables:
         types: dict[str, Type] = {}
         for number, name in enumerate(names):
             table = self._captures[name].table
-            shards = table.shard_values
+            shards = sql.shard_list(table, None)
             arm = sql.any_after(table, shards is not None, str(number))
             arms.append(f"SELECT {number} FROM ({arm})")  # noqa: S608 (a number, and our own text)
             params[f"start{number}"] = timestamp_text(starts[name])
@@ -86,14 +94,27 @@ class PolledTables:
         end = max(window.end for window in windows.values())
         if self._count_some(windows, max_rows + 1) <= max_rows:
             return end
-        end = self._end_of(windows, max_rows)
-        for _ in range(CUTS_MAX - 1):
+        return self._cut_within(windows, end, max_rows)
+
+    def _cut_within(self, windows: Mapping[str, Window], own: int, max_rows: int) -> int:
+        """An end that has few enough rows, or the earliest that was counted. At an earlier end the
+        schema may have been another: where Spanner refuses to count there, the last end at which it
+        did not is the cut, at worst the windows' own."""
+        counted, end = own, self._end_of(windows, max_rows)
+        for _ in range(CUTS_MAX):
             ends = {n: shortened(window, end) for n, window in windows.items()}
-            shorter = self._shorter(ends, end, max_rows)
+            try:
+                shorter = self._shorter(ends, end, max_rows)
+            except REFUSALS as error:
+                if end == own or not refused_by_schema(error):
+                    raise
+                LOG.info("no window is cut at %s: %s", timestamp_text(end), error)
+                break
+            counted = end
             if shorter == end:
                 break
             end = shorter
-        return end
+        return counted
 
     def _shorter(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
         """An earlier end, where there are too many rows: some that are there at an earlier end have

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from watcher import sql
-from watcher.captures.backfill import Key, raw_key
-from watcher.captures.poll import PollCapture, query_stream
-from watcher.columns import arrow_schema, record_batches
+from watcher.captures.backfill import raw_key
+from watcher.captures.poll import PollCapture
 from watcher.errors import VersionExpiredError
+from watcher.progress import Key
 from watcher.window import BEGINNING, Slice, Window
 from watcher.wire import whole_rows
 
@@ -67,7 +67,7 @@ class RangeCapture:
     ) -> Page:
         after, upto = bounds
         key = self.poll.table.primary_key
-        results = query_stream(self.poll.address).read_range(
+        results = self.poll.queries.stream.read_range(
             self.poll.table.name, key, (after, False), (upto, True), limit, read_timestamp
         )
         rows, last = 0, after
@@ -109,12 +109,8 @@ class RangeCapture:
             yield from self._read(part, None)
 
     def _read(self, part: RangeSlice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        columns = sql.selected(self.poll.table)
-        names = [name for name, _ in columns]
-        results = query_stream(self.poll.address).read_range(
+        names = [name for name, _ in sql.selected(self.poll.table)]
+        results = self.poll.queries.stream.read_range(
             part.table, names, (part.after, False), (part.upto, True), 0, read_timestamp
         )
-        places, kept = self.poll.places(names), self.poll.nanoseconds
-        schema = arrow_schema(columns, kept)
-        for batch in record_batches(results, schema, [type_ for _, type_ in columns], kept):
-            yield self.poll.arranged(batch, places)
+        yield from self.poll.batches(results)

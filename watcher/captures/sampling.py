@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from watcher.captures.poll import PollCapture
+from watcher.failures import REFUSALS, refused_by_schema
+from watcher.stream import timestamp_text
 from watcher.window import Window
+
+LOG = logging.getLogger("watcher.poll")
 
 NUMBER_MIN = 256
 """A sample of so many rows is wrong by a sixteenth, as a rule; smaller ones are not asked."""
@@ -42,13 +48,28 @@ class SampledCuts:
         rows have changed again and again since.
 
         A window is counted as of its end: rows that have changed again since are among its own. So
-        far behind, where to look first comes from the window before, not from now.
+        far behind, where to look first comes from the window before, not from now. Where the schema
+        was another at an earlier end, and Spanner refuses to look there, the window ends at the
+        last end at which it did not, at worst its own.
         """
         number, shard = self._number(max_rows), self._shards[self._turn % len(self._shards)]
         self._turn += 1
         end = min(window.end, window.start + self._reach) if self._reach else window.end
+        found: int | None = None
+        looked: int | None = None
         for look in range(LOOKS_MAX):
-            found = self._capture.nth_of_shard(Window(window.start, end), shard, number)
+            try:
+                found = self._capture.nth_of_shard(Window(window.start, end), shard, number)
+            except REFUSALS as error:
+                if end == window.end or not refused_by_schema(error):
+                    raise
+                LOG.info("no window is cut at %s: %s", timestamp_text(end), error)
+                if looked is not None:
+                    end = looked
+                    break
+                end = window.end
+                continue
+            looked = end
             if found is None or found == end:
                 break
             end = found if look < LOOKS_BY_COUNT else min(found, halved(window, end))

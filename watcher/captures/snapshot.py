@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import pyarrow as pa
 
 from watcher import sql
 from watcher.captures.poll import PollCapture
-from watcher.columns import arrow_schema, record_batches
 from watcher.conditions import Condition
-from watcher.database import EMULATOR_HOST, DatabaseAddress, connect
-from watcher.partitions import Params, Partition, PartitionedQuery, Types
+from watcher.partitions import Params, Partition, Types
 from watcher.table import WatchedTable
 from watcher.window import Slice, Window
-
-
-def partitioned_query(address: DatabaseAddress) -> PartitionedQuery:
-    """One client a process and database."""
-    return cached_query(address, os.environ.get(EMULATOR_HOST))
-
-
-@lru_cache(maxsize=16)
-def cached_query(address: DatabaseAddress, _host: str | None) -> PartitionedQuery:
-    """The same address may be on another emulator a moment later."""
-    return PartitionedQuery(connect(address))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +43,7 @@ class SnapshotCapture:
 
     def plan(self, window: Window) -> Sequence[SnapshotSlice]:
         """The parts of the table: one call. Raises VersionExpiredError."""
-        found = partitioned_query(self.poll.address).partition(
+        found = self.poll.queries.stream.partition(
             self._sql, self._params, self._types, window.end, self.partitions_max
         )
         return [
@@ -67,15 +53,10 @@ class SnapshotCapture:
 
     def read(self, part: SnapshotSlice) -> Iterator[pa.RecordBatch]:
         """The rows of a part. Raises VersionExpiredError, UnavailableError."""
-        columns = sql.selected(self._table)
-        places = self.poll.places([name for name, _ in columns])
-        results = partitioned_query(self.poll.address).part(
+        results = self.poll.queries.stream.part(
             self._sql, self._params, self._types, part.partition, self.data_boost
         )
-        nanoseconds = self.poll.nanoseconds
-        schema = arrow_schema(columns, nanoseconds)
-        for batch in record_batches(results, schema, [t for _, t in columns], nanoseconds):
-            yield self.poll.arranged(batch, places)
+        yield from self.poll.batches(results)
 
     @cached_property
     def _table(self) -> WatchedTable:

@@ -11,7 +11,7 @@ from watcher.captures import Look, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice, WatchedStream
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import DataRecord
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.columns import TIMESTAMP
 from watcher.window import Window
 
@@ -41,6 +41,11 @@ class StreamedTables:
         return tuple(self._tables)
 
     @property
+    def read_by_schema(self) -> bool:
+        """As ``Source.read_by_schema``."""
+        return False
+
+    @property
     def stream(self) -> WatchedStream:
         """The change stream."""
         return self._capture.stream
@@ -66,7 +71,7 @@ class StreamedTables:
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``. Every table may have changed."""
         if at is None:
-            at, _ = query_stream(self._capture.address).look("SELECT 1", {}, {})
+            at, _ = self._capture.queries.stream.look("SELECT 1", {}, {})
         return Look(max(at, *starts.values()), frozenset(self._tables))
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:

@@ -10,7 +10,8 @@ from watcher.cli.common import DatabaseOption, PositionsOption
 from watcher.cli.output import CONSOLE
 from watcher.consumers import Command, Consumers
 from watcher.database import DatabaseAddress, connect
-from watcher.positions import TABLE, SpannerPositions, consumers_table
+from watcher.positions import TABLE, consumers_table
+from watcher.positions.unregister import unregister
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,22 +67,25 @@ def forget(
     name: NameArgument,
     database: DatabaseOption,
     positions_table: PositionsOption = TABLE,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table", "-t", help="Unregister this table only; may be given several times."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the positions that would go.")
     ] = False,
 ) -> None:
-    """Take a consumer that is gone for good off the list, so that clearing goes on without it.
+    """Unregister a consumer that is gone for good, so that clearing goes on without it.
 
-    Its position is lost: what it has not delivered may be cleared from the index.
+    Its position is lost: what it has not delivered may be cleared from the index. A consumer that
+    is alive is refused, unless it does not watch the tables that are named any more.
     """
     client = connect(DatabaseAddress.parse(database))
-    positions = SpannerPositions(client, positions_table)
-    positions.create()
-    consumers = Consumers(client, consumers_table(positions_table))
-    consumers.create()
+    tables = unregister(client, positions_table, name, table, dry_run)
     if dry_run:
-        tables = ", ".join(sorted(positions.of(name))) or "none"
-        CONSOLE.print(f"{name}: positions that would go: {tables}")
-        return
-    consumers.forget(name)
-    CONSOLE.print(f"{name}: {positions.forget(name)} positions removed")
+        shown = ", ".join(sorted(tables)) or "none"
+        CONSOLE.print(f"{name}: positions that would go: {shown}")
+    else:
+        CONSOLE.print(f"{name}: {len(tables)} positions removed")

@@ -16,6 +16,7 @@ from watcher.consumers import Consumers, ConsumerStatus
 from watcher.database import DatabaseAddress, connect
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.positions import TABLE, Position, SpannerPositions, consumers_table
+from watcher.queries import Queries
 from watcher.shards import groups
 from watcher.stream import timestamp_text
 from watcher.table import discover
@@ -94,7 +95,7 @@ def described(
         watched = discover(client, position.table)
     except (NotWatchableError, TableNotFoundError) as error:
         return shown | {"note": str(error)}
-    capture = PollCapture(address, watched, ())
+    capture = PollCapture(Queries(address), watched, ())
     window, changed = capture.look(position.micros)
     shown["lag_rows"] = capture.count(window) if changed else 0
     if by_shard_group:

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from watcher.positions.file import FilePositions
 from watcher.positions.memory import MemoryPositions
-from watcher.positions.spanner import (
-    SpannerPositions,
+from watcher.positions.spanner import SpannerPositions, check_owner
+from watcher.positions.tables import (
+    backfills_table,
+    cleared_table,
     consumers_table,
-    create_table,
+    create_own_tables,
+    errors_table,
     own_tables,
 )
-from watcher.positions.values import TABLE, Move, Position, Positions
+from watcher.positions.values import (
+    TABLE,
+    BackfillMove,
+    Move,
+    Position,
+    Positions,
+    Registered,
+    Registration,
+)
 
 __all__ = [
     "TABLE",
+    "BackfillMove",
     "FilePositions",
     "MemoryPositions",
     "Move",
     "Position",
     "Positions",
+    "Registered",
+    "Registration",
     "SpannerPositions",
+    "backfills_table",
+    "check_owner",
+    "cleared_table",
     "consumers_table",
-    "create_table",
+    "create_own_tables",
+    "errors_table",
     "own_tables",
 ]

@@ -1,13 +1,18 @@
-"""Positions as values, and what keeping them means: compare and set, never back."""
+"""Where a consumer stands in each table: values, and the rules of moving them. No I/O.
+
+The protocol is in docs/protocol.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from watcher.errors import PositionConflictError, WatcherError
+from watcher.progress import BackfillProgress
 from watcher.stream import timestamp_text
+from watcher.window import BEGINNING
 
 TABLE = "SpannerWatcherPositions"
 
@@ -29,28 +34,87 @@ class Move:
     expected: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class BackfillMove:
+    """The progress of a backfill to be saved (None: it is done), and the one that must be there."""
+
+    table: str
+    progress: BackfillProgress | None
+    expected: BackfillProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Where a consumer wants to begin in tables that it has no position in.
+
+    ``now`` are tables whose start is a read timestamp of just now; where something above it was
+    cleared already, all of them begin there instead. ``filled`` are tables whose backfill begins at
+    their position. ``backwards``: positions above their start go back to it; else they stay.
+    """
+
+    consumer: str
+    starts: Mapping[str, int]
+    now: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
+    backwards: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What a registration leads to. ``positions`` are those of all its tables afterwards, ``moved``
+    what has to be written for it. ``cleared`` maps tables that begin below what was cleared already
+    to that timestamp: rows between the two may be missing."""
+
+    positions: Mapping[str, int]
+    moved: Mapping[str, int]
+    backfills: Mapping[str, BackfillProgress] = field(default_factory=dict)
+    cleared: Mapping[str, int] = field(default_factory=dict)
+
+
 class Positions(Protocol):
-    """Keeps positions. Saving compares and sets: who expects another position is refused."""
+    """Keeps positions and the progress of backfills. Saving compares and sets: who expects another
+    position is refused."""
 
     def load(self, consumer: str, table: str) -> Position | None:
         """The position of a consumer, or None for one that is not registered."""
+        ...
+
+    def register(self, registration: Registration, owner: str | None = None) -> Registered:
+        """Gives a consumer its first positions, in one transaction.
+
+        Raises PositionConflictError, and saves nothing, when the lease is another's.
+        """
         ...
 
     def save(self, position: Position, expected: int | None) -> None:
         """``save_all`` of one."""
         ...
 
-    def save_all(self, moves: Sequence[Move], owner: str | None = None) -> None:
-        """Advances (or, with ``expected`` None, registers) a consumer in several tables at once.
+    def save_all(
+        self,
+        moves: Sequence[Move],
+        owner: str | None = None,
+        backfills: Sequence[BackfillMove] = (),
+        consumer: str | None = None,
+    ) -> None:
+        """Moves positions, and the progress of backfills of a ``consumer``, in one transaction.
 
         ``owner`` names the instance that must hold the consumer's lease in the same transaction.
-        Raises PositionConflictError, and saves nothing, when a kept position is not the expected
-        one or the lease is another's.
+        Raises PositionConflictError, and saves nothing, when something kept is not what is expected
+        or the lease is another's.
         """
+        ...
+
+    def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:
+        """Unregisters a consumer from tables that were dropped."""
         ...
 
     def of(self, consumer: str) -> dict[str, int]:
         """The positions of a consumer by table, in microseconds since 1970."""
+        ...
+
+    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """The backfills of a consumer that are under way, by table."""
         ...
 
     def all(self, table: str) -> tuple[Position, ...]:
@@ -62,17 +126,17 @@ class Positions(Protocol):
         ...
 
 
-def conflict(position: Position, expected: int | None, found: int | None) -> PositionConflictError:
+def conflict(position: Position, expected: int | None, actual: int | None) -> PositionConflictError:
     """The refusal of a position that somebody else has moved."""
-    shown = [timestamp_text(m) if m is not None else "none" for m in (expected, found)]
+    shown = [timestamp_text(m) if m is not None else "none" for m in (expected, actual)]
     return PositionConflictError(
-        f"consumer '{position.consumer}' of {position.table} was expected at {shown[0]} but stands"
-        f" at {shown[1]}: does another instance with the same name run?"
+        f"the position of consumer '{position.consumer}' in {position.table} should be {shown[0]}"
+        f" but is {shown[1]}: another instance with the same name seems to run"
     )
 
 
 def check_forward(position: Position, expected: int | None) -> None:
-    """A position never goes back."""
+    """A window moves a position forward only."""
     if expected is not None and position.micros < expected:
         raise WatcherError(
             f"the position of '{position.consumer}' would go back from {timestamp_text(expected)}"
@@ -90,3 +154,43 @@ def moved(kept: Mapping[tuple[str, str], int], moves: Sequence[Move]) -> dict[tu
             raise conflict(move.position, move.expected, kept.get(key))
         changes[key] = move.position.micros
     return changes
+
+
+def check_backfills(
+    consumer: str, kept: Mapping[str, BackfillProgress], moves: Iterable[BackfillMove]
+) -> None:
+    """Raises PositionConflictError when a backfill is not where it is expected."""
+    for move in moves:
+        if kept.get(move.table) != move.expected:
+            raise PositionConflictError(
+                f"the backfill of {move.table} for consumer '{consumer}' was moved by somebody"
+                " else: another instance with the same name seems to run"
+            )
+
+
+def plan_registration(
+    registration: Registration, kept: Mapping[str, int], cleared: Mapping[str, int]
+) -> Registered:
+    """What a registration changes. ``kept`` are the consumer's positions, ``cleared`` is how far
+    each of the tables may have been cleared."""
+    new = {table: at for table, at in registration.starts.items() if table not in kept}
+    floating = new.keys() & registration.now
+    latest = [max(new[table], cleared.get(table, BEGINNING)) for table in floating]
+    new |= dict.fromkeys(floating, max(latest, default=BEGINNING))
+    back = {
+        table: at
+        for table, at in registration.starts.items()
+        if registration.backwards and kept.get(table, at) > at
+    }
+    changes = new | back
+    tables = registration.starts.keys()
+    return Registered(
+        positions={table: at for table, at in {**kept, **changes}.items() if table in tables},
+        moved=changes,
+        backfills={t: BackfillProgress(new[t], None) for t in new if t in registration.filled},
+        cleared={
+            table: cleared[table]
+            for table, at in changes.items()
+            if BEGINNING < at < cleared.get(table, BEGINNING)
+        },
+    )

@@ -2,66 +2,68 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from watcher.captures.backfill import PAGE_ROWS, BackfillCapture, Progress
+from watcher.captures.backfill import PAGE_ROWS, BackfillCapture
 from watcher.failpoints import failpoint
-from watcher.positions.backfills import Backfills
+from watcher.positions import BackfillMove, Positions
+from watcher.progress import BackfillProgress
 from watcher.runners.sinks import Sink
 from watcher.stream import timestamp_text
 
 LOG = logging.getLogger("watcher.backfill")
 
 
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Who delivers: a consumer, and the token of its lease (None: it has none).
+
+    ``check`` raises when this instance may not deliver any more.
+    """
+
+    consumer: str
+    owner: str | None
+    check: Callable[[], None]
+
+
 class Backfilling:
     """The backfills of one consumer. A page is delivered, then the progress is saved.
 
-    At least once, with the same rows and the same ids.
+    At least once, with the same rows and the same ids. Nothing is delivered, and no progress saved,
+    by an instance that has lost its lease: else old values would follow newer ones.
     """
 
     def __init__(
         self,
         captures: Mapping[str, BackfillCapture],
-        backfills: Backfills,
-        consumer: str,
+        positions: Positions,
+        instance: Instance,
         sink: Sink,
         page_rows: int = PAGE_ROWS,
     ) -> None:
         self._captures = captures
-        self._backfills = backfills
-        self._consumer = consumer
+        self._positions = positions
+        self._instance = instance
         self._sink = sink
         self._page_rows = page_rows
-        self._waiting: dict[str, Progress] = {}
+        self._waiting: dict[str, BackfillProgress] = {}
+
+    def keep_in(self, positions: Positions) -> None:
+        """Goes on with other positions: the same ones, over a new connection."""
+        self._positions = positions
 
     def replace_captures(self, captures: Mapping[str, BackfillCapture]) -> None:
         """Goes on with the tables as the schema is now; what is gone is done."""
         self._captures = captures
         for table in [name for name in self._waiting if name not in captures]:
-            self._save(table, None)
-
-    def begin_new(self, tables: Iterable[str], known: Container[str], at: int) -> dict[str, int]:
-        """Starts the backfills of tables that are not known yet, as of a timestamp (microseconds
-        since 1970); where each ends.
-
-        Before the consumer is registered at that timestamp: after a crash between the two it begins
-        again, at a later one.
-        """
-        new = [table for table in tables if table not in known]
-        for table in new:
-            self._save(table, Progress(at, None))
-        return dict.fromkeys(new, at)
+            self._save(table, self._waiting[table], None)
 
     def resume(self) -> None:
         """Takes up what is under way."""
-        self._waiting = {
-            table: Progress(kept["at"], tuple(kept["after"]) if kept["after"] is not None else None)
-            for table, text in self._backfills.all(self._consumer).items()
-            if table in self._captures
-            for kept in (json.loads(text),)
-        }
+        stored = self._positions.backfills(self._instance.consumer)
+        self._waiting = {table: p for table, p in stored.items() if table in self._captures}
 
     @property
     def under_way(self) -> bool:
@@ -71,22 +73,25 @@ class Backfilling:
     def step(self) -> dict[str, int]:
         """Delivers a page; how many rows, by table."""
         table, progress = next(iter(self._waiting.items()))
-        found, after = self._captures[table].page(progress, self._page_rows)
-        for rows in found:
-            self._sink.write(rows)
-        self._sink.flush()
+        batches, after = self._captures[table].page(progress, self._page_rows)
+        try:
+            for rows in batches:
+                self._instance.check()
+                self._sink.write(rows)
+            self._sink.flush()
+        except BaseException:
+            self._sink.discard()
+            raise
         failpoint("after-backfill-page-before-progress")
-        self._save(table, after)
+        self._save(table, progress, after)
         if after is None:
-            at = timestamp_text(progress.at)
-            LOG.info("table %s is backfilled as of %s", table, at)
-        return {table: sum(rows.batch.num_rows for rows in found)}
+            LOG.info("table %s is backfilled as of %s", table, timestamp_text(progress.at))
+        return {table: sum(rows.batch.num_rows for rows in batches)}
 
-    def _save(self, table: str, progress: Progress | None) -> None:
-        if progress is None:
-            self._backfills.save(self._consumer, table, None)
-            self._waiting.pop(table, None)
-            return
-        text = json.dumps({"at": progress.at, "after": progress.after})
-        self._backfills.save(self._consumer, table, text)
-        self._waiting[table] = progress
+    def _save(self, table: str, before: BackfillProgress, after: BackfillProgress | None) -> None:
+        consumer, owner = self._instance.consumer, self._instance.owner
+        move = BackfillMove(table, after, before)
+        self._positions.save_all([], owner, [move], consumer)
+        self._waiting.pop(table)
+        if after is not None:
+            self._waiting = {table: after, **self._waiting}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from google.cloud.spanner_v1.database import Database
 
@@ -11,6 +13,7 @@ from ddl.schema import Schema
 from watcher.captures.backfill import BackfillCapture
 from watcher.consumers import Consumers, Lease
 from watcher.database import connect
+from watcher.epochs import Epochs
 from watcher.errors import LeaseHeldError, NotWatchableError
 from watcher.positions import (
     FilePositions,
@@ -19,18 +22,20 @@ from watcher.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.positions.backfills import (
-    Backfills,
-    FileBackfills,
-    MemoryBackfills,
-    SpannerBackfills,
-)
 from watcher.selection import matches
-from watcher.sources import WatchedTables, polled, streamed
-from watcher.table import TableSpec, read_schema
+from watcher.sources import WatchedTables, polled, queries_of, selection_of, streamed
+from watcher.table import TableSpec
 from watcher.watch_config import WatchConfig
 
 NAMELESS = "watch"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """A schema, and the tables in it that are watched."""
+
+    schema: Schema
+    source: WatchedTables
 
 
 class Connection:
@@ -38,12 +43,13 @@ class Connection:
 
     def __init__(self, config: WatchConfig) -> None:
         self._config = config
-        self._owner = str(uuid.uuid4())
-        self._schema = Schema()
-        self._statements: tuple[str, ...] = ()
+        self._owner = ""
+        self._watched: frozenset[str] = frozenset()
+        self._ever_watched: frozenset[str] = frozenset()
+        self._epochs: Epochs[Tables]
         self.consumer = config.consumer or NAMELESS
+        self.queries = queries_of(config)
         self.lease: Lease | None = None
-        self._keeper: Database
         self.database: Database
         self.positions: Positions = MemoryPositions()
         self.consumers: Consumers | None = None
@@ -54,7 +60,13 @@ class Connection:
         Anew when the server has lost the client's session, which the client would keep for weeks.
         """
         self.database = connect(self._config.address)
+        self._epochs = Epochs(self.queries.stream, self._derive)
         self.positions, self.consumers = self._keepers()
+
+    def begin_run(self) -> None:
+        """A run has a token of its own: what an earlier one may still write is refused."""
+        self._owner = str(uuid.uuid4())
+        self.lease = None
 
     def acquire(self, pause: Callable[[float], bool]) -> None:
         """Takes the consumer's name, and waits for the lease of an instance that has died.
@@ -68,7 +80,9 @@ class Connection:
         first: int | None = None
         while True:
             try:
-                self.lease = self.consumers.acquire(self.consumer, seconds, self._owner)
+                self.lease = self.consumers.acquire(
+                    self.consumer, seconds, self._owner, self.selection
+                )
             except LeaseHeldError:
                 status = self.consumers.status(self.consumer)
                 renewed = status.updated_at if status else None
@@ -85,35 +99,50 @@ class Connection:
         """This instance, where it holds a lease."""
         return self.lease.owner if self.lease is not None else None
 
-    def tables_changed(self) -> bool:
-        """True when the database's DDL is not what it was when ``source`` read it."""
-        self.database.reload()
-        return tuple(self.database.ddl_statements) != self._statements
+    @property
+    def selection(self) -> str | None:
+        """The tables that are polled, as others can read it: clearing waits for this consumer in
+        tables that it has not seen yet."""
+        if self._config.capture == "change-stream":
+            return None
+        selection = selection_of(self._config)
+        return json.dumps({"include": selection.include, "exclude": selection.exclude})
 
-    def source(self, before: frozenset[str] = frozenset()) -> WatchedTables:
-        """The tables to watch, as the schema is now. ``before`` are those watched until now: with
-        ``on_missing_index = "scan"`` they may go on without their index.
+    def latest_tables(self) -> Tables:
+        """The tables to watch, as the schema is now.
 
-        Raises NotWatchableError when such an index is gone and must not be done without.
+        Raises NotWatchableError when the index of a table that was watched is gone and must not be
+        done without.
         """
-        config = self._config
-        self._schema = read_schema(self.database)
-        self._statements = tuple(self.database.ddl_statements)
-        if config.capture == "change-stream":
-            return streamed(config, self._schema, self.database.name)
-        scan = before if config.on_missing_index == "scan" else None
-        found = polled(config, self._schema, self.database.name, scan)
-        self._check_kept(before - set(found.tables))
-        return found
+        _, tables = self._epochs.latest()
+        return self._checked(tables)
 
-    def _check_kept(self, gone: frozenset[str]) -> None:
+    def tables_at(self, timestamp: int) -> Tables:
+        """As ``latest_tables``, as the schema is at a read timestamp; the same object for the same
+        schema. Raises VersionExpiredError past the version retention."""
+        return self._checked(self._epochs.at(timestamp))
+
+    def _checked(self, tables: Tables) -> Tables:
         """A table that is still there, but cannot be polled any more, is not left out silently."""
-        unindexed = [name for name in sorted(gone) if self._schema.table(name) is not None]
-        if unindexed:
-            raise NotWatchableError(
-                f"table {unindexed[0]} cannot be polled any more: its index is gone; make it again"
-                " with 'spanner-watcher ddl apply', or set on_missing_index = 'scan'"
-            )
+        watched = frozenset(tables.source.tables)
+        for name in sorted(self._watched - watched):
+            if tables.schema.table(name) is not None:
+                raise NotWatchableError(
+                    f"table {name} cannot be polled any more: its index is gone; make it again"
+                    " with 'spanner-watcher ddl apply', or set on_missing_index = 'scan'"
+                )
+        self._watched = watched
+        self._ever_watched |= watched
+        return tables
+
+    def _derive(self, schema: Schema) -> Tables:
+        """The tables to watch in a schema. Those that were watched may, with ``on_missing_index =
+        "scan"``, go on without their index."""
+        config, name = self._config, self.database.name
+        if config.capture == "change-stream":
+            return Tables(schema, streamed(config, self.queries, schema, name))
+        scan = self._ever_watched if config.on_missing_index == "scan" else None
+        return Tables(schema, polled(config, self.queries, schema, name, scan))
 
     def _keepers(self) -> tuple[Positions, Consumers | None]:
         """Where positions are kept, and leases where several machines can see them."""
@@ -122,27 +151,14 @@ class Connection:
             return FilePositions(kept.path), None
         if kept.keep == "memory" or self._config.consumer is None:
             return self.positions, None
-        database = self._keeper = self.database
+        database = self.database
         if self._config.positions_address != self._config.address:
-            database = self._keeper = connect(self._config.positions_address)
+            database = connect(self._config.positions_address)
         positions = SpannerPositions(database, kept.table)
         positions.create()
-        consumers = Consumers(database, consumers_table(kept.table))
-        consumers.create()
-        return positions, consumers
+        return positions, Consumers(database, consumers_table(kept.table))
 
-    def backfills(self) -> Backfills:
-        """Where the progress of backfills is kept: beside the positions."""
-        kept = self._config.positions
-        if isinstance(self.positions, FilePositions) and kept.path is not None:
-            return FileBackfills(kept.path.with_name(kept.path.name + ".backfills"))
-        if self.consumers is None:
-            return MemoryBackfills()
-        found = SpannerBackfills(self._keeper, kept.table)
-        found.create()
-        return found
-
-    def backfill_captures(self, source: WatchedTables) -> dict[str, BackfillCapture]:
+    def backfill_captures(self, source: WatchedTables) -> Mapping[str, BackfillCapture]:
         """The tables that are to be delivered whole first."""
         specs = {name.casefold(): spec for name, spec in self._config.table.items()}
         captures = {}

@@ -44,11 +44,15 @@ class Delivering:
         policy: DeliveryPolicy,
         wait: Callable[[float], object] = time.sleep,
         on_retry: Callable[[], object] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        """``check`` raises when this instance may not deliver any more: it is called before every
+        attempt."""
         self._sink = sink
         self._policy = policy
         self._wait = wait
         self._on_retry = on_retry
+        self._check = check
         self.skipped = 0
         self.retried = 0
 
@@ -56,6 +60,7 @@ class Delivering:
         """As ``ChangeSink.write_change``. Raises DeliveryError when it is not to be skipped."""
         pause = self._policy.backoff_seconds
         for attempt in range(self._policy.retries + 1):
+            self._check()
             try:
                 self._sink.write_change(change)
             except EnvelopeError as error:

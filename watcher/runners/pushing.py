@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.streamed_tables import StreamedTables, without_early
 from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
+from watcher.runners.backfilling import Instance
 from watcher.runners.sinks import Sink
-from watcher.runners.watching import Delivered, Watching
+from watcher.runners.watching import Delivered, Follow, Watching, ignore
 from watcher.stream import timestamp_text
 from watcher.window import Window
 
@@ -32,17 +32,19 @@ class Pushing(Watching):
         self,
         source: StreamedTables,
         positions: Positions,
-        consumer: str,
+        instance: Instance,
         sink: Sink,
         seconds: float,
-        owner: str | None = None,
-        guard: Callable[[], None] | None = None,
+        follow: Follow = ignore,
+        idle_seconds: float = 0.0,
     ) -> None:
         """``seconds``: how long a poll waits for a change."""
-        super().__init__(source, positions, consumer, sink, 0, owner, guard=guard)
+        super().__init__(
+            source, positions, instance, sink, 0, follow=follow, idle_seconds=idle_seconds
+        )
         self._seconds = seconds
         self._queries: OpenQueries | None = None
-        self._kept: dict[str, int] = {}
+        self._starts: dict[str, int] = {}
         self._saved_at = 0.0
 
     def keep_in(self, positions: Positions) -> None:
@@ -50,10 +52,10 @@ class Pushing(Watching):
         self.close()
         super().keep_in(positions)
 
-    def replace_source(self, source: Source, start: int, filled: Mapping[str, int]) -> None:
+    def replace_source(self, source: Source) -> None:
         """As ``Watching.replace_source``."""
         self.close()
-        super().replace_source(source, start, filled)
+        super().replace_source(source)
 
     @property
     def _tables(self) -> StreamedTables:
@@ -63,7 +65,7 @@ class Pushing(Watching):
     def poll(self, until: int | None = None) -> Delivered:
         """Delivers what comes; with ``until`` there is more until the watermark is there."""
         try:
-            return self._poll(until)
+            return super().poll(until)
         except BaseException:
             self.close()
             raise
@@ -82,7 +84,7 @@ class Pushing(Watching):
     def _poll(self, until: int | None) -> Delivered:
         queries = self._queries or self._opened()
         taken = queries.take(self._seconds)
-        reached = min(self._kept.values())
+        reached = min(self._starts.values())
         newest = max((record.commit_timestamp for _, record in taken), default=reached)
         rows = self._tables.gathered(taken, Window(reached, max(reached, newest)))
         counts = self._hand_over(rows) if rows is not None else {}
@@ -90,21 +92,21 @@ class Pushing(Watching):
         drained = until is not None and mark >= until
         if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
             self._advance(mark)
+            if self._due():
+                self._followed(mark, mark)
         return Delivered(mark, counts, more=bool(taken) or (until is not None and not drained))
 
     def _opened(self) -> OpenQueries:
-        kept = self._positions.of(self._consumer)
-        self._kept = {table: kept[table] for table in self._tables.tables if table in kept}
-        self._queries = self._tables.open(min(self._kept.values()))
+        self._starts = self.positions()
+        self._queries = self._tables.open(min(self._starts.values()))
         return self._queries
 
     def _hand_over(self, rows: StreamRows) -> dict[str, int]:
         """What is new for each table goes to the sink."""
-        low = min(self._kept.values())
-        late = {table: at for table, at in self._kept.items() if at > low}
+        low = min(self._starts.values())
+        late = {table: at for table, at in self._starts.items() if at > low}
         rows = StreamRows(rows.window, without_early(rows.batch, late), rows.shapes)
-        if self._guard is not None:
-            self._guard()
+        self._instance.check()
         self._sink.write(rows)
         self._sink.flush()
         return dict(rows.counts)
@@ -115,11 +117,12 @@ class Pushing(Watching):
         self._sink.flush()
         failpoint("after-delivery-before-position")
         moves = [
-            Move(Position(self._consumer, table, mark), at)
-            for table, at in self._kept.items()
+            Move(Position(self._instance.consumer, table, mark), at)
+            for table, at in self._starts.items()
             if at < mark
         ]
-        self._positions.save_all(moves, self._owner)
-        self._kept = {table: max(at, mark) for table, at in self._kept.items()}
+        self._positions.save_all(moves, self._instance.owner)
+        self._starts = {table: max(at, mark) for table, at in self._starts.items()}
+        self._kept = None
         self._saved_at = time.monotonic()
         LOG.info("watermark %s", timestamp_text(mark))

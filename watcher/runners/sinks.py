@@ -36,6 +36,10 @@ class Sink(Protocol):
         """Returns when everything that was taken is delivered."""
         ...
 
+    def discard(self) -> None:
+        """What was taken and not delivered comes again: the window has failed."""
+        ...
+
 
 class ChangeSink(Protocol):
     """Takes changes one by one."""
@@ -69,6 +73,9 @@ class CallbackSink:
     def flush(self) -> None:
         """Nothing is held."""
 
+    def discard(self) -> None:
+        """Nothing is held."""
+
 
 class EachChange:
     """A ``Sink`` that hands every row to a ``ChangeSink``, as a change."""
@@ -89,6 +96,9 @@ class EachChange:
     def flush(self) -> None:
         """As ``Sink.flush``."""
         self._sink.flush()
+
+    def discard(self) -> None:
+        """Each change is delivered when it is taken."""
 
 
 class CallbackEach:
@@ -183,12 +193,19 @@ class EachTransaction:
     """A ``Sink`` that calls a function with all changes of one commit timestamp, over all tables;
     of a change stream with those of one transaction.
 
-    They must come in that order.
+    They must come in that order. ``check`` raises when this instance may not deliver any more: it
+    is called before every transaction.
     """
 
-    def __init__(self, callback: OnTransaction, database: str) -> None:
+    def __init__(
+        self,
+        callback: OnTransaction,
+        database: str,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._callback = callback
         self._database = database
+        self._check = check
         self._held: list[Change] = []
 
     def write(self, rows: Changed) -> None:
@@ -204,8 +221,13 @@ class EachTransaction:
     def flush(self) -> None:
         """As ``Sink.flush``: the last transaction of a window is whole, too."""
         if self._held:
+            self._check()
             held, self._held = tuple(self._held), []
             self._callback(held)
+
+    def discard(self) -> None:
+        """As ``Sink.discard``: the transaction under way comes again, whole."""
+        self._held = []
 
 
 def transaction_of(change: Change) -> tuple[int, str]:

@@ -6,12 +6,12 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from google.api_core.exceptions import GoogleAPICallError
 
 from watcher.captures import Changed
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.clearing import Clearing
@@ -21,8 +21,9 @@ from watcher.database import connect
 from watcher.errors import ConfigurationError, LeaseLostError, UnavailableError, WatcherError
 from watcher.failures import Kind, advice, kind_of
 from watcher.metrics import Metrics
-from watcher.runners.backfilling import Backfilling
-from watcher.runners.connection import NAMELESS, Connection
+from watcher.positions import Registration
+from watcher.runners.backfilling import Backfilling, Instance
+from watcher.runners.connection import NAMELESS, Connection, Tables
 from watcher.runners.delivery import Delivering, DeliveryPolicy
 from watcher.runners.pushing import Pushing
 from watcher.runners.schedule import Schedule
@@ -38,7 +39,7 @@ from watcher.runners.sinks import (
 )
 from watcher.runners.watching import Delivered, Watching
 from watcher.sources import WatchedTables
-from watcher.stream import QueryStream
+from watcher.stream import timestamp_text
 from watcher.watch_config import WatchConfig, watch_config
 from watcher.window import BEGINNING
 
@@ -93,12 +94,11 @@ class Watcher:
         self._started = time.monotonic()
         self._not_before = 0.0
         self._failures = self._schema_failures = self._idle = 0
-        self._refreshed = 0.0
-        self._known_at = BEGINNING
         self._lost = self._once = False
+        self._paused_by_command = False
+        self._obeyed: Command | None = None
         self._backfilling: Backfilling | None = None
         self._pushing: Pushing | None = None
-        self._stream: QueryStream | None = None
         self._turn = threading.Lock()
 
     # What to do with changes: one of these before ``run``.
@@ -114,7 +114,7 @@ class Watcher:
         if not self.config.transactions:
             raise WatcherError("on_transaction needs the option transactions=True")
         self._refuse_envelope()
-        self._sink = EachTransaction(callback, self.config.address.path)
+        self._sink = EachTransaction(callback, self.config.address.path, self._check_lease)
         return callback
 
     def on_batch(self, callback: Callable[[Changed], object]) -> Callable[[Changed], object]:
@@ -126,7 +126,10 @@ class Watcher:
     def deliver_to(self, sink: ChangeSink) -> None:
         """Hands each change to a sink, with retries and dead letters as configured."""
         self._delivering = Delivering(
-            sink, self._policy, on_retry=lambda: self.metrics.retried("change")
+            sink,
+            self._policy,
+            on_retry=lambda: self.metrics.retried("change"),
+            check=self._check_lease,
         )
         self._sink = EachChange(self._delivering, self.config.address.path)
 
@@ -231,7 +234,9 @@ class Watcher:
             raise WatcherError("nothing is to be done with changes: call on_change or on_batch")
         self._state = State.STARTING
         self._failures, self._not_before = 0, 0.0
+        self._paused_by_command, self._obeyed = False, None
         connect(self.config.address)
+        self._connection.begin_run()
         while True:
             try:
                 self._open(self._sink)
@@ -251,18 +256,15 @@ class Watcher:
     def _open(self, sink: Sink) -> None:
         config, held = self.config, self._connection
         held.open()
-        self._stream = query_stream(config.address)
-        self._stream.stopping = self._schedule.stopping
+        held.queries.outages.stopping = self._schedule.stopping
         held.acquire(self._schedule.pause)
-        self._refreshed = time.monotonic()
-        source = held.source()
-        self._watching = self._watching_of(source, sink)
-        start = resolve_start(config.start)
-        now = self._now() if start is None else start
-        filled = self._backfill(source, sink, now)
-        kept = self._watching.register(self._position(now) if start is None else start, filled)
-        self._known_at = min(kept.values())
+        tables = held.latest_tables()
+        self._watching = self._watching_of(tables.source, sink)
+        self._begin(tables, sink)
         self._state = State.RUNNING
+        if held.lease is not None and held.lease.command is not None:
+            LOG.warning("an operator asked consumer '%s' to %s", held.consumer, held.lease.command)
+            self._obey(held.lease.command)
         if config.metrics is not None:
             self._measure_queries()
             self.metrics.serve(config.metrics.host, config.metrics.port)
@@ -270,42 +272,95 @@ class Watcher:
     def _watching_of(self, source: WatchedTables, sink: Sink) -> Watching:
         """Window by window, or with queries that stay open; ``run_once`` has an end."""
         config, held = self.config, self._connection
+        instance = Instance(held.consumer, held.owner, self._check_lease)
         if isinstance(source, StreamedTables) and config.stream.push and not self._once:
             self._pushing = Pushing(
                 source,
                 held.positions,
-                held.consumer,
+                instance,
                 sink,
                 config.interval,
-                held.owner,
-                self._guard,
+                self._follow,
+                config.refresh,
             )
             return self._pushing
         return Watching(
             source,
             held.positions,
-            held.consumer,
+            instance,
             sink,
             config.max_rows,
-            held.owner,
             config.transactions,
-            self._guard,
+            self._follow,
+            config.refresh,
         )
 
-    def _backfill(self, source: WatchedTables, sink: Sink, now: int) -> dict[str, int]:
-        """Begins the backfills of tables without a position, and takes up those under way; where
-        those that begin will end."""
-        if not self.config.backfill:
-            return {}
+    def _begin(self, tables: Tables, sink: Sink) -> None:
+        """Registers the consumer in the tables where it has no position, and takes up backfills."""
         held = self._connection
-        captures = held.backfill_captures(source)
-        self._backfilling = Backfilling(
-            captures, held.backfills(), held.consumer, sink, self.config.backfill_rows
-        )
+        source = tables.source
+        instance = Instance(held.consumer, held.owner, self._check_lease)
+        self._backfilling = None
+        if self.config.backfill:
+            captures = held.backfill_captures(source)
+            self._backfilling = Backfilling(
+                captures, held.positions, instance, sink, self.config.backfill_rows
+            )
         kept = held.positions.of(held.consumer)
-        filled = self._backfilling.begin_new(captures, kept, now)
-        self._backfilling.resume()
-        return filled
+        self._register(source, kept, self._first_start(source, kept))
+        self._unregister_dropped(tables, kept)
+
+    def _first_start(self, source: WatchedTables, kept: Mapping[str, int]) -> int | None:
+        """Where a table without a position begins; None is now. The tables of a consumer that ran
+        before begin where it stands: what was written to them while it did not run counts."""
+        start = resolve_start(self.config.start)
+        watched = [kept[name] for name in source.tables if name in kept]
+        if start is not None or not watched:
+            return start
+        return min(watched)
+
+    def _register(self, source: WatchedTables, kept: Mapping[str, int], start: int | None) -> None:
+        """Registers the consumer in tables without a position, before anything of them is read, so
+        that clearing never overtakes it. A table with a backfill begins now; so do all others where
+        ``start`` is None."""
+        held = self._connection
+        new = [name for name in source.tables if name not in kept]
+        if new:
+            filled = frozenset(held.backfill_captures(source)) & frozenset(new)
+            now_tables = frozenset(new) if start is None else filled
+            now = self._now() if now_tables else BEGINNING
+            starts = {n: now if n in now_tables or start is None else start for n in new}
+            registration = Registration(held.consumer, starts, now_tables, filled)
+            registered = held.positions.register(registration, held.owner)
+            for name, cleared in registered.cleared.items():
+                LOG.warning(
+                    "consumer '%s' begins table %s at %s, but rows up to %s may have been cleared"
+                    " from its index before it came: for those, use a backfill",
+                    held.consumer,
+                    name,
+                    timestamp_text(registered.positions[name]),
+                    timestamp_text(cleared),
+                )
+        if self._backfilling is not None:
+            self._backfilling.resume()
+
+    def _unregister_dropped(self, tables: Tables, kept: Mapping[str, int]) -> None:
+        """A table that was dropped keeps no position; one that is there and not watched any more
+        keeps its own, and holds clearing up until an operator says otherwise."""
+        held = self._connection
+        gone = [name for name in kept if tables.schema.table(name) is None]
+        held.positions.remove(held.consumer, gone, held.owner)
+        for name in sorted(kept.keys() - set(gone) - set(tables.source.tables)):
+            LOG.warning(
+                "consumer '%s' has a position in table %s, which it does not watch any more:"
+                " clearing of %s waits for it; to end that, run: spanner-watcher ctl forget %s"
+                " --table %s",
+                held.consumer,
+                name,
+                name,
+                held.consumer,
+                name,
+            )
 
     def _now(self) -> int:
         starts = dict.fromkeys(self._watching.source.tables, 0)
@@ -313,7 +368,7 @@ class Watcher:
 
     def _measure_queries(self) -> None:
         """From now on queries ask how many rows were scanned for them."""
-        stream = query_stream(self.config.address)
+        stream = self._connection.queries.stream
         stream.counts_scans = True
         self.metrics.of_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
 
@@ -340,6 +395,8 @@ class Watcher:
             if self._lost:
                 self._connection.open()
                 self._watching.keep_in(self._connection.positions)
+                if self._backfilling is not None:
+                    self._backfilling.keep_in(self._connection.positions)
                 self._lost = False
             lease = self._connection.lease
             if lease is not None and not lease.valid:
@@ -349,12 +406,11 @@ class Watcher:
                 self._rows += sum(rows.values())
                 self.metrics.backfilled(rows)
                 return True
-            self._refresh()
             delivered = self._watching.poll(until)
             self._succeeded(delivered)
             return delivered.more
 
-    def _guard(self) -> None:
+    def _check_lease(self) -> None:
         """Nothing is delivered on a lease that has run out, as when the process was frozen: another
         instance may have taken the name. The next window begins with a renewal, or ends it."""
         lease = self._connection.lease
@@ -404,7 +460,7 @@ class Watcher:
         if self.config.on_missing_index == "scan":
             return Kind.SCHEMA
         try:
-            self._connection.source(frozenset(self._watching.source.tables))
+            self._connection.latest_tables()
         except WatcherError as error:
             LOG.info("no other index takes its place: %s", error)
             return Kind.INDEX
@@ -412,47 +468,34 @@ class Watcher:
             return kind_of(error)
         return Kind.SCHEMA
 
-    def _refresh(self) -> None:
-        """Picks up new tables and columns, now and then."""
-        if time.monotonic() - self._refreshed < self.config.refresh:
-            return
-        self._refreshed = time.monotonic()
-        at = self._position(self._known_at)
-        if self._connection.tables_changed():
-            self._replace_source()
-        self._known_at = at
+    def _follow(self, timestamp: int) -> None:
+        """From now on the tables are those of the schema at a read timestamp."""
+        tables = self._connection.tables_at(timestamp)
+        if tables.source is not self._watching.source:
+            self._adopt(tables)
 
     def _replace_source(self) -> None:
+        """From now on the tables are those of the schema as it is now."""
+        tables = self._connection.latest_tables()
+        self._adopt(tables)
+        held = self._connection
+        self._unregister_dropped(tables, held.positions.of(held.consumer))
+
+    def _adopt(self, tables: Tables) -> None:
+        """Goes on with the tables of another schema; those that are new are registered. All that
+        lies in the index of a polled one came after it was made watchable; a change stream has told
+        everything of it up to the least position."""
+        held, source = self._connection, tables.source
         before = frozenset(self._watching.source.tables)
-        source = self._connection.source(before)
         for name in sorted(before ^ set(source.tables)):
             LOG.warning("table %s is %s", name, "gone" if name in before else "watched now, too")
-        filled = self._backfill_new(source, before)
-        self._watching.replace_source(source, self._start_of_new(source), filled)
-
-    def _start_of_new(self, source: WatchedTables) -> int:
-        """Where a table begins that is new here. All that lies in its index came after it was made
-        watchable; of a change stream all that came since the tables were last looked at."""
-        if isinstance(source, PolledTables):
-            return BEGINNING
-        return self._known_at
-
-    def _position(self, default: int) -> int:
-        """The least position of the tables that are watched. A table without one begins there: what
-        was written to it while the watcher did not know it, or did not run, is not left out."""
-        held = self._connection
+        if self._backfilling is not None:
+            self._backfilling.replace_captures(held.backfill_captures(source))
         kept = held.positions.of(held.consumer)
-        return min(
-            (kept[name] for name in self._watching.source.tables if name in kept), default=default
-        )
-
-    def _backfill_new(self, source: WatchedTables, before: frozenset[str]) -> dict[str, int]:
-        """Begins the backfills of tables that are new here; where each ends."""
-        if self._backfilling is None:
-            return {}
-        captures = self._connection.backfill_captures(source)
-        self._backfilling.replace_captures(captures)
-        return self._backfilling.begin_new(captures, before, self._now())
+        watched = [at for name, at in kept.items() if name in before]
+        polling = isinstance(source, PolledTables)
+        self._register(source, kept, BEGINNING if polling else min(watched, default=BEGINNING))
+        self._watching.replace_source(source)
 
     # Beside the windows.
 
@@ -476,12 +519,16 @@ class Watcher:
 
     def _obey(self, command: Command | None) -> None:
         if command is Command.STOP:
+            self._obeyed = command
             self.stop()
         elif command is Command.DRAIN:
+            self._obeyed = command
             self.drain()
         elif command is Command.PAUSE:
+            self._paused_by_command = True
             self.pause()
-        else:
+        elif self._paused_by_command:
+            self._paused_by_command = False
             self.resume()
 
     def _clear(self) -> None:
@@ -523,7 +570,7 @@ class Watcher:
         if held.consumers is None:
             return
         try:
-            held.consumers.store_error(held.consumer, error)
+            held.consumers.store_error(held.consumer, error, held.owner)
         except Exception as second:  # noqa: BLE001 (the first error matters, and it is logged)
             LOG.warning("the error could not be stored: %s", second)
 
@@ -531,8 +578,6 @@ class Watcher:
         if self._pushing is not None:
             self._pushing.close()
             self._pushing = None
-        if self._stream is not None and self._stream.stopping is self._schedule.stopping:
-            self._stream.stopping = None
         self._schedule, self._drain_to = Schedule(), None
         self._state = State.NOT_STARTED if error is None else State.FAILED_PERMANENTLY
         lease, consumers = self._connection.lease, self._connection.consumers
@@ -541,7 +586,7 @@ class Watcher:
         if error is not None:
             self._store(error)
         try:
-            consumers.release(lease, self._state, self._progress())
+            consumers.release(lease, self._state, self._progress(), self._obeyed)
         except Exception as second:
             if error is None:
                 raise

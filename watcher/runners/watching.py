@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import pyarrow as pa
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Look, Source, StreamRows
-from watcher.errors import VersionExpiredError
+from watcher.errors import NotWatchableError, VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
+from watcher.runners.backfilling import Instance
 from watcher.runners.sinks import Sink
 from watcher.stream import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
+
+
+Follow = Callable[[int], None]
+"""Called with a timestamp at which a window may end: from then on ``Watching.source`` has the
+tables of the schema that is valid there, and those that are new are registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +43,39 @@ class Delivered:
         return sum(self.rows.values())
 
 
+def ignore(timestamp: int) -> None:
+    """Tables that do not change."""
+
+
 class Watching:
     """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
-    ``guard`` is called before each batch and raises when this instance may not deliver any more.
-
     At least once: after a crash between delivery and saving the window is delivered again, with the
-    same rows if its end is the same, else with the rows of a longer window.
+    same rows if its end is the same, else with the rows of a longer window. While nothing changes,
+    positions advance every ``idle_seconds``.
     """
 
     def __init__(
         self,
         source: Source,
         positions: Positions,
-        consumer: str,
+        instance: Instance,
         sink: Sink,
         max_rows: int,
-        owner: str | None = None,
         transactions: bool = False,
-        guard: Callable[[], None] | None = None,
+        follow: Follow = ignore,
+        idle_seconds: float = 0.0,
     ) -> None:
         self._source = source
         self._positions = positions
-        self._consumer = consumer
+        self._instance = instance
         self._sink = sink
         self._max_rows = max_rows
-        self._owner = owner
         self._transactions = transactions
-        self._guard = guard
+        self._follow = follow
+        self._idle_seconds = idle_seconds
+        self._kept: dict[str, int] | None = None
+        self._followed_at = -math.inf
 
     @property
     def source(self) -> Source:
@@ -72,37 +85,39 @@ class Watching:
     def keep_in(self, positions: Positions) -> None:
         """Goes on with other positions: the same ones, over a new connection."""
         self._positions = positions
+        self._kept = None
 
-    def replace_source(self, source: Source, start: int, filled: Mapping[str, int]) -> None:
-        """Goes on with other tables; those that are new begin at ``start``, or where their backfill
-        in ``filled`` ends."""
+    def replace_source(self, source: Source) -> None:
+        """Goes on with other tables, which have been registered."""
         self._source = source
-        self.register(start, filled)
+        self._kept = None
 
-    def register(self, start: int, filled: Mapping[str, int] | None = None) -> dict[str, int]:
-        """Registers the consumer at a position in every table where it has none; its positions.
-
-        Before anything is read, so that clearing never overtakes a consumer that is just starting.
-        """
-        kept = self._positions.of(self._consumer)
-        new = [table for table in self._source.tables if table not in kept]
-        starts = {table: (filled or {}).get(table, start) for table in new}
-        moves = [Move(Position(self._consumer, table, starts[table]), None) for table in new]
-        self._positions.save_all(moves, self._owner)
-        return {table: (kept | starts)[table] for table in self._source.tables}
+    def positions(self) -> dict[str, int]:
+        """The positions of every table that is watched, read when they are not known."""
+        if self._kept is None:
+            self._kept = self._positions.of(self._instance.consumer)
+        return {table: self._kept[table] for table in self._source.tables if table in self._kept}
 
     def poll(self, until: int | None = None) -> Delivered:
         """Delivers what changed since the positions, up to ``until`` where that is earlier."""
-        kept = self._positions.of(self._consumer)
-        starts = {table: kept[table] for table in self._source.tables if table in kept}
+        try:
+            return self._poll(until)
+        except BaseException:
+            self._kept = None
+            self._sink.discard()
+            raise
+
+    def _poll(self, until: int | None) -> Delivered:
+        starts = self.positions()
         if not starts:
             return Delivered(0, {}, more=False)
         look = self._source.look(starts)
+        idle = not look.changed and until is None
+        if idle and not self._due():
+            return Delivered(look.end, {}, more=False)
         end = look.end if until is None else max(min(look.end, until), *starts.values())
-        cut = self._cut(starts, look, end)
-        changed = look.changed
-        if cut < look.end:
-            changed = self._changed_at(cut, starts, changed)
+        cut = self._followed(self._cut(starts, look, end), end)
+        starts, changed = self._changes(starts, look, cut)
         rows = self._deliver({table: starts[table] for table in starts if table in changed}, cut)
         self._sink.resolved(cut)
         self._sink.flush()
@@ -111,15 +126,46 @@ class Watching:
         LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
 
+    def _due(self) -> bool:
+        """Whether it is time to look at the schema, and to advance the positions of idle tables."""
+        return time.monotonic() - self._followed_at >= self._idle_seconds
+
+    def _followed(self, cut: int, end: int) -> int:
+        """The end of the window, with the schema that is valid there. An earlier ``cut`` at which
+        one of the tables could not be read is given up for the end."""
+        if not self._source.read_by_schema and not self._due():
+            return cut
+        try:
+            self._follow(cut)
+        except VersionExpiredError:
+            return cut  # the window will be read as of now
+        except NotWatchableError:
+            if cut == end:
+                raise
+            self._follow(end)
+            cut = end
+        self._followed_at = time.monotonic()
+        return cut
+
+    def _changes(
+        self, starts: Mapping[str, int], look: Look, cut: int
+    ) -> tuple[dict[str, int], frozenset[str]]:
+        """Where the tables of the window begin, and which of them changed in it."""
+        current = self.positions()
+        if cut < look.end or current != starts:
+            return current, self._changed_at(cut, current, look.changed, starts.keys())
+        return current, look.changed
+
     def _changed_at(
-        self, cut: int, starts: Mapping[str, int], changed: frozenset[str]
+        self, cut: int, starts: Mapping[str, int], changed: frozenset[str], looked_at: Set[str]
     ) -> frozenset[str]:
         """The tables that had changed at a cut: what was deleted since is still there then. Past
-        version garbage collection those that have changed now, because they are read as of now."""
+        version garbage collection those that have changed now, because they are read as of now, and
+        those that were not looked at."""
         try:
             return self._source.look(starts, cut).changed
         except VersionExpiredError:
-            return changed
+            return changed | (starts.keys() - looked_at)
 
     def _cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
         """Where the window ends: with about ``max_rows`` rows at most."""
@@ -135,22 +181,19 @@ class Watching:
         rows: dict[str, int] = defaultdict(int)
         batches = self._source.read(windows)
         for each in by_transaction(batches) if self._transactions else batches:
-            if self._guard is not None:
-                self._guard()
+            self._instance.check()
             self._sink.write(each)
             for table, count in each.counts.items():
                 rows[table] += count
         return dict(rows)
 
     def _save(self, starts: Mapping[str, int], end: int) -> None:
-        self._positions.save_all(
-            [
-                Move(Position(self._consumer, table, end), start)
-                for table, start in starts.items()
-                if start < end
-            ],
-            self._owner,
-        )
+        consumer, owner = self._instance.consumer, self._instance.owner
+        behind = {table: start for table, start in starts.items() if start < end}
+        moves = [Move(Position(consumer, table, end), start) for table, start in behind.items()]
+        self._positions.save_all(moves, owner)
+        if self._kept is not None:
+            self._kept |= dict.fromkeys(behind, end)
 
 
 def by_transaction(batches: Iterator[Changed]) -> Iterator[Changed]:

@@ -81,7 +81,7 @@ def mod_values(
 
     def picked(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
         places = {column.name: place for place, column in enumerate(mod.table.columns)}
-        return compact({c.name: shown(image[places[c.name]], c.type, commit_text) for c in columns})
+        return compact({c.name: shown(image[places[c.name]], c, commit_text) for c in columns})
 
     keys = picked(mod.new or mod.old, key_columns(mod.table))
     new = picked(mod.new, told) if mod.kind is not ModType.DELETE else "{}"

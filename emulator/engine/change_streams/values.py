@@ -7,7 +7,7 @@ import json
 import math
 from typing import TypeAlias
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage import forms
 from emulator.storage.sqlite import PENDING
@@ -15,13 +15,17 @@ from emulator.storage.sqlite import PENDING
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-def shown(value: Json, type_: Type, commit_text: str) -> Json:
+def shown(value: Json, column: Column, commit_text: str) -> Json:
     """A value of an image (see ``emulator.storage.change_streams``) as Spanner's API writes it.
 
-    INT64 and NUMERIC are strings; what was pending is the commit timestamp.
+    INT64 and NUMERIC are strings; what was pending is the commit timestamp. The number that stands
+    for it is a number like any other in a column that holds no commit timestamps.
     """
     if value is None:
         return None
+    type_ = column.type
+    if value == PENDING and column.allow_commit_timestamp and type_.code is TypeCode.INT64:
+        return str(forms.micros_from_timestamp(commit_text))
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items: list[Json] = json.loads(str(value))
         inner = type_.element
@@ -42,7 +46,7 @@ def scalar(value: Json, type_: Type, commit_text: str) -> Json:
     if code is TypeCode.BOOL:
         return bool(value)
     if code is TypeCode.INT64:
-        return str(forms.micros_from_timestamp(commit_text) if value == PENDING else value)
+        return str(value)
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
         return number(value)
     if code is TypeCode.TIMESTAMP and isinstance(value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -179,6 +179,44 @@ def test_dml_in_a_transaction_has_commit_timestamps_and_every_type(database: Dat
     assert types["Id"] == ("INT64", True, 1)
     assert types["Tags"] == ("ARRAY", False, 8)
     assert "Double" not in types
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE Numbers (Id INT64, N INT64, Ns ARRAY<INT64>, "
+    "At INT64 OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
+    ALL,
+)
+def test_only_commit_timestamp_columns_show_the_commit_timestamp(database: Database) -> None:
+    greatest = 2**63 - 1
+    with database.batch() as batch:
+        batch.insert(
+            "Numbers",
+            ("Id", "N", "Ns", "At"),
+            [(greatest, greatest, [greatest], "spanner.commit_timestamp()")],
+        )
+    ((_, keys, new, _),) = changes(read_all(database, "S", batch.committed, batch.committed).data)
+    micros = (batch.committed - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    assert keys == {"Id": str(greatest)}
+    assert new == {"N": str(greatest), "Ns": [str(greatest)], "At": str(micros)}
+
+
+@pytest.mark.ddl(USERS, ALL)
+def test_records_outlive_the_column_that_they_speak_of(database: Database) -> None:
+    with database.batch() as batch:
+        batch.insert("Users", COLUMNS, [(1, "one", 11)])
+    before = data_since(database, batch.committed)
+    database.update_ddl(
+        ["ALTER TABLE Users DROP COLUMN Age", "ALTER TABLE Users ADD COLUMN Age STRING(9)"]
+    ).result(60)
+    assert data_since(database, batch.committed) == before
+    with database.batch() as later:
+        later.update("Users", COLUMNS, [(1, "uno", "old")])
+    ((kind, _, new, old),) = changes(data_since(database, later.committed))
+    assert (kind, new, old) == (
+        "UPDATE",
+        {"Name": "uno", "Age": "old"},
+        {"Name": "one", "Age": None},
+    )
 
 
 @pytest.mark.ddl(USERS, ALL)

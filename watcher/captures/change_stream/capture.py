@@ -16,9 +16,8 @@ from watcher.captures.change_stream.records import Child, DataRecord, Record, re
 from watcher.captures.change_stream.rows import BATCH_ROWS, Gathering
 from watcher.captures.change_stream.watched import Wanted, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
-from watcher.captures.poll import query_stream
-from watcher.database import DatabaseAddress
 from watcher.errors import StreamExpiredError
+from watcher.queries import Queries
 from watcher.stream import WireValue, timestamp_text
 from watcher.window import Slice, Window
 
@@ -50,7 +49,7 @@ class ChangeStreamCapture:
     ``whole`` fetches the values that the stream's capture type leaves out.
     """
 
-    address: DatabaseAddress
+    queries: Queries
     stream: WatchedStream
     wanted: Wanted = ALL
     whole: WholeRows | None = None
@@ -110,6 +109,7 @@ class ChangeStreamCapture:
 
     def _gather(self, gathering: Gathering, record: DataRecord, token: str) -> None:
         if self.wanted.takes(record):
+            record = self.wanted.narrowed(record)
             gathering.add(self.whole.completed(record) if self.whole else record, token)
 
     def open(self, start: int) -> OpenQueries:
@@ -135,7 +135,7 @@ class ChangeStreamCapture:
             "token": token,
             "heartbeat": str(beat),
         }
-        stream = query_stream(self.address)
+        stream = self.queries.stream
         query = sql.read_change_stream(self.stream.name)
         try:
             yield from records_of(stream.rows(query, params, TYPES, None, counted=False))

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import compress
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Operation, Shape, ValueCapture
+from watcher.column_choice import ColumnChoice
 from watcher.stream import micros_of
 from watcher.wire import ResultPart, cell, elements, unchunked
 
@@ -18,11 +20,13 @@ from watcher.wire import ResultPart, cell, elements, unchunked
 @dataclass(frozen=True, slots=True)
 class Mod:
     """One row of a record: JSON objects. ``new`` of a delete is None, as is ``old`` where the
-    stream does not capture it; an insert has no old values, so that its ``old`` is empty."""
+    stream does not capture it; an insert has no old values, so that its ``old`` is empty.
+    ``captured`` is set where less is known of the row than the record says."""
 
     key: str
     new: str | None
     old: str | None
+    captured: ValueCapture | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,29 @@ def shape(table: str, columns: bytes) -> Shape:
         if cell(of_key).boolean:
             key.append(text)
     return Shape(table, tuple(names), tuple(key), tuple(places))
+
+
+def with_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
+    """A record that tells only of the chosen columns, and of its key."""
+    columns, key = record.shape.columns, record.shape.primary_key
+    kept = [choice.takes(name) or name in key for name, _ in columns]
+    if all(kept):
+        return record
+    narrow = replace(
+        record.shape,
+        columns=tuple(compress(columns, kept)),
+        positions=tuple(compress(record.shape.positions, kept)),
+    )
+    names = frozenset(name for name, _ in narrow.columns)
+    mods = tuple(Mod(mod.key, some(mod.new, names), some(mod.old, names)) for mod in record.mods)
+    return replace(record, shape=narrow, mods=mods)
+
+
+def some(values: str | None, names: frozenset[str]) -> str | None:
+    """The values of some columns, of a JSON object."""
+    if values is None:
+        return None
+    return json.dumps({name: v for name, v in json.loads(values).items() if name in names})
 
 
 def type_of(described: dict[str, object]) -> Type:

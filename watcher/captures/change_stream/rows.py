@@ -75,7 +75,6 @@ class Gathering:
             "partitions_in_transaction": record.partitions_in_transaction,
             "transaction_tag": record.tag,
             "system_transaction": record.system,
-            "captured": str(record.captured),
             "partition_token": token,
             "shape": self._shapes.setdefault(record.shape, len(self._shapes)),
         }
@@ -84,6 +83,7 @@ class Gathering:
         columns["key"] += [mod.key for mod in mods]
         columns["new_values"] += [mod.new for mod in mods]
         columns["old_values"] += [mod.old for mod in mods]
+        columns["captured"] += [str(mod.captured or record.captured) for mod in mods]
         columns["mod_number"] += range(count)
         columns["id"] += change_ids(record)
         self.rows += count

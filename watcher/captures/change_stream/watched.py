@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ddl.schema import ChangeStream, Dialect, Schema, Table
-from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.change_stream.records import DataRecord, with_columns
 from watcher.change import Operation, ValueCapture
+from watcher.column_choice import ColumnChoice
 from watcher.errors import NotWatchableError
 
 MUTABLE = "MUTABLE_KEY_RANGE"
@@ -32,11 +33,18 @@ class WatchedStream:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which changes are read: of some tables, operations, transactions. Empty is all."""
+    """Which changes are read: of some tables, operations, transactions. Empty is all. ``columns``
+    says for tables which of their columns are told."""
 
     tables: frozenset[str] = frozenset()
     operations: frozenset[Operation] = frozenset()
     tag: str | None = None
+    columns: Mapping[str, ColumnChoice] = field(default_factory=dict)
+
+    def narrowed(self, record: DataRecord) -> DataRecord:
+        """The record with the columns that are told of its table, and its key."""
+        choice = self.columns.get(record.shape.table)
+        return record if choice is None else with_columns(record, choice)
 
     def takes(self, record: DataRecord) -> bool:
         """True for a record that is read."""

@@ -10,24 +10,31 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
 from watcher.captures.change_stream.records import DataRecord, Mod
-from watcher.captures.poll import query_stream
 from watcher.change import Operation, Shape
-from watcher.database import DatabaseAddress
-from watcher.errors import SchemaChangedError, WatcherError
-from watcher.stream import timestamp_text
+from watcher.errors import SchemaChangedError
+from watcher.queries import Queries
 from watcher.wire import whole_rows
+
+JsonRow = dict[str, object]
+"""Columns of a row in the JSON of Spanner's API."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeRows:
     """The shapes of whole rows, by table. A read costs one call a record."""
 
-    address: DatabaseAddress
+    queries: Queries
     shapes: tuple[Shape, ...]
 
     def completed(self, record: DataRecord) -> DataRecord:
         """The record with every column. Raises VersionExpiredError when the row's version is gone,
-        SchemaChangedError when its table is not known."""
+        SchemaChangedError when its table is not known.
+
+        Spanner does not say that a transaction has one record a row. What a record says of a column
+        is kept, so that the first of two updates is not told as the second. A row that the same
+        transaction deleted again is completed from what it was before; one that was not there then
+        either keeps what its record says, and is marked with the record's own capture type.
+        """
         if record.operation is Operation.DELETE:
             return replace(record, captured=record.captured.with_whole_row)
         shape = next((s for s in self.shapes if s.table == record.shape.table), None)
@@ -35,36 +42,45 @@ class WholeRows:
             raise SchemaChangedError(f"table {record.shape.table} was not there when this began")
         if record.captured.whole_row and set(shape.columns) <= set(record.shape.columns):
             return record
-        rows = self._rows(shape, record)
-        mods = []
-        for mod in record.mods:
-            key = key_of(mod.key, shape)
-            if key not in rows:
-                raise WatcherError(
-                    f"{shape.table} {mod.key} is not there at"
-                    f" {timestamp_text(record.commit_timestamp)}, where it was written"
-                )
-            mods.append(Mod(mod.key, rows[key], mod.old))
+        rows = self._rows(shape, record.mods, record.commit_timestamp)
+        gone = [mod for mod in record.mods if key_of(mod.key, shape) not in rows]
+        if gone:
+            rows |= self._rows(shape, gone, record.commit_timestamp - 1)
         return replace(
-            record, shape=shape, mods=tuple(mods), captured=record.captured.with_whole_row
+            record,
+            shape=with_columns(shape, record.shape),
+            mods=tuple(whole(mod, rows.get(key_of(mod.key, shape)), record) for mod in record.mods),
+            captured=record.captured.with_whole_row,
         )
 
-    def _rows(self, shape: Shape, record: DataRecord) -> dict[str, str]:
-        """The other columns of the record's rows as JSON objects, by key."""
+    def _rows(self, shape: Shape, mods: Sequence[Mod], at: int) -> dict[str, JsonRow]:
+        """The other columns of the rows that are there at a timestamp, by key."""
         names = [name for name, _ in shape.columns]
-        keys = [list(json.loads(key_of(mod.key, shape))) for mod in record.mods]
-        results = query_stream(self.address).read_keys(
-            shape.table, names, keys, record.commit_timestamp
-        )
-        found = {}
+        keys = [list(json.loads(key_of(mod.key, shape))) for mod in mods]
+        results = self.queries.stream.read_keys(shape.table, names, keys, at)
+        found: dict[str, JsonRow] = {}
         width = len(names)
         for values in whole_rows(results, width):
             for first in range(0, len(values), width):
                 cells = [MessageToDict(Value.FromString(v)) for v in values[first : first + width]]
-                row = dict(zip(names, cells, strict=True))
+                row: JsonRow = dict(zip(names, cells, strict=True))
                 key = raw_key([row.pop(name) for name in shape.primary_key])
-                found[key] = json.dumps(row)
+                found[key] = row
         return found
+
+
+def whole(mod: Mod, row: JsonRow | None, record: DataRecord) -> Mod:
+    """A mod with the columns of its row that it leaves out."""
+    if row is not None:
+        return replace(mod, new=json.dumps(row | json.loads(mod.new or "{}")))
+    return replace(mod, captured=record.captured)
+
+
+def with_columns(shape: Shape, told: Shape) -> Shape:
+    """A shape with the columns of a record that its table has lost since."""
+    names = {name for name, _ in shape.columns}
+    lost = tuple(column for column in told.columns if column[0] not in names)
+    return replace(shape, columns=shape.columns + lost)
 
 
 def key_of(text: str, shape: Shape) -> str:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotFound
 from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
-from watcher.captures.poll import PollCapture, query_stream
+from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
 from watcher.columns import Nanoseconds
 from watcher.conditions import all_of
-from watcher.config import SourceOptions, resolve_start
-from watcher.errors import ConfigurationError
+from watcher.config import ClearedRows, SourceOptions, resolve_start
+from watcher.database import connect
+from watcher.errors import ClearedError, ConfigurationError
+from watcher.positions import cleared_table
+from watcher.positions.cleared import read_cleared
+from watcher.resumption import expired_or
 from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.filters import Pusher
 from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.slices import read_slice
+from watcher.stream import moment_of, timestamp_text
 from watcher.window import BEGINNING, Slice, Window
+
+LOG = logging.getLogger("watcher.spark")
 
 
 @dataclass
@@ -72,9 +81,12 @@ class BetweenReader(DataSourceReader):
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Slices of about the same size, at most ``shardGroups`` a table."""
+        """Slices of about the same size, at most ``shardGroups`` a table. Raises ClearedError when
+        rows of the window may have left the index before its end."""
         with explaining(self._reading):
-            slices = planning(self._reading).slices(between(self._reading), None)
+            window = between(self._reading)
+            check_cleared(self._reading, window)
+            slices = planning(self._reading).slices(window, None)
         return [SlicePartition(part) for part in slices]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -124,7 +136,7 @@ def batch_reader(reading: Reading) -> DataSourceReader:
 
 def now(reading: Reading) -> int:
     """A timestamp at which a strong read is served now."""
-    return query_stream(reading.options.address).look("SELECT 1", {}, {})[0]
+    return reading.queries.stream.look("SELECT 1", {}, {})[0]
 
 
 def past(reading: Reading, option: str) -> int:
@@ -152,6 +164,45 @@ def between(reading: Reading) -> Window:
             f" {options.starting_timestamp}"
         )
     return Window(begin, end)
+
+
+def check_cleared(reading: Reading, window: Window) -> None:
+    """Raises ClearedError when rows of the window may have left the index before its end, at which
+    it is read; or warns of it, by choice. A start at the beginning asks for what is left."""
+    if window.start == BEGINNING or reading.stream is not None:
+        return
+    for table, cleared in sorted(cleared_at(reading, window.end).items()):
+        if cleared <= window.start:
+            continue
+        said = (
+            f"changes of {table} from {timestamp_text(window.start)} on are asked for, but those"
+            f" up to {timestamp_text(cleared)} may have been cleared from the index before"
+            f" {timestamp_text(window.end)}"
+        )
+        if reading.options.on_cleared_rows is ClearedRows.FAIL:
+            raise ClearedError(
+                f"{said}; start at {timestamp_text(cleared)} or later, read the whole table with"
+                " 'snapshotTimestamp', set 'onClearedRows' to 'ignore' to read what is left, or"
+                " keep a consumer registered, behind which nothing is cleared"
+            )
+        LOG.warning("%s; reading what is left", said)
+
+
+def cleared_at(reading: Reading, micros: int) -> dict[str, int]:
+    """Cleared-to of the tables as it was at a timestamp. A table of the product's own that was not
+    there then means that nothing was cleared. Raises VersionExpiredError."""
+    options = reading.options
+    sets = {c.table.change_sets.table for c in reading.captures if c.table.change_sets is not None}
+    names = [*reading.tables, *sorted(sets)]
+    try:
+        with connect(options.address).snapshot(read_timestamp=moment_of(micros)) as snapshot:
+            return read_cleared(snapshot, options.positions_table, names)
+    except FailedPrecondition as error:
+        raise expired_or(error, micros) from error
+    except (InvalidArgument, NotFound) as error:
+        if cleared_table(options.positions_table).casefold() in error.message.casefold():
+            return {}
+        raise
 
 
 def pushed(reading: Reading, filters: list[Filter]) -> tuple[Reading, list[Filter]]:

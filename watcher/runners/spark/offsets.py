@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from watcher.captures.backfill import Key
 from watcher.config import EARLIEST
 from watcher.errors import CheckpointError
+from watcher.progress import Key
 from watcher.stream import micros_of, timestamp_text
 
 VERSION = 2

@@ -6,7 +6,6 @@ from typing import Protocol
 
 from watcher.captures.balance import balanced
 from watcher.captures.change_stream import ChangeStreamCapture
-from watcher.captures.poll import query_stream
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
 from watcher.runners.spark.reading import Reading
@@ -83,7 +82,7 @@ class StreamPlanning:
 
     def look(self, begin: int) -> tuple[int, frozenset[str]]:
         """As ``Planning.look``: a call, and one a partition until one has a change."""
-        end, _ = query_stream(self._reading.options.address).look("SELECT 1", {}, {})
+        end, _ = self._reading.queries.stream.look("SELECT 1", {}, {})
         window = Window(begin, max(begin, end))
         # At the start of a query the position may not be one that the stream keeps yet.
         found = begin > 0 and not window.empty and self._stream.any_change(window)

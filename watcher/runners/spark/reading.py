@@ -28,6 +28,7 @@ from watcher.database import connect
 from watcher.envelopes import Known
 from watcher.errors import ConfigurationError
 from watcher.positions import own_tables
+from watcher.queries import Queries
 from watcher.runners.spark.shaping import (
     CHANGE_ID_COLUMN,
     ENVELOPE,
@@ -68,6 +69,11 @@ class Reading:
     @cached_property
     def _by_name(self) -> dict[str, PollCapture]:
         return {capture.table.name: capture for capture in self.captures}
+
+    @property
+    def queries(self) -> Queries:
+        """Where the query reads."""
+        return self.captures[0].queries
 
     def capture(self, table: str) -> PollCapture:
         """The capture of a table."""
@@ -117,7 +123,7 @@ class Reading:
         if options.uniform:
             return enveloped(changes_of(rows, options.address.path), self._texts)
         if isinstance(rows, StreamRows):
-            return typed(rows, self.captures[0].table.columns, self._texts, options.nanoseconds)
+            return typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return stored(rows, self._texts)
 
 
@@ -138,9 +144,10 @@ def reading(options: SourceOptions) -> Reading:
     if options.streamed:
         return streamed(options, schema, database.name)
     format_of(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
+    queries = queries_of(options)
     captures = tuple(
         PollCapture(
-            options.address,
+            queries,
             table,
             groups(table.shard_values, options.shard_groups),
             options.nanoseconds,
@@ -148,6 +155,11 @@ def reading(options: SourceOptions) -> Reading:
         for table in chosen(options, schema, database.name)
     )
     return Reading(options, captures, shown_of(options, captures))
+
+
+def queries_of(options: SourceOptions) -> Queries:
+    """Where a query reads; its captures have it in common, also on an executor."""
+    return Queries(options.address, options.read_options, options.outage_seconds)
 
 
 def shown_of(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
@@ -165,7 +177,7 @@ def shown_of(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Sche
         return of_variants(shown, JSON_FIELDS) if variant else shown
     table = captures[0]
     more = STREAM_FIELDS if options.streamed else ()
-    shown = pa.schema([*table.schema, ID_FIELD, *more])
+    shown = pa.schema([*table.typed_schema, ID_FIELD, *more])
     return of_variants(shown, json_columns(table.table)) if variant else shown
 
 
@@ -196,9 +208,10 @@ def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
         options.transaction_tag,
     )
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
-    whole = WholeRows(options.address, shapes) if options.whole_rows else None
-    captures = tuple(PollCapture(options.address, t, (), options.nanoseconds) for t in tables)
-    capture = ChangeStreamCapture(options.address, stream, wanted, whole)
+    queries = queries_of(options)
+    whole = WholeRows(queries, shapes) if options.whole_rows else None
+    captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
+    capture = ChangeStreamCapture(queries, stream, wanted, whole)
     return Reading(options, captures, shown_of(options, captures), capture)
 
 
@@ -241,5 +254,6 @@ def snapshot_reading(options: SourceOptions) -> Reading:
         return reading(options)
     database = connect(options.address)
     table = one(read_schema(database), options.table, database.name, None, scan=True)
-    capture = PollCapture(options.address, table, (), options.nanoseconds)
+    queries = queries_of(options)
+    capture = PollCapture(queries, table, (), options.nanoseconds)
     return Reading(options, (capture,), shown_of(options, (capture,)))

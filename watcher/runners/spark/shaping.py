@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from ddl.schema import Type
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows, StreamRows
 from watcher.change import Change
 from watcher.change import Value as Cell
@@ -17,6 +16,8 @@ from watcher.columns import TIMESTAMP, Nanoseconds, arrow_schema, decoder, recor
 from watcher.config import SourceOptions
 from watcher.envelopes import AnyEnvelope, envelope
 from watcher.errors import ConfigurationError
+from watcher.table import WatchedTable
+from watcher.timestamps import key_timestamps
 
 CHANGE_ID_COLUMN = "_change_id"
 OPERATION_COLUMN = "_operation"
@@ -94,22 +95,25 @@ def stored_column(rows: Rows, field: pa.Field) -> pa.Array:
         return pa.repeat("READ", rows.batch.num_rows)
     if field.name not in rows.batch.schema.names:
         return pa.nulls(rows.batch.num_rows, field.type)
-    return rows.batch.column(field.name).cast(field.type)
+    return shown_column(rows.batch.column(field.name), rows.table.name, field)
+
+
+def shown_column(column: pa.Array, table: str, field: pa.Field) -> pa.Array:
+    """A column as a query shows it. Captures give TIMESTAMPs of a key as text."""
+    if pa.types.is_timestamp(field.type) and pa.types.is_string(column.type):
+        return key_timestamps(column, table, field.name)
+    return column.cast(field.type)
 
 
 def typed(
-    rows: StreamRows,
-    columns: Sequence[tuple[str, Type]],
-    shown: pa.Schema,
-    nanoseconds: Nanoseconds,
+    rows: StreamRows, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
 ) -> pa.RecordBatch:
     """Changes of one table in its own columns; of a delete the key, and NULLs."""
-    wanted = [pair for pair in columns if pair[0] in shown.names]
-    found = own_columns(rows.batch, wanted, nanoseconds)
+    found = own_columns(rows.batch, table, shown, nanoseconds)
     arrays = []
     for field in shown:
         if field.name in found:
-            arrays.append(found[field.name].cast(field.type))
+            arrays.append(shown_column(found[field.name], table.name, field))
         elif field.name == SHARD_ID_COLUMN:
             arrays.append(pa.nulls(rows.batch.num_rows, field.type))
         else:
@@ -118,16 +122,17 @@ def typed(
 
 
 def own_columns(
-    batch: pa.RecordBatch, columns: Sequence[tuple[str, Type]], nanoseconds: Nanoseconds
+    batch: pa.RecordBatch, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
 ) -> dict[str, pa.Array]:
-    """The columns of a table, from the JSON of its changes."""
+    """The columns of a table that are shown, from the JSON of its changes."""
+    columns = [pair for pair in table.columns if pair[0] in shown.names]
     if not columns:
         return {}
-    names = [name for name, _ in columns]
-    decoders = [decoder(type_, nanoseconds) for _, type_ in columns]
-    schema = arrow_schema(columns, nanoseconds)
-    found = record_batch(wire_cells(batch, names), schema, decoders)
-    return dict(zip(names, found.columns, strict=True))
+    key = table.primary_key
+    decoders = [decoder(type_, nanoseconds, name in key) for name, type_ in columns]
+    schema = arrow_schema(columns, nanoseconds, key)
+    found = record_batch(wire_cells(batch, schema.names), schema, decoders)
+    return dict(zip(schema.names, found.columns, strict=True))
 
 
 def wire_cells(batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes]:

@@ -63,7 +63,7 @@ def rows_of(capture: PollCapture, part: Slice) -> Iterator[Rows]:
 
 def surviving(capture: PollCapture) -> PollCapture:
     """A capture of the columns that are still there. Raises TableNotFoundError."""
-    table = read_schema(connect(capture.address)).table(capture.table.name)
+    table = read_schema(connect(capture.queries.address)).table(capture.table.name)
     if table is None:
         raise TableNotFoundError(f"table {capture.table.name} was dropped while it was read")
     there = {column.name for column in table.columns}

@@ -1,0 +1,37 @@
+"""Options that come with reads and statements and change no answer here: they must make sense."""
+
+from __future__ import annotations
+
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.errors import invalid_argument
+from emulator.services.sessions import Engine
+from emulator.wire.messages import Message
+
+PRIORITIES = (0, 1, 2, 3)
+"""Unspecified, low, medium, high."""
+SELECTIONS_MAX = 10
+
+
+def check_options(request: Message, engine: Engine) -> None:
+    """The priority and the directed read of an ExecuteSql or Read. Raises INVALID_ARGUMENT."""
+    check_priority(request)
+    if not request.HasField("directed_read_options"):
+        return
+    if not isinstance(engine, ReadOnlyTransaction):
+        raise invalid_argument("Directed reads can only be performed in a read-only transaction.")
+    kind = request.directed_read_options.WhichOneof("replicas")
+    if kind is None:
+        return
+    count = len(getattr(request.directed_read_options, kind).replica_selections)
+    if count > SELECTIONS_MAX:
+        raise invalid_argument(
+            f"The directed_read_options have {count} replica_selections in {kind}: there may be "
+            f"{SELECTIONS_MAX} at most."
+        )
+
+
+def check_priority(request: Message) -> None:
+    """A priority that there is. Raises INVALID_ARGUMENT."""
+    priority = request.request_options.priority
+    if priority not in PRIORITIES:
+        raise invalid_argument(f"Invalid priority {priority} in the request options.")

@@ -1,0 +1,63 @@
+"""Options of requests: priorities and directed reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.api_core import exceptions
+from google.cloud.spanner_v1 import DirectedReadOptions, KeySet, RequestOptions
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+from talk import commit, insert
+
+pytestmark = pytest.mark.ddl("CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+
+ALL = KeySet(all_=True)
+
+
+def replicas(count: int) -> dict[str, Any]:
+    """Options that include so many replicas."""
+    selections = [{"location": f"us-east{number}"} for number in range(count)]
+    return {"include_replicas": {"replica_selections": selections}}
+
+
+def test_reads_take_priorities_and_directed_reads(database: Database) -> None:
+    commit(database, insert("T", "K", [1]))
+    options = RequestOptions(priority=RequestOptions.Priority.PRIORITY_LOW)
+    excluded = {"exclude_replicas": {"replica_selections": [{"type_": "READ_ONLY"}]}}
+    for directed in (replicas(10), excluded, DirectedReadOptions()):
+        directions = {"directed_read_options": directed, "request_options": options}
+        with database.snapshot(multi_use=True) as snapshot:
+            assert list(snapshot.execute_sql("SELECT K FROM T", **directions)) == [[1]]
+            assert list(snapshot.read("T", ["K"], ALL, **directions)) == [[1]]
+
+
+def test_too_many_replicas_are_refused(database: Database) -> None:
+    with database.snapshot() as snapshot:
+        found = snapshot.execute_sql("SELECT 1", directed_read_options=replicas(11))
+        with pytest.raises(exceptions.InvalidArgument, match="replica_selections"):
+            list(found)
+
+
+@pytest.mark.parametrize("kind", ["query", "read"])
+def test_directed_reads_need_a_read_only_transaction(database: Database, kind: str) -> None:
+    def work(transaction: Transaction) -> None:
+        directed = replicas(1)
+        if kind == "query":
+            list(transaction.execute_sql("SELECT 1", directed_read_options=directed))
+        else:
+            list(transaction.read("T", ["K"], ALL, directed_read_options=directed))
+
+    message = "Directed reads can only be performed in a read-only transaction."
+    with pytest.raises(exceptions.InvalidArgument, match=message):
+        database.run_in_transaction(work)
+
+
+@pytest.mark.filterwarnings("ignore:Unrecognized Priority")
+def test_a_priority_that_there_is_not_is_refused(database: Database) -> None:
+    options = RequestOptions(priority=9)
+    with database.snapshot() as snapshot:
+        found = snapshot.execute_sql("SELECT 1", request_options=options)
+        with pytest.raises(exceptions.InvalidArgument, match="Invalid priority 9"):
+            list(found)

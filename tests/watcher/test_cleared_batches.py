@@ -1,0 +1,102 @@
+"""A batch read of changes does not leave out silently what was cleared before its end."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from fixtures.singers import address_of, capture_of
+from google.cloud.spanner_v1.database import Database
+
+from watcher.clearing import Clearing
+from watcher.config import source_options
+from watcher.errors import ClearedError, ConfigurationError
+from watcher.positions import Position, SpannerPositions
+from watcher.queries import Queries
+from watcher.runners.spark.batch import batch_reader
+from watcher.runners.spark.reading import reading
+from watcher.stream import micros_of, timestamp_text
+
+
+def write(database: Database, *keys: int) -> int:
+    """The commit timestamp of these singers."""
+    with database.batch() as batch:
+        rows = [(key, "name") for key in keys]
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+    return micros_of(batch.committed)
+
+
+def now(database: Database) -> int:
+    return Queries(address_of(database)).stream.look("SELECT 1", {}, {})[0]
+
+
+def clear(database: Database) -> None:
+    """Everything up to now, behind a consumer that has delivered it."""
+    positions = SpannerPositions(database)
+    positions.create()
+    before = positions.of("reader").get("Singers")
+    positions.save(Position("reader", "Singers", now(database)), before)
+    Clearing(database, capture_of(database).table, positions).clear()
+
+
+def keys_between(database: Database, begin: int | str, end: int, **more: str) -> list[int]:
+    """The keys that Spark reads for ``(begin, end]``."""
+    address = address_of(database)
+    options = {
+        "project": address.project,
+        "instance": address.instance,
+        "database": address.database,
+        "table": "Singers",
+        "startingTimestamp": begin if isinstance(begin, str) else timestamp_text(begin),
+        "endingTimestamp": timestamp_text(end),
+    }
+    reader = batch_reader(reading(source_options(options | more)))
+    parts = reader.partitions()
+    batches = [batch for part in parts for batch in reader.read(part)]
+    return sorted(key for batch in batches for key in batch.column("SingerId").to_pylist())
+
+
+def test_cleared_rows_are_refused_with_what_to_do(singers: Database) -> None:
+    begin = now(singers)
+    first = write(singers, 1)
+    clear(singers)
+    write(singers, 2)
+    end = now(singers)
+    with pytest.raises(ClearedError) as error:
+        keys_between(singers, begin, end)
+    for words in ("Singers", timestamp_text(begin), timestamp_text(first), "snapshotTimestamp"):
+        assert words in str(error.value)
+    assert error.value.exit_code == 7
+    assert keys_between(singers, first, end) == [2]
+
+
+def test_what_was_cleared_after_the_end_is_still_there_then(singers: Database) -> None:
+    begin = now(singers)
+    write(singers, 1)
+    end = now(singers)
+    assert keys_between(singers, begin, end) == [1]
+    clear(singers)
+    assert keys_between(singers, begin, end) == [1]
+    write(singers, 2)
+    clear(singers)
+    assert keys_between(singers, begin, end) == [1]
+
+
+def test_what_is_left_is_read_by_choice(
+    singers: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin = now(singers)
+    write(singers, 1)
+    clear(singers)
+    write(singers, 2)
+    end = now(singers)
+    with caplog.at_level(logging.WARNING, "watcher.spark"):
+        assert keys_between(singers, begin, end, onClearedRows="ignore") == [2]
+    assert "may have been cleared" in caplog.text
+    assert keys_between(singers, "earliest", end) == [2]
+
+
+def test_the_option_is_checked() -> None:
+    where = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    with pytest.raises(ConfigurationError, match="onClearedRows"):
+        source_options(where | {"onClearedRows": "maybe"})

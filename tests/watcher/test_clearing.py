@@ -1,0 +1,290 @@
+"""Clearing goes behind everybody who reads a table or will, and says so before it does."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from fixtures.selections import store_selection
+from fixtures.singers import SINGERS, address_of, capture_of
+from google.cloud.spanner_v1.database import Database
+
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from watcher import Change, Watcher
+from watcher.clearing import Clearing, Fence
+from watcher.consumers import Consumers
+from watcher.errors import CheckpointError, ConfigurationError, LeaseLostError
+from watcher.failpoints import VARIABLE
+from watcher.positions import TABLE, Position, SpannerPositions, cleared_table, consumers_table
+from watcher.positions.cleared import read_cleared, write_cleared
+from watcher.stream import micros_of
+from watcher.table import TableSpec, discover
+
+ALBUMS = "CREATE TABLE Albums (AlbumId INT64, Title STRING(MAX)) PRIMARY KEY (AlbumId)"
+SETS = (
+    "CREATE TABLE CHANGE_SETS (ChangeSetId STRING(36) NOT NULL, CommitTimestamp TIMESTAMP"
+    " OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (ChangeSetId)",
+    "CREATE TABLE Songs (Id INT64, ChangeSetId STRING(36)) PRIMARY KEY (Id)",
+    "CREATE INDEX SongsByChangeSet ON Songs(ChangeSetId)",
+)
+
+
+def write(database: Database, *keys: int) -> int:
+    """The commit timestamp of these singers."""
+    with database.batch() as batch:
+        rows = [(key, "name") for key in keys]
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+    return micros_of(batch.committed)
+
+
+def in_index(database: Database, table: str = "Singers") -> int:
+    """How many rows of a table have not been cleared."""
+    with database.snapshot() as snapshot:
+        query = f"SELECT COUNT(*) FROM {table} WHERE LastModified IS NOT NULL"
+        return int(next(iter(snapshot.execute_sql(query)))[0])
+
+
+def cleared_to(database: Database) -> dict[str, int]:
+    """Cleared-to by table."""
+    with database.snapshot() as snapshot:
+        return read_cleared(snapshot, TABLE, ["Singers", "Albums", "Songs", "CHANGE_SETS"])
+
+
+def positions_of(database: Database, *stored: tuple[str, str, int]) -> SpannerPositions:
+    """Positions: consumer, table, microseconds."""
+    positions = SpannerPositions(database)
+    positions.create()
+    for each in stored:
+        positions.save(Position(*each), None)
+    return positions
+
+
+def clearing(database: Database, **more: object) -> Clearing:
+    watched = discover(database, "Singers")
+    return Clearing(database, watched, SpannerPositions(database), **more)  # type: ignore[arg-type]
+
+
+def now(database: Database) -> int:
+    return capture_of(database).look(0)[0].end
+
+
+class Reader:
+    """A consumer of every table that keeps what it was told."""
+
+    def __init__(self, database: Database, consumer: str) -> None:
+        self._database, self._consumer = database, consumer
+        self.keys: list[tuple[str, object]] = []
+
+    def run_once(self) -> None:
+        watcher = Watcher(
+            database=str(address_of(self._database)), tables=["*"], consumer=self._consumer
+        )
+        watcher.on_change(self._keep)
+        watcher.run_once()
+        store_selection(self._database, self._consumer, ["*"])
+
+    def _keep(self, change: Change) -> None:
+        self.keys.append((change.table, *change.key.values()))  # type: ignore[arg-type]
+
+
+def make_watchable(database: Database, table: str) -> None:
+    options = WatchOptions.model_validate({"shards": 4})
+    apply_plan(database, make_plan(read_schema(database), [table], options))
+
+
+@pytest.mark.ddl(SINGERS, ALBUMS)
+def test_a_new_table_is_not_cleared_before_every_consumer_of_it_has_seen_it(
+    database: Database,
+) -> None:
+    make_watchable(database, "Singers")
+    first, second = Reader(database, "first"), Reader(database, "second")
+    first.run_once()
+    second.run_once()
+    make_watchable(database, "Albums")
+    with database.batch() as batch:
+        batch.insert("Albums", ("AlbumId", "Title"), [(1, "one"), (2, "two")])
+    first.run_once()
+    albums = Clearing(database, discover(database, "Albums"), SpannerPositions(database))
+    done = albums.clear()
+    assert (done.rows, done.slowest_consumer) == (0, "second")
+    second.run_once()
+    assert sorted(second.keys) == sorted(first.keys) == [("Albums", 1), ("Albums", 2)]
+    first.run_once()
+    assert albums.clear().rows == 2
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "waits"),
+    [
+        (["*"], [], True),
+        (["sing*"], [], True),
+        (["Singers"], [], True),
+        (["*"], ["Singers"], False),
+        (["Albums"], [], False),
+    ],
+)
+def test_clearing_waits_for_a_consumer_that_watches_the_table_but_has_no_position(
+    singers: Database,
+    caplog: pytest.LogCaptureFixture,
+    include: list[str],
+    exclude: list[str],
+    waits: bool,
+) -> None:
+    write(singers, 1, 2)
+    positions_of(singers, ("ready", "Singers", now(singers)))
+    store_selection(singers, "starting", include, exclude)
+    with caplog.at_level(logging.WARNING, "watcher.clearing"):
+        done = clearing(singers).clear()
+    assert (done.rows, in_index(singers)) == ((0, 2) if waits else (2, 0))
+    assert ("waits for consumer 'starting'" in caplog.text) is waits
+    assert ("Singers" in cleared_to(singers)) is not waits
+
+
+def test_a_consumer_that_has_not_registered_the_table_counts_with_its_least_position(
+    singers: Database,
+) -> None:
+    between = write(singers, 1)
+    write(singers, 2)
+    positions_of(
+        singers,
+        ("ready", "Singers", now(singers)),
+        ("elsewhere", "Albums", between),
+        ("elsewhere", "Other", now(singers)),
+    )
+    store_selection(singers, "elsewhere", ["*"])
+    done = clearing(singers).clear()
+    assert (done.rows, done.slowest_consumer) == (1, "elsewhere")
+    assert cleared_to(singers) == {"Singers": between}
+
+
+def test_a_selection_that_cannot_be_read_stops_clearing(singers: Database) -> None:
+    write(singers, 1)
+    positions_of(singers, ("ready", "Singers", now(singers)))
+    store_selection(singers, "odd", ["*"])
+    with singers.batch() as batch:
+        columns = ("Consumer", "Selection")
+        batch.update(consumers_table(TABLE), columns, [("odd", "something else")])
+    with pytest.raises(CheckpointError, match="selection of consumer 'odd' cannot be read"):
+        clearing(singers).clear()
+    assert in_index(singers) == 1
+
+
+CLEAR = "from watcher.cli import main; main()"
+
+
+def test_cleared_to_is_written_before_anything_is_cleared(singers: Database) -> None:
+    latest = write(singers, 1, 2)
+    positions_of(singers, ("ready", "Singers", now(singers)))
+    crashed = subprocess.run(
+        [sys.executable, "-c", CLEAR, "clear", "-d", str(address_of(singers)), "-t", "Singers"],
+        env=os.environ | {VARIABLE: "after-cleared-to-before-clearing"},
+        check=False,
+        capture_output=True,
+    )
+    assert crashed.returncode == -signal.SIGKILL, crashed.stderr
+    assert cleared_to(singers) == {"Singers": latest}
+    assert in_index(singers) == 2
+
+
+def test_cleared_to_is_where_a_capped_clearing_ends(singers: Database) -> None:
+    commits = [write(singers, number) for number in range(5)]
+    positions_of(singers, ("ready", "Singers", now(singers)))
+    assert clearing(singers).clear(rows_max=2).rows == 2
+    assert cleared_to(singers) == {"Singers": commits[1]}
+    assert clearing(singers).clear(rows_max=2).rows == 2
+    assert cleared_to(singers) == {"Singers": commits[3]}
+
+
+def test_cleared_to_stays_where_nothing_is_cleared(singers: Database) -> None:
+    """Else a batch read of quiet times would be refused although it misses nothing."""
+    latest = write(singers, 1)
+    positions = positions_of(singers, ("ready", "Singers", now(singers)))
+    clearing(singers).clear()
+    position = positions.of("ready")["Singers"]
+    positions.save(Position("ready", "Singers", now(singers)), position)
+    assert clearing(singers).clear().rows == 0
+    assert cleared_to(singers) == {"Singers": latest}
+
+
+def test_cleared_to_never_goes_back(singers: Database) -> None:
+    positions_of(singers)
+    for micros in (20, 10):
+        singers.run_in_transaction(write_cleared, TABLE, ["Singers", "Albums"], micros)
+    assert cleared_to(singers) == {"Singers": 20, "Albums": 20}
+
+
+def test_a_margin_keeps_its_distance_from_the_positions(singers: Database) -> None:
+    write(singers, 1)
+    positions_of(singers, ("ready", "Singers", now(singers)))
+    assert clearing(singers, margin_seconds=3_600).clear().rows == 0
+    assert in_index(singers) == 1
+
+
+def test_an_instance_that_was_taken_over_clears_nothing(singers: Database) -> None:
+    write(singers, 1)
+    positions_of(singers, ("worker", "Singers", now(singers)))
+    consumers = Consumers(singers, consumers_table(TABLE))
+    old = consumers.acquire("worker", 0.0)
+    new = consumers.acquire("worker", 60.0)
+    frozen = clearing(singers, fence=Fence("worker", old.owner))
+    with pytest.raises(LeaseLostError, match="taken over the consumer 'worker'"):
+        frozen.clear()
+    assert (in_index(singers), cleared_to(singers)) == (1, {})
+    assert clearing(singers, fence=Fence("worker", new.owner)).clear().rows == 1
+
+
+@pytest.mark.ddl(*SETS)
+def test_change_sets_wait_for_every_consumer_and_tell_of_all_their_tables(
+    database: Database,
+) -> None:
+    with database.batch() as batch:
+        columns = ("ChangeSetId", "CommitTimestamp")
+        batch.insert("CHANGE_SETS", columns, [("a", "spanner.commit_timestamp()")])
+    committed = micros_of(batch.committed)
+    positions = positions_of(database, ("ready", "Songs", committed))
+    store_selection(database, "starting", ["Elsewhere"])
+    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    sets = Clearing(database, watched, positions)
+    assert (sets.clear().rows, cleared_to(database)) == (0, {})
+    positions.save(Position("starting", "Elsewhere", committed), None)
+    assert sets.clear().rows == 1
+    assert cleared_to(database) == {"Songs": committed, "CHANGE_SETS": committed}
+
+
+OLD_CONSUMERS = """CREATE TABLE SpannerWatcherConsumers (
+  Consumer STRING(256) NOT NULL, State STRING(32) NOT NULL, Command STRING(16), Owner STRING(64),
+  LeaseUntil TIMESTAMP, Windows INT64, DeliveredRows INT64, RowsPerSecond FLOAT64,
+  DeadLetters INT64, UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)
+) PRIMARY KEY (Consumer)"""
+OLD_POSITIONS = """CREATE TABLE SpannerWatcherPositions (
+  Consumer STRING(256) NOT NULL, WatchedTable STRING(256) NOT NULL, Position TIMESTAMP NOT NULL,
+  UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)
+) PRIMARY KEY (Consumer, WatchedTable)"""
+
+
+@pytest.mark.parametrize("older", [(OLD_POSITIONS,), (OLD_POSITIONS, OLD_CONSUMERS)])
+def test_tables_of_an_older_release_are_read_as_they_are_and_completed_to_clear(
+    singers: Database, older: tuple[str, ...]
+) -> None:
+    singers.update_ddl(list(older)).result(60)
+    write(singers, 1)
+    SpannerPositions(singers).save(Position("ready", "Singers", now(singers)), None)
+    before = read_schema(singers)
+    assert clearing(singers).count().rows == 1
+    assert clearing(singers).explain().partitioned.rows_written == 1
+    assert read_schema(singers) == before
+    assert clearing(singers).clear().rows == 1
+    assert read_schema(singers).table(cleared_table(TABLE)) is not None
+
+
+def test_nothing_is_made_where_nobody_is_registered(singers: Database) -> None:
+    before = read_schema(singers)
+    with pytest.raises(ConfigurationError, match="no consumer of Singers is registered"):
+        clearing(singers).clear()
+    assert read_schema(singers) == before

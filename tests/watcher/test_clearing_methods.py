@@ -1,0 +1,263 @@
+"""Clearing by partitioned DML and key by key from the index: the same rows leave."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+from typer.testing import CliRunner
+
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from watcher.captures.change_stream import ChangeStreamCapture, Wanted, find_stream
+from watcher.clearing import Clearing, Method
+from watcher.clearing.by_index import ByIndex
+from watcher.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
+from watcher.cli import app
+from watcher.errors import IndexMissingError
+from watcher.positions import MemoryPositions, Position, SpannerPositions
+from watcher.queries import Queries
+from watcher.stream import micros_of, moment_of
+from watcher.table import TableSpec, WatchedTable, discover
+from watcher.watch_config import watch_config
+from watcher.window import Window
+
+METHODS = list(Method)
+PAIRS = """CREATE TABLE Pairs (
+  A STRING(10), B BYTES(10), C NUMERIC, Name STRING(10)
+) PRIMARY KEY (A, B DESC, C)"""
+SETS = (
+    "CREATE TABLE CHANGE_SETS (ChangeSetId STRING(36) NOT NULL, CommitTimestamp TIMESTAMP"
+    " OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (ChangeSetId)",
+    "CREATE TABLE Songs (Id INT64, ChangeSetId STRING(36)) PRIMARY KEY (Id)",
+    "CREATE INDEX SongsByChangeSet ON Songs(ChangeSetId)",
+)
+
+
+def write(database: Database, first: int, end: int) -> int:
+    """The commit timestamp of singers with these keys."""
+    with database.batch() as batch:
+        rows = [(key, "name") for key in range(first, end)]
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
+    return micros_of(batch.committed)
+
+
+def now(database: Database) -> int:
+    return Queries(address_of(database)).stream.look("SELECT 1", {}, {})[0]
+
+
+def clearing(
+    database: Database, method: Method, up_to: int, table: WatchedTable | None = None
+) -> Clearing:
+    """Behind one consumer at a position."""
+    watched = table or discover(database, "Singers")
+    positions = MemoryPositions()
+    positions.save(Position("reader", watched.name, up_to), None)
+    return Clearing(database, watched, positions, method=method)
+
+
+def rows_of(database: Database, *columns: str) -> list[tuple[object, ...]]:
+    with database.snapshot() as snapshot:
+        return [tuple(row) for row in snapshot.read("Singers", columns, KeySet(all_=True))]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_delivered_rows_leave_and_later_ones_stay(singers: Database, method: Method) -> None:
+    write(singers, 0, 20)
+    delivered = now(singers)
+    later = write(singers, 15, 25)
+    assert clearing(singers, method, delivered).clear().rows == 15
+    expected = [(key, None if key < 15 else moment_of(later)) for key in range(25)]
+    assert rows_of(singers, "SingerId", "LastModified") == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_processed_rows_leave_and_keep_their_timestamp(
+    processed_singers: Database, method: Method
+) -> None:
+    committed = write(processed_singers, 0, 3)
+    delivered = now(processed_singers)
+    later = write(processed_singers, 2, 3)
+    done = clearing(processed_singers, method, delivered).clear()
+    assert done.rows == 2
+    assert rows_of(processed_singers, "SingerId", "LastModified", "Processed") == [
+        (0, moment_of(committed), True),
+        (1, moment_of(committed), True),
+        (2, moment_of(later), None),
+    ]
+    assert clearing(processed_singers, method, delivered).clear().rows == 0
+
+
+@pytest.mark.ddl(*SETS)
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_delivered_change_sets_are_deleted(
+    database: Database, method: Method, sharded: bool
+) -> None:
+    if sharded:
+        wanted = {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
+        options = WatchOptions.model_validate(wanted)
+        apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], options))
+    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+
+    def add(*ids: str) -> int:
+        columns = ("ChangeSetId", "CommitTimestamp")
+        with database.batch() as batch:
+            stamp = "spanner.commit_timestamp()"
+            batch.insert("CHANGE_SETS", columns, [(each, stamp) for each in ids])
+        return micros_of(batch.committed)
+
+    delivered = add("a", "b", "c")
+    add("d")
+    deleting = clearing(database, method, delivered, watched)
+    if method is Method.INDEX and not sharded:
+        with pytest.raises(IndexMissingError, match="no index to clear through"):
+            deleting.clear()
+        return
+    assert deleting.count().rows == 3
+    assert deleting.clear().rows == 3
+    with database.snapshot() as snapshot:
+        left = snapshot.read("CHANGE_SETS", ("ChangeSetId",), KeySet(all_=True))
+        assert [row[0] for row in left] == ["d"]
+
+
+@pytest.mark.ddl(PAIRS)
+def test_rows_of_one_commit_and_of_any_key_leave_page_by_page(database: Database) -> None:
+    options = WatchOptions.model_validate({"shards": 2, "shard_key": ["Name"]})
+    apply_plan(database, make_plan(read_schema(database), ["Pairs"], options))
+    keys = [(a, b, c) for a in (None, "", "a") for b in (None, b"AAEC", b"/w==") for c in (None, 1)]
+    with database.batch() as batch:
+        rows = [(*key, "same") for key in keys]
+        batch.insert("Pairs", ("A", "B", "C", "Name"), rows)
+    safe = now(database)
+    watched = discover(database, "Pairs")
+    load = read_load(database, watched, safe)
+    assert len(load.shards) == 1
+    assert ByIndex(database, watched, safe, limit=4).clear(load) == len(keys)
+    assert read_load(database, watched, safe).rows == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_row_with_nanoseconds_is_cleared_once_it_is_delivered(
+    singers: Database, method: Method
+) -> None:
+    """Written by an application: a window ends before or after it, in microseconds."""
+    with singers.batch() as batch:
+        columns = ("SingerId", "LastModified")
+        batch.insert("Singers", columns, [(1, "2020-01-01T00:00:00.000001500Z")])
+    below = micros_of(moment_of(0) + timedelta(days=18_262, microseconds=1))
+    assert clearing(singers, method, below).clear().rows == 0
+    assert clearing(singers, method, below + 1).clear().rows == 1
+
+
+def test_auto_goes_by_the_index_when_few_rows_of_a_large_table_are_cleared(
+    singers: Database,
+) -> None:
+    rows = 50 * TABLE_ROWS_PER_CLEARED
+    write(singers, 0, rows)
+    everything = clearing(singers, Method.AUTO, now(singers))
+    assert everything.explain().auto is Method.PARTITIONED
+    assert everything.clear().rows == rows
+    write(singers, 0, 49)
+    few = clearing(singers, Method.AUTO, now(singers)).explain()
+    assert few.auto is Method.INDEX
+    assert few.by_index is not None
+    assert (few.by_index.table_rows_read, few.by_index.rows_written) == (49, 49)
+    assert (few.partitioned.table_rows_read, few.at_least) == (
+        49 * TABLE_ROWS_PER_CLEARED + 1,
+        True,
+    )
+    write(singers, 0, 50)
+    assert clearing(singers, Method.AUTO, now(singers)).explain().auto is Method.PARTITIONED
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE Singers (SingerId INT64, LastModified TIMESTAMP"
+    " OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (SingerId)"
+)
+def test_without_an_index_only_partitioned_clearing_is_left(database: Database) -> None:
+    with database.batch() as batch:
+        columns = ("SingerId", "LastModified")
+        batch.insert("Singers", columns, [(1, "spanner.commit_timestamp()")])
+    watched = discover(database, "Singers", TableSpec(shard="none"))
+    delivered = now(database)
+    shown = clearing(database, Method.AUTO, delivered, watched).explain()
+    assert (shown.by_index, shown.auto) == (None, Method.PARTITIONED)
+    with pytest.raises(IndexMissingError):
+        clearing(database, Method.INDEX, delivered, watched).clear()
+    assert clearing(database, Method.AUTO, delivered, watched).clear().rows == 1
+
+
+@pytest.mark.ddl(SINGERS)
+@pytest.mark.parametrize("method", METHODS)
+def test_change_streams_that_allow_it_do_not_see_clearing(
+    database: Database, method: Method
+) -> None:
+    make_watchable(database)
+    database.update_ddl(
+        ["CREATE CHANGE STREAM Quiet FOR ALL OPTIONS (allow_txn_exclusion = true)"]
+    ).result(60)
+    write(database, 0, 3)
+    begin = now(database)
+    assert clearing(database, method, begin).clear().rows == 3
+    assert not any_change_after(database, begin)
+    write(database, 0, 3)
+    assert any_change_after(database, begin)
+
+
+def any_change_after(database: Database, begin: int) -> bool:
+    """True when the stream Quiet tells of a change of Singers."""
+    address = address_of(database)
+    stream = find_stream(read_schema(database), "Quiet", ["Singers"], database.name)
+    wanted = Wanted(frozenset({"Singers"}), frozenset(), None)
+    capture = ChangeStreamCapture(address, stream, wanted, None)
+    window = Window(begin, now(database))
+    return capture.any_change(window)
+
+
+def test_explain_shows_both_methods_and_changes_nothing(singers: Database) -> None:
+    write(singers, 0, 3)
+    positions = SpannerPositions(singers)
+    positions.create()
+    positions.save(Position("reader", "Singers", now(singers)), None)
+    before = (read_schema(singers), rows_of(singers, "SingerId", "LastModified"))
+    where = ["clear", "-d", str(address_of(singers)), "-t", "Singers", "--explain"]
+    shown = CliRunner().invoke(app, [*where, "--json"])
+    assert shown.exit_code == 0, shown.output
+    explanation = json.loads(shown.stdout.splitlines()[-1])
+    assert explanation["partitioned"] == {
+        "index_entries_read": 0,
+        "table_rows_read": 3,
+        "rows_written": 3,
+        "transactions": None,
+    }
+    assert explanation["by_index"]["index_entries_read"] == 3
+    assert (explanation["auto"], explanation["slowest_consumer"]) == ("partitioned", "reader")
+    text = CliRunner().invoke(app, where).output
+    assert "auto takes: partitioned" in text
+    assert (read_schema(singers), rows_of(singers, "SingerId", "LastModified")) == before
+
+
+@pytest.mark.parametrize("method", ["index", "auto"])
+def test_the_command_clears_by_the_method_that_is_chosen(singers: Database, method: str) -> None:
+    write(singers, 0, 3)
+    positions = SpannerPositions(singers)
+    positions.create()
+    positions.save(Position("reader", "Singers", now(singers)), None)
+    where = ["clear", "-d", str(address_of(singers)), "-t", "Singers", "--json"]
+    shown = CliRunner().invoke(app, [*where, "--method", method])
+    assert json.loads(shown.stdout.splitlines()[-1])["rows"] == 3
+    capture = capture_of(singers)
+    assert not capture.look(0)[1]
+
+
+def test_the_method_of_a_schedule_is_checked() -> None:
+    where = {"database": "projects/p/instances/i/databases/d", "consumer": "c"}
+    config = watch_config(where | {"clearing": {"every": "1m", "method": "auto"}})
+    assert config.clearing is not None
+    assert config.clearing.method is Method.AUTO

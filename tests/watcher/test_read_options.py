@@ -1,0 +1,159 @@
+"""Priority and directed reads: what the requests of captures carry on the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import grpc
+import pytest
+from fixtures.singers import address_of, capture_of
+from google.cloud.spanner_v1 import DirectedReadOptions, ExecuteSqlRequest, RequestOptions
+from google.cloud.spanner_v1.database import Database
+
+from watcher import Watcher
+from watcher.captures.backfill import BackfillCapture
+from watcher.captures.snapshot import SnapshotCapture
+from watcher.config import source_options
+from watcher.errors import ConfigurationError
+from watcher.progress import BackfillProgress
+from watcher.queries import Queries
+from watcher.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
+from watcher.watch_config import watch_config
+
+READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
+EAST = Replica("us-east4", ReplicaType.READ_ONLY)
+OPTIONS = ReadOptions(Priority.LOW, DirectedRead(include=(EAST,), auto_failover_disabled=True))
+SPARK = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+Seen = list[tuple[str, Any]]
+
+
+class Listening(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
+    """Notes what goes through a channel."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+
+    def _pass(self, proceed: Callable[..., Any], details: Any, request: Any) -> Any:
+        self.seen.append((details.method.rsplit("/", maxsplit=1)[-1], request))
+        return proceed(details, request)
+
+    intercept_unary_unary = intercept_unary_stream = _pass
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """The requests of the clients that are opened from now on."""
+    found: Seen = []
+    real = grpc.insecure_channel
+
+    def listening(*given: Any, **more: Any) -> grpc.Channel:
+        return grpc.intercept_channel(real(*given, **more), Listening(found))
+
+    monkeypatch.setattr(grpc, "insecure_channel", listening)
+    return found
+
+
+def reads(seen: Seen) -> list[tuple[str, RequestOptions.Priority, DirectedReadOptions]]:
+    """What the reads asked for; reads of transactions are none."""
+    found = []
+    for method, request in seen:
+        message = getattr(request, "_pb", request)
+        if method in READS:
+            found.append((method, message.request_options.priority, message.directed_read_options))
+    return found
+
+
+def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Seen) -> None:
+    with singers.batch() as batch:
+        batch.insert("Singers", ("SingerId", "LastName"), [(1, "one")])
+    poll = replace(capture_of(singers), queries=Queries(address_of(singers), OPTIONS))
+    del seen[:]
+    window, changed = poll.look(0)
+    assert changed
+    assert sum(batch.num_rows for part in poll.plan(window) for batch in poll.read(part)) == 1
+    assert BackfillCapture(poll).page(BackfillProgress(window.end, None))[0]
+    snapshot = SnapshotCapture(poll)
+    assert all(list(snapshot.read(part)) is not None for part in snapshot.plan(window))
+    found = reads(seen)
+    assert {method for method, _, _ in found} == set(READS)
+    assert {priority for _, priority, _ in found} == {RequestOptions.Priority.PRIORITY_LOW}
+    for _, _, directed in found:
+        assert directed.include_replicas.auto_failover_disabled
+        (selection,) = directed.include_replicas.replica_selections
+        assert (selection.location, selection.type_) == ("us-east4", 2)
+
+
+def test_a_watcher_asks_as_its_configuration_says(singers: Database, seen: Seen) -> None:
+    watcher = Watcher(
+        database=str(address_of(singers)),
+        tables=["Singers"],
+        priority="medium",
+        directed_read={"exclude": [{"type": "read-write"}]},
+    )
+    watcher.on_change(print)
+    watcher.run_once()
+    found = [(priority, directed) for _, priority, directed in reads(seen) if priority]
+    assert found
+    for priority, directed in found:
+        assert priority == RequestOptions.Priority.PRIORITY_MEDIUM
+        (selection,) = directed.exclude_replicas.replica_selections
+        assert (selection.location, selection.type_) == ("", 1)
+
+
+def test_without_options_spanner_chooses() -> None:
+    request = ExecuteSqlRequest(sql="SELECT 1")
+    ReadOptions().apply_to(request)
+    assert request == ExecuteSqlRequest(sql="SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("directed", "message"),
+    [
+        ({}, "one of 'include' and 'exclude'"),
+        ({"include": [{}]}, "a replica needs a location, a type"),
+        ({"include": [{"type": "leader"}]}, "'read-only' or 'read-write'"),
+        ({"include": [{"location": "a"}] * 11}, "at most 10 replicas"),
+        ({"exclude": [{"location": "a"}], "include": [{"location": "b"}]}, "one of 'include'"),
+        (
+            {"exclude": [{"location": "a"}], "auto_failover_disabled": True},
+            "goes with 'include', not with 'exclude'",
+        ),
+        ({"includ": []}, "did you mean 'include'"),
+        ({"include": [{"locaton": "a"}]}, "did you mean 'location'"),
+    ],
+)
+def test_what_spanner_would_refuse_is_refused_at_once(
+    directed: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        watch_config({"database": "projects/p/instances/i/databases/d", "directed_read": directed})
+
+
+def test_the_options_of_spark_are_the_same_in_its_own_spelling() -> None:
+    directed = {"include": [{"location": "us-east4", "type": "read-only"}]}
+    options = source_options(
+        SPARK
+        | {
+            "priority": "low",
+            "directedRead": json.dumps(directed | {"autoFailoverDisabled": True}),
+            "outageSeconds": "5m",
+        }
+    )
+    assert options.read_options == OPTIONS
+    assert options.outage_seconds == 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("priority", "lowest", "'low', 'medium' or 'high'"),
+        ("directedRead", "us-east4", "directedRead"),
+        ("directedRead", "{}", "one of 'include' and 'exclude'"),
+    ],
+)
+def test_wrong_options_of_spark_are_refused(name: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        source_options(SPARK | {name: value})

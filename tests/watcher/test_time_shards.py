@@ -1,0 +1,130 @@
+"""Shards that applications write as the day, hour or minute: every row of a window is delivered,
+whatever interval it has."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.singers import address_of
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
+from google.cloud.spanner_v1.database import Database
+
+from watcher import Watcher
+from watcher.captures.balance import balanced
+from watcher.captures.poll import PollCapture
+from watcher.captures.poll_tables import PolledTables
+from watcher.queries import Queries
+from watcher.stream import micros_of, moment_of
+from watcher.table import TableSpec, discover
+from watcher.window import Window
+
+EVENTS = (
+    "CREATE TABLE Events (Id INT64, At TIMESTAMP OPTIONS (allow_commit_timestamp=true),"
+    " Interval STRING(20), Text STRING(MAX)) PRIMARY KEY (Id)"
+)
+BY_TIME = "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Interval, At)"
+FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H:%M"}
+DAY = 86_400_000_000
+LATE = 90_000_000
+"""A commit so many microseconds after its interval was written is two minutes late, or one."""
+
+with_events = pytest.mark.ddl(EVENTS, BY_TIME)
+
+
+def spec_of(interval: str) -> dict[str, object]:
+    return {"shard": "time", "shard_column": "Interval", "shard_interval": interval}
+
+
+def write(database: Database, rows: dict[int, str | None]) -> int:
+    """Rows with these intervals in one commit; its timestamp."""
+    with database.batch() as batch:
+        values = [(key, interval, COMMIT_TIMESTAMP) for key, interval in rows.items()]
+        batch.insert_or_update("Events", ("Id", "Interval", "At"), values)
+    assert batch.committed is not None
+    return micros_of(batch.committed)
+
+
+def update(database: Database, key: int) -> None:
+    """Changes a row and leaves its interval as it is."""
+    with database.batch() as batch:
+        batch.update("Events", ("Id", "Text", "At"), [(key, "changed", COMMIT_TIMESTAMP)])
+
+
+def delivered(database: Database, interval: str, **more: object) -> list[object]:
+    """The keys that a watcher delivers in one run, in order."""
+    seen: list[object] = []
+    watcher = Watcher(
+        database=str(address_of(database)),
+        tables=["Events"],
+        consumer="events",
+        table={"Events": spec_of(interval)},
+        **more,
+    )
+    watcher.on_change(lambda change: seen.append(change.key["Id"]))
+    watcher.run_once()
+    return sorted(seen, key=str)
+
+
+def capture_of(database: Database, interval: str) -> PollCapture:
+    table = discover(database, "Events", TableSpec(**spec_of(interval)))  # type: ignore[arg-type]
+    return PollCapture(Queries(address_of(database)), table, ())
+
+
+def moment_text(interval: str, micros: int) -> str:
+    return moment_of(micros).strftime(FORMATS[interval])
+
+
+@with_events
+@pytest.mark.parametrize("interval", FORMATS)
+def test_every_row_of_a_window_comes_whatever_its_interval(
+    database: Database, interval: str
+) -> None:
+    assert delivered(database, interval, start="latest") == []
+    now = capture_of(database, interval).look(0)[0].end
+    times = {1: now, 2: now - 365 * DAY, 3: now - LATE, 4: now + LATE, 5: now + 2 * DAY}
+    write(database, {key: moment_text(interval, at) for key, at in times.items()} | {6: "other"})
+    assert delivered(database, interval) == [1, 2, 3, 4, 5, 6]
+    update(database, 2)
+    update(database, 5)
+    assert delivered(database, interval) == [2, 5]
+    assert delivered(database, interval) == []
+
+
+@with_events
+def test_a_row_outside_of_the_index_is_not_delivered(database: Database) -> None:
+    assert delivered(database, "hour", start="latest") == []
+    write(database, {1: None, 2: "1999-01-01T00"})
+    assert delivered(database, "hour") == [2]
+
+
+@with_events
+def test_a_row_that_keeps_its_interval_is_delivered_before_it_is_cleared(
+    database: Database,
+) -> None:
+    cleared = {"clearing": {"every": "1h"}}
+    write(database, {1: "2001-01-01T00"})
+    assert delivered(database, "hour", start="earliest", **cleared) == [1]
+    update(database, 1)
+    assert delivered(database, "hour", **cleared) == [1]
+
+
+@with_events
+def test_looking_counting_cutting_and_reading_agree(database: Database) -> None:
+    capture = capture_of(database, "minute")
+    commits = [write(database, {n: text}) for n, text in enumerate(("1999", "x", "2999-01-01"))]
+    window, changed = capture.look(0)
+    assert changed
+    assert capture.count(window) == 3
+    assert [capture.end_of(window, n) for n in (1, 2, 3)] == commits
+    tables = PolledTables([capture])
+    assert tables.look({"Events": commits[-2]}).changed == {"Events"}
+    assert tables.cut({"Events": window}, 2) == commits[1]
+    slices = balanced([capture], {"Events": window}, most=3, rows_per_slice=1)
+    read = [key for part in slices for batch in capture.read(part) for key in ids(batch)]
+    assert sorted(read) == [0, 1, 2]
+    late = Window(commits[-2], window.end)
+    assert [key for part in capture.plan(late) for b in capture.read(part) for key in ids(b)] == [2]
+
+
+def ids(batch) -> list[int]:  # type: ignore[no-untyped-def]
+    found: list[int] = batch.column("Id").to_pylist()
+    return found

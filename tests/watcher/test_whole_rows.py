@@ -1,0 +1,179 @@
+"""Whole rows of a change stream that captures parts of them, when one transaction changes a row
+more than once."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.singers import address_of
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from ddl.schema import Type, TypeCode
+from watcher import Change, Watcher
+from watcher.captures.change_stream import (
+    ChangeStreamCapture,
+    WholeRows,
+    changes_of_stream,
+    find_stream,
+)
+from watcher.captures.change_stream.records import DataRecord, Mod
+from watcher.change import Operation, Shape, ValueCapture
+from watcher.envelopes import encode, envelope
+from watcher.stream import micros_of
+from watcher.table import read_schema
+from watcher.window import Window
+
+TABLE = "CREATE TABLE T (Id INT64, Version INT64, Text STRING(MAX)) PRIMARY KEY (Id)"
+STREAM = "CREATE CHANGE STREAM S FOR T OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"
+INT64, STRING = Type(TypeCode.INT64), Type(TypeCode.STRING)
+SHAPE = Shape("T", (("Id", INT64), ("Version", INT64), ("Text", STRING)), ("Id",))
+PART = Shape("T", (("Id", INT64), ("Version", INT64)), ("Id",), (1, 2))
+CAPTURED = ValueCapture.OLD_AND_NEW_VALUES
+
+INSERT = "INSERT INTO T (Id, Version, Text) VALUES (1, 1, 'first')"
+FIRST = "UPDATE T SET Version = 2 WHERE Id = 1"
+SECOND = "UPDATE T SET Version = 3, Text = 'then' WHERE Id = 1"
+DELETE = "DELETE FROM T WHERE Id = 1"
+
+with_table = pytest.mark.ddl(TABLE, STREAM)
+
+
+def commit(database: Database, *statements: str) -> int:
+    """One transaction of these statements; its commit timestamp."""
+    transactions: list[Transaction] = []
+
+    def work(transaction: Transaction) -> None:
+        for statement in statements:
+            transaction.execute_update(statement)
+        transactions.append(transaction)
+
+    database.run_in_transaction(work)
+    committed = transactions[-1].committed
+    assert committed is not None
+    return micros_of(committed)
+
+
+def capture_of(database: Database) -> ChangeStreamCapture:
+    stream = find_stream(read_schema(database), "S", (), database.name)
+    address = address_of(database)
+    return ChangeStreamCapture(address, stream, whole=WholeRows(address, (SHAPE,)))
+
+
+def told(database: Database, *records: DataRecord) -> list[Change]:
+    """Records as the capture completes them. Spanner may send a record for each statement of a
+    transaction; the embedded server sends what they come to."""
+    at = records[0].commit_timestamp
+    rows = capture_of(database).gathered([("", each) for each in records], Window(at - 1, at))
+    assert rows is not None
+    return list(changes_of_stream(rows, database.name))
+
+
+def record(
+    at: int, number: int, operation: Operation, new: str | None, old: str = "{}"
+) -> DataRecord:
+    """A record of row 1."""
+    return DataRecord(
+        commit_timestamp=at,
+        sequence=f"{number:08}",
+        transaction_id="t",
+        last_in_partition=True,
+        shape=PART,
+        mods=(Mod('{"Id":"1"}', new, old),),
+        operation=operation,
+        captured=CAPTURED,
+        records_in_transaction=2,
+        partitions_in_transaction=1,
+        tag="",
+        system=False,
+    )
+
+
+def updated(at: int, number: int = 0) -> DataRecord:
+    return record(at, number, Operation.UPDATE, '{"Version":"2"}', '{"Version":"1"}')
+
+
+@with_table
+def test_a_row_that_is_updated_and_deleted_is_told_as_it_was_between(database: Database) -> None:
+    commit(database, INSERT)
+    at = commit(database, FIRST, DELETE)
+    update, delete = told(
+        database, updated(at), record(at, 1, Operation.DELETE, None, '{"Version":"2"}')
+    )
+    assert update.new_values == {"Version": 2, "Text": "first"}
+    assert update.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES
+    assert delete.operation is Operation.DELETE
+    records = list(encode([update, delete], envelope("debezium", {})))
+    assert len(records) == 3, "the update, the delete and its tombstone"
+
+
+@with_table
+def test_a_row_that_was_never_there_is_told_with_what_its_records_say(database: Database) -> None:
+    at = commit(database, INSERT, FIRST, DELETE)
+    insert, update = told(
+        database, record(at, 0, Operation.INSERT, '{"Version":"1"}'), updated(at, 1)
+    )
+    assert (insert.new_values, update.new_values) == ({"Version": 1}, {"Version": 2})
+    assert (insert.captured, update.captured) == (CAPTURED, CAPTURED)
+
+
+@with_table
+def test_rows_of_one_record_are_marked_one_by_one(database: Database) -> None:
+    at = commit(database, INSERT)
+    both = record(at, 0, Operation.INSERT, '{"Version":"1"}')
+    other = Mod('{"Id":"2"}', '{"Version":"5"}', "{}")
+    there, gone = told(database, DataRecord(**fields(both) | {"mods": (*both.mods, other)}))
+    assert there.new_values == {"Version": 1, "Text": "first"}
+    assert there.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES
+    assert gone.new_values == {"Version": 5}
+    assert gone.captured is CAPTURED
+
+
+def fields(given: DataRecord) -> dict[str, object]:
+    return {name: getattr(given, name) for name in DataRecord.__slots__}
+
+
+@with_table
+def test_the_first_of_two_updates_keeps_its_values(database: Database) -> None:
+    commit(database, INSERT)
+    at = commit(database, FIRST, SECOND)
+    second = record(at, 1, Operation.UPDATE, '{"Version":"3"}', '{"Version":"2"}')
+    found = told(database, updated(at), second)
+    assert [(change.new_values or {})["Version"] for change in found] == [2, 3]
+    assert {change.captured.whole_row for change in found} == {True}
+
+
+@with_table
+def test_a_column_that_is_dropped_since_is_told_as_its_record_has_it(database: Database) -> None:
+    commit(database, INSERT)
+    at = commit(database, FIRST)
+    wide = Shape("T", (*PART.columns, ("Gone", STRING)), ("Id",))
+    change = record(at, 0, Operation.UPDATE, '{"Gone":"new"}', '{"Gone":"old"}')
+    (found,) = told(database, DataRecord(**fields(change) | {"shape": wide}))
+    assert found.new_values == {"Version": 2, "Text": "first", "Gone": "new"}
+    assert found.old_values == {"Gone": "old"}
+
+
+@with_table
+def test_a_watcher_goes_on_behind_such_transactions(database: Database) -> None:
+    seen: list[Change] = []
+    watcher = Watcher(
+        database=str(address_of(database)),
+        tables=["T"],
+        consumer="whole",
+        capture="change-stream",
+        stream={"name": "S", "whole_rows": True},
+    )
+    watcher.on_change(seen.append)
+    watcher.run_once()
+    commit(database, INSERT, DELETE)
+    commit(database, INSERT)
+    commit(database, FIRST, SECOND)
+    commit(database, FIRST, DELETE)
+    commit(database, INSERT, FIRST)
+    watcher.run_once()
+    assert [(str(change.operation), change.new_values) for change in seen] == [
+        ("INSERT", {"Version": 1, "Text": "first"}),
+        ("UPDATE", {"Version": 3, "Text": "then"}),
+        ("DELETE", None),
+        ("INSERT", {"Version": 2, "Text": "first"}),
+    ]
