@@ -45,8 +45,8 @@ def faster() -> Iterator[None]:
         (emulator.engine.snapshots, "time", SimpleNamespace(monotonic=originals.monotonic)),
     ]
     for name, module in list(sys.modules.items()):
-        if name.startswith("watcher.") and hasattr(module, "create_table"):
-            replaced.append((module, "create_table", nothing))
+        if name.startswith("watcher.") and hasattr(module, "create_own_tables"):
+            replaced.append((module, "create_own_tables", nothing))
         if name.startswith("google.cloud.spanner_v1.") and module is not tracing:
             if hasattr(module, "trace_call"):
                 replaced.append((module, "trace_call", untraced))

@@ -23,11 +23,8 @@ from interleavings.gate import Gate
 from interleavings.in_process import EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
 from interleavings.virtual_time import VirtualClock
-from watcher.consumers import Consumers
 from watcher.database import EMULATOR_HOST, DatabaseAddress
-from watcher.positions import SpannerPositions, consumers_table
-from watcher.positions.backfills import SpannerBackfills
-from watcher.positions.values import TABLE as POSITIONS
+from watcher.positions import SpannerPositions
 from watcher.table import WatchedTable
 
 NUMBERS = itertools.count()
@@ -107,18 +104,13 @@ class World:
         hosted.ddl_queue.shutdown()
         hosted.ddl_queue = Inline()  # type: ignore[assignment]
         database = self.database()
-        self._make_own_tables(database)
+        SpannerPositions(database).create()
         if watchable:
             options = WatchOptions.model_validate({"shards": shards})
             apply_plan(database, make_plan(read_schema(database), list(watchable), options))
         database.reload()
         self._statements = list(database.ddl_statements)
         self.tables = [table.name for table in read_schema(database).tables]
-
-    def _make_own_tables(self, database: Database) -> None:
-        SpannerPositions(database).create()
-        Consumers(database, consumers_table(POSITIONS)).create()
-        SpannerBackfills(database, POSITIONS).create()
 
     def reset(self, seed: str, schema_changes: bool) -> None:
         """Empties every table; makes the database anew when its schema may be another."""
