@@ -86,6 +86,7 @@ class Explorer:
         problems: list[str] = []
         try:
             scheduler.run()
+            world.end_transactions()
             world.clock.advance(LONG_SECONDS + 1)
             self._alone(lambda: scenario.finale(run))
             problems = judges.verdict(run.record, scenario.expectations, run.kept)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from interleavings.virtual_time import VirtualClock, originals
+from interleavings.virtual_clock import VirtualClock, originals
 
 STUCK_SECONDS = 60.0
 STEPS_MAX = 3_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,8 @@ from emulator.engine.database import Database as Engine
 from interleavings.gate import Gate
 from interleavings.in_process import EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
-from interleavings.virtual_time import VirtualClock
+from interleavings.virtual_clock import VirtualClock
+from interleavings.virtual_time import give_up_idle
 from watcher.database import EMULATOR_HOST, DatabaseAddress
 from watcher.positions import SpannerPositions
 from watcher.table import WatchedTable
@@ -114,6 +116,7 @@ class World:
 
     def reset(self, seed: str, schema_changes: bool) -> None:
         """Empties every table; makes the database anew when its schema may be another."""
+        self.end_transactions()
         self.clock.next_hour()
         random.seed(seed)
         self._uses += 1
@@ -127,6 +130,11 @@ class World:
         with self.database().batch() as batch:
             for table in self.tables:
                 batch.delete(table, spanner.KeySet(all_=True))
+
+    def end_transactions(self) -> None:
+        """Whoever was stopped in a transaction holds nobody up any more."""
+        engine = self.server.registry.databases[self.address.path].engine
+        give_up_idle(engine._writer.turn, -math.inf)
 
     def close(self) -> None:
         """Ends the server."""
