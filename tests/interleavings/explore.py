@@ -11,7 +11,14 @@ from itertools import islice
 
 from interleavings import judges
 from interleavings.actors import LONG_SECONDS, Run
-from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, RandomWalk, shown
+from interleavings.choosers import (
+    BeforeCommits,
+    Exhaustive,
+    Prescribed,
+    RandomPriorities,
+    RandomWalk,
+    shown,
+)
 from interleavings.fast import faster
 from interleavings.scenarios.base import Scenario
 from interleavings.schedule import explored_schedules
@@ -116,6 +123,8 @@ class Explorer:
     def chooser(self, seed: int, number: int) -> Chooser:
         """The chooser of one schedule of a seed."""
         text = f"{self.scenario.name} {seed} {number}"
+        if number % 3 == 1:
+            return BeforeCommits(text, self._length, 0.3)
         if number % 3 == 2:
             return RandomWalk(text, self._length, 0.5)
         return RandomPriorities(text, self._length, CHANGE_POINTS, 0.5)

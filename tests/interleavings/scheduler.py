@@ -51,8 +51,9 @@ class Condition(Enum):
 class Chooser(Protocol):
     """Decides who goes on."""
 
-    def choose(self, current: str | None, tokens: Sequence[str], asleep: bool) -> str:
-        """One of the tokens. ``current`` is the unit that ran until now, if it can go on."""
+    def choose(self, current: str | None, tokens: Sequence[str], sending: str) -> str:
+        """One of the tokens. ``current`` is the unit that ran until now, if it can go on, and
+        ``sending`` what it is about to send."""
         ...
 
 
@@ -279,7 +280,8 @@ class Scheduler:
         able = self._able()
         tokens = [token for unit in able for token in self._tokens(unit)]
         running = current.name if current is not None and current in able else None
-        token = self._chooser.choose(running, tokens, asleep=False)
+        sending = current.sending if current is not None else ""
+        token = self._chooser.choose(running, tokens, sending)
         unit = next(u for u in able if u.name == token.rstrip(CRASH_BEFORE + CRASH_AFTER))
         if token[-1] in (CRASH_BEFORE, CRASH_AFTER):
             self._crashes[unit.actor] -= 1
