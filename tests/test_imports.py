@@ -59,6 +59,7 @@ LAYERS = {
             "watcher.base64_column",
             "watcher.timestamps",
             "watcher.outages",
+            "watcher.bounded_client",
             "watcher.read_options",
         ),
         (

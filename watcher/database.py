@@ -23,6 +23,7 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from pydantic import ConfigDict
 
+from watcher.bounded_client import BoundedDatabase
 from watcher.errors import (
     AccessDeniedError,
     AddressError,
@@ -98,9 +99,7 @@ def connect(address: DatabaseAddress) -> Database:
 
 def open_database(address: DatabaseAddress) -> Database:
     """As ``connect``, without a call. Raises UnavailableError where there are no credentials."""
-    client = open_client(address)
-    database: Database = client.instance(address.instance).database(address.database)
-    return database
+    return BoundedDatabase(address.database, open_client(address).instance(address.instance))
 
 
 def open_client(address: DatabaseAddress) -> spanner.Client:

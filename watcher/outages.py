@@ -17,6 +17,7 @@ from google.api_core.exceptions import (
     ServiceUnavailable,
 )
 
+from watcher.bounded_client import OUTAGE_SECONDS_MAX
 from watcher.errors import UnavailableError
 
 Answer = TypeVar("Answer")
@@ -62,12 +63,19 @@ class Outages:
         """True from a call without an answer to the next answer."""
         return self._since is not None
 
+    @property
+    def lasted(self) -> float:
+        """For how many seconds nothing has been answered; 0 while there is no outage."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
     def failed(self, error: BaseException) -> None:
-        """A call got no answer."""
+        """A call got no answer. One that the client has tried for seconds announces an outage."""
+        tried = OUTAGE_SECONDS_MAX if isinstance(error, RetryError) else 0.0
         with self._lock:
             now = time.monotonic()
             if self._since is None:
-                self._since = now
+                self._since = now - tried
             if self._announced or now - self._since < ANNOUNCED_AFTER_SECONDS:
                 return
             self._announced = True

@@ -26,6 +26,11 @@ class Selection:
     ours: tuple[str, ...] = ()
     """The tables in which the product keeps its own state: never watched by a glob."""
 
+    def means(self, name: str) -> bool:
+        """True for a table that is selected, or will be once it is there."""
+        selected = matches(name, self.include) and not matches(name, self.exclude)
+        return selected and name not in self.ours
+
 
 def is_glob(pattern: str) -> bool:
     """True for a pattern that may mean several tables."""

@@ -76,6 +76,7 @@ def streamed(
             config.stream.wanted_operations,
             config.stream.tag,
             {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
+            selection_of(config),
         ),
         WholeRows(queries, shapes) if whole else None,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from ddl.render import render_schema
-from ddl.schema import Dialect, Schema, Type
+from ddl.schema import Dialect, Schema
 from emulator.engine import proto_bundle
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.change_streams.partitions import Partition, churn
@@ -38,7 +38,6 @@ from emulator.engine.timeline import Timeline
 from emulator.engine.versions import SchemaVersions
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError, failed_precondition, unimplemented
-from emulator.sql.statements import Statement
 from emulator.storage.archives import CREATE_ARCHIVES, archives
 from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
 from emulator.storage.horizon import CREATE_HORIZON, horizon
@@ -110,11 +109,6 @@ class Database:
         """The schema now; an immutable value."""
         return self._writer.state.schema
 
-    @property
-    def schema_version(self) -> int:
-        """Grows with every DDL statement: what is cached for a schema goes by it."""
-        return self._writer.state.version
-
     def update_ddl(
         self,
         texts: Sequence[str],
@@ -176,10 +170,6 @@ class Database:
         finally:
             writer.capture.load()
             writer.turn.release()
-
-    def compile(self, sql: str, types: Mapping[str, Type]) -> Statement:
-        """What a statement is, without running it."""
-        return self._writer.state.compile(sql, types)
 
     def oldest_readable(self) -> int:
         """The earliest timestamp, in Unix microseconds, at which a read is possible."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,31 @@ def test_information_schema_shows_the_schema_of_then(database: Database) -> None
 def test_what_differs_each_time_is_not_remembered(database: Database) -> None:
     sql = "SELECT GENERATE_UUID() FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = 'T'"
     assert rows(database, sql) != rows(database, sql)
+
+
+@pytest.mark.ddl(TABLE)
+def test_catalog_and_rows_are_of_one_schema_while_it_changes(database: Database) -> None:
+    write(database, "T", "K V", [1, "a"])
+    listed = "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'T'"
+
+    def change() -> None:
+        for _ in range(15):
+            ddl(database, "ALTER TABLE T ADD COLUMN W INT64 DEFAULT (1)")
+            ddl(database, "ALTER TABLE T DROP COLUMN W")
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    seen = set()
+    while changing.is_alive():
+        with database.snapshot(multi_use=True) as snapshot:
+            columns = {name for (name,) in snapshot.execute_sql(listed)}
+            result = snapshot.execute_sql("SELECT * FROM T")
+            ((_, *values),) = result
+            assert {field.name for field in result.fields} == columns
+            assert values == (["a", 1] if "W" in columns else ["a"])
+            seen.add(len(columns))
+    changing.join()
+    assert seen == {2, 3}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

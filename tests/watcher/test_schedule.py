@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -55,3 +56,33 @@ def test_work_that_does_not_end_ends_with_the_process() -> None:
     done = ended(name="SIGTERM", grace=0.1, interval=1, work="threading.Event().wait")
     assert (done.returncode, done.stdout) == (75, ""), done.stderr
     assert "did not end" in done.stderr
+
+
+HANGING = """
+import threading
+from watcher.runners.schedule import Schedule
+
+schedule = Schedule()
+schedule.stop_on_signals({grace})
+schedule.every(1, "work", lambda: (print("begun", flush=True), threading.Event().wait()))
+schedule.start()
+schedule.wait()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_the_process_at_once(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", HANGING.format(grace=10 * STOP_SECONDS_MAX)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(number)
+        said = process.stderr.readline()
+        assert "waiting up to 600 s for the window under way; press Ctrl-C again" in said
+        process.send_signal(number)
+        assert process.wait(STOP_SECONDS_MAX) == 128 + number

@@ -18,17 +18,19 @@ from ddl.schema import Type, TypeCode
 from watcher import Change, Watcher
 from watcher.captures import Rows
 from watcher.captures.backfill import BackfillCapture, Progress
+from watcher.captures.change_stream.records import DataRecord, Mod
+from watcher.captures.change_stream.rows import Gathering
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.ranges import RangeCapture
-from watcher.change import Operation
+from watcher.change import Operation, Shape, ValueCapture
 from watcher.changes import change_ids
 from watcher.columns import Nanoseconds
 from watcher.database import DatabaseAddress
 from watcher.envelopes import encode, envelope
 from watcher.envelopes.order import newest
 from watcher.queries import Queries
-from watcher.runners.spark.shaping import stored
+from watcher.runners.spark.shaping import stored, typed
 from watcher.table import TableSpec, WatchedTable, discover
 from watcher.timestamps import LossyTimestampError, exact
 from watcher.window import Window
@@ -177,6 +179,28 @@ def test_a_window_ends_behind_a_timestamp_with_nanoseconds(
     if nanoseconds is not Nanoseconds.REFUSE:
         batches = capture.read(capture.plan(Window(start, end))[0])
         assert [n for each in batches for n in each.column("Id").to_pylist()] == [0, 1]
+
+
+def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
+    columns = (("At", Type(TypeCode.TIMESTAMP)), ("Seen", Type(TypeCode.TIMESTAMP)))
+    table = WatchedTable("Events", columns, ("At",), "", None, None, None)
+    shape = Shape("Events", columns, ("At",))
+
+    def shown(at: str, nanoseconds: Nanoseconds) -> list[dict[str, object]]:
+        mod = Mod(f'{{"At":"{at}"}}', f'{{"Seen":"{SECOND}"}}', None)
+        of_record = (Operation.UPDATE, ValueCapture.NEW_ROW, 1, 1, "", False)
+        gathering = Gathering(Window(0, 9), {})
+        gathering.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
+        schema = PollCapture(NOWHERE, table, (), nanoseconds).typed_schema
+        found = typed(gathering.taken(), table, schema, nanoseconds)
+        rows: list[dict[str, object]] = found.select(["At", "Seen"]).to_pylist()
+        return rows
+
+    assert shown(FIRST, Nanoseconds.STRING) == [{"At": FIRST, "Seen": SECOND}]
+    (even,) = shown(EVEN, Nanoseconds.TRUNCATE)
+    assert even["At"] == even["Seen"]
+    with pytest.raises(LossyTimestampError, match="column At is part of the primary key"):
+        shown(FIRST, Nanoseconds.TRUNCATE)
 
 
 COLUMNS = {

@@ -90,7 +90,7 @@ class SpannerPositions:
         def work(transaction: Transaction) -> Registered:
             check_owner(transaction, self._name, consumer, owner)
             kept = self._read(transaction, consumer)
-            cleared = read_cleared(transaction, self._name, registration.starts)
+            cleared = read_cleared(transaction, self._name, registration.tables_cleared)
             plan = plan_registration(registration, kept, cleared)
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]

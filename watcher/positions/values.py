@@ -50,6 +50,7 @@ class Registration:
     ``now`` are tables whose start is a read timestamp of just now; where something above it was
     cleared already, all of them begin there instead. ``filled`` are tables whose backfill begins at
     their position. ``backwards``: positions above their start go back to it; else they stay.
+    ``cleared_with`` maps tables to that of their change sets, which is cleared for them.
     """
 
     consumer: str
@@ -57,6 +58,17 @@ class Registration:
     now: frozenset[str] = frozenset()
     filled: frozenset[str] = frozenset()
     backwards: bool = False
+    cleared_with: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables_cleared(self) -> tuple[str, ...]:
+        """The tables by which it is known how far those of this registration were cleared."""
+        return (*self.starts, *self.cleared_with.values())
+
+    def cleared_to(self, table: str, cleared: Mapping[str, int]) -> int:
+        """How far a table may have been cleared, given that of ``tables_cleared``."""
+        names = (table, self.cleared_with.get(table, table))
+        return max(cleared.get(name, BEGINNING) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +187,7 @@ def plan_registration(
     each of the tables may have been cleared."""
     new = {table: at for table, at in registration.starts.items() if table not in kept}
     floating = new.keys() & registration.now
-    latest = [max(new[table], cleared.get(table, BEGINNING)) for table in floating]
+    latest = [max(new[table], registration.cleared_to(table, cleared)) for table in floating]
     new |= dict.fromkeys(floating, max(latest, default=BEGINNING))
     back = {
         table: at
@@ -189,8 +201,8 @@ def plan_registration(
         moved=changes,
         backfills={t: BackfillProgress(new[t], None) for t in new if t in registration.filled},
         cleared={
-            table: cleared[table]
+            table: registration.cleared_to(table, cleared)
             for table, at in changes.items()
-            if BEGINNING < at < cleared.get(table, BEGINNING)
+            if BEGINNING < at < registration.cleared_to(table, cleared)
         },
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import signal
 import threading
 import time
@@ -19,6 +20,8 @@ LOG = logging.getLogger("watcher.schedule")
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
 GAVE_UP = 75
 """What a process exits with that could not stop in time (EX_TEMPFAIL)."""
+SIGNALLED = 128
+"""A shell's exit code of a process that a signal ended: this, and the signal's number."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -26,6 +29,18 @@ def give_up(seconds: float) -> None:
     """Ends the process."""
     LOG.error("what was under way did not end in %.0f s; ending without it", seconds)
     os._exit(GAVE_UP)
+
+
+def stop_signal(pipe: int, seconds: float | None) -> int | None:
+    """The next signal to stop that comes through a pipe; None when it does not come in time."""
+    until = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = None if until is None else max(0.0, until - time.monotonic())
+        if not select.select([pipe], [], [], left)[0]:
+            return None
+        number = os.read(pipe, 1)[0]
+        if number in STOP_SIGNALS:
+            return number
 
 
 class Schedule:
@@ -78,7 +93,8 @@ class Schedule:
 
     def stop_on_signals(self, grace_seconds: float) -> None:
         """SIGTERM and SIGINT stop the schedule cleanly. What does not end in its time, as a call to
-        a server that is gone, ends with the process: nothing was acknowledged that is not saved.
+        a server that is gone, ends with the process, and with a second signal it does so at once:
+        nothing was acknowledged that is not saved. It exits with 75, or 128 and the second signal.
 
         Python runs a handler in the main thread only, and not while that thread waits for a lock
         and the kernel has given the signal to another one, or just before it began to wait. So the
@@ -88,10 +104,17 @@ class Schedule:
         os.set_blocking(tell, False)
 
         def listen() -> None:
-            while os.read(told, 1)[0] not in STOP_SIGNALS:
-                pass
+            stop_signal(told, None)
+            LOG.warning(
+                "stopping: waiting up to %.0f s for the window under way;"
+                " press Ctrl-C again to end at once",
+                grace_seconds,
+            )
             self.stop()
-            time.sleep(grace_seconds)
+            second = stop_signal(told, grace_seconds)
+            if second is not None:
+                LOG.warning("ending at once; what was under way comes again with the next start")
+                os._exit(SIGNALLED + second)
             give_up(grace_seconds)
 
         threading.Thread(target=listen, name="signals", daemon=True).start()

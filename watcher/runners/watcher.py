@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from google.api_core.exceptions import GoogleAPICallError
 
@@ -15,12 +15,14 @@ from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.clearing import Clearing
+from watcher.clearing.bounds import Fence
 from watcher.config import resolve_start
 from watcher.consumers import Command, Progress, State
 from watcher.database import connect
 from watcher.errors import ConfigurationError, LeaseLostError, UnavailableError, WatcherError
 from watcher.failures import Kind, advice, kind_of
 from watcher.metrics import Metrics
+from watcher.outages import is_outage
 from watcher.positions import Registration
 from watcher.runners.backfilling import Backfilling, Instance
 from watcher.runners.connection import NAMELESS, Connection, Tables
@@ -62,6 +64,12 @@ def backoff_seconds(failures: int) -> float:
 def idle_seconds(idle: int, interval: float) -> float:
     """How long an adaptive watcher waits, beside its interval, after so many idle polls."""
     return min(idle, IDLE_INTERVALS_MAX - 1) * interval
+
+
+def change_sets_of(source: WatchedTables, names: Sequence[str]) -> dict[str, str]:
+    """The table of change sets of each table that has one: that is cleared in its place."""
+    sets = {name: source.capture(name).table.change_sets for name in names}
+    return {name: each.table for name, each in sets.items() if each is not None}
 
 
 class Watcher:
@@ -330,7 +338,9 @@ class Watcher:
             now_tables = frozenset(new) if start is None else filled
             now = self._now() if now_tables else BEGINNING
             starts = {n: now if n in now_tables or start is None else start for n in new}
-            registration = Registration(held.consumer, starts, now_tables, filled)
+            registration = Registration(
+                held.consumer, starts, now_tables, filled, cleared_with=change_sets_of(source, new)
+            )
             registered = held.positions.register(registration, held.owner)
             for name, cleared in registered.cleared.items():
                 LOG.warning(
@@ -420,6 +430,7 @@ class Watcher:
     def _succeeded(self, delivered: Delivered) -> None:
         if self._state is State.FAILED:
             self._state = State.RUNNING
+        self._connection.queries.outages.answered()
         self._failures = self._schema_failures = 0
         self._windows += 1
         self._rows += delivered.total
@@ -447,13 +458,18 @@ class Watcher:
             hint = advice(error)
             LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
             raise error
+        outage = is_outage(error)
         pause = min(2.0**self._failures, BACKOFF_SECONDS_MAX) * random.uniform(0.5, 1.0)
         self._failures += 1
         self.metrics.retried("window")
         self._not_before = time.monotonic() + pause
         self._state = State.FAILED
-        LOG.warning("again in %.1f s (failure %d): %s", pause, self._failures, error)
-        self._store(error)
+        if outage:
+            self._connection.queries.outages.failed(error)
+        level = logging.INFO if outage else logging.WARNING
+        LOG.log(level, "again in %.1f s (failure %d): %s", pause, self._failures, error)
+        if not outage:
+            self._store(error)
 
     def _kind_of_missing_index(self) -> Kind:
         """What to do when an index is gone: another may have taken its place."""
@@ -513,6 +529,9 @@ class Watcher:
             if kind not in (Kind.RETRY, Kind.SESSION):
                 raise
             self._lost = self._lost or kind is Kind.SESSION
+            if is_outage(error):
+                self._connection.queries.outages.failed(error)
+                return
             LOG.warning("the lease could not be renewed, trying again: %s", error)
             return
         self._obey(command)
@@ -544,14 +563,22 @@ class Watcher:
                     capture.table,
                     self._connection.positions,
                     clearing.margin,
+                    clearing.method,
+                    self._fence(),
                 ).clear(clearing.rows_max, clearing.report_after)
             except Exception as error:
                 if kind_of(error) is Kind.PERMANENT:
                     raise
                 self._lost = self._lost or kind_of(error) is Kind.SESSION
-                LOG.warning("clearing of %s is put off: %s", name, error)
+                level = logging.INFO if is_outage(error) else logging.WARNING
+                LOG.log(level, "clearing of %s is put off: %s", name, error)
             else:
                 self.metrics.cleared(name, done.rows)
+
+    def _fence(self) -> Fence | None:
+        """This instance, which clears only while it owns its lease."""
+        lease = self._connection.lease
+        return Fence(lease.consumer, lease.owner) if lease is not None else None
 
     def _watching_capture(self, name: str) -> PollCapture:
         source = self._watching.source
@@ -588,6 +615,6 @@ class Watcher:
         try:
             consumers.release(lease, self._state, self._progress(), self._obeyed)
         except Exception as second:
-            if error is None:
+            if error is None and not is_outage(second):
                 raise
             LOG.warning("the lease could not be given back: %s", second)

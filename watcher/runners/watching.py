@@ -13,7 +13,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Look, Source, StreamRows
-from watcher.errors import NotWatchableError, VersionExpiredError
+from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
 from watcher.runners.backfilling import Instance
@@ -139,7 +139,7 @@ class Watching:
             self._follow(cut)
         except VersionExpiredError:
             return cut  # the window will be read as of now
-        except NotWatchableError:
+        except (NotWatchableError, TableNotFoundError):
             if cut == end:
                 raise
             self._follow(end)

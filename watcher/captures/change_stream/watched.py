@@ -10,6 +10,7 @@ from watcher.captures.change_stream.records import DataRecord, with_columns
 from watcher.change import Operation, ValueCapture
 from watcher.column_choice import ColumnChoice
 from watcher.errors import NotWatchableError
+from watcher.selection import Selection
 
 MUTABLE = "MUTABLE_KEY_RANGE"
 
@@ -40,6 +41,8 @@ class Wanted:
     operations: frozenset[Operation] = frozenset()
     tag: str | None = None
     columns: Mapping[str, ColumnChoice] = field(default_factory=dict)
+    selection: Selection | None = None
+    """Takes tables, too, that were made after this value."""
 
     def narrowed(self, record: DataRecord) -> DataRecord:
         """The record with the columns that are told of its table, and its key."""
@@ -49,10 +52,15 @@ class Wanted:
     def takes(self, record: DataRecord) -> bool:
         """True for a record that is read."""
         return (
-            (not self.tables or record.shape.table in self.tables)
+            self._takes_table(record.shape.table)
             and (not self.operations or record.operation in self.operations)
             and (self.tag is None or record.tag == self.tag)
         )
+
+    def _takes_table(self, name: str) -> bool:
+        if not self.tables or name in self.tables:
+            return True
+        return self.selection is not None and self.selection.means(name)
 
 
 def find_stream(

@@ -27,9 +27,10 @@ from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.filters import Pusher
 from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
-from watcher.runners.spark.slices import read_slice
+from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
+from watcher.schema_reader import read_epoch
 from watcher.stream import moment_of, timestamp_text
-from watcher.window import BEGINNING, Slice, Window
+from watcher.window import BEGINNING, Window
 
 LOG = logging.getLogger("watcher.spark")
 
@@ -38,7 +39,7 @@ LOG = logging.getLogger("watcher.spark")
 class SlicePartition(InputPartition):
     """An input partition: a slice of a window."""
 
-    part: Slice
+    planned: PlannedSlice
 
 
 class SnapshotReader(DataSourceReader):
@@ -49,11 +50,11 @@ class SnapshotReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Spanner's partitions, all of one read timestamp."""
-        reading = self._reading
-        with explaining(reading):
-            window = Window(BEGINNING, past(reading, "snapshotTimestamp"))
+        with explaining(self._reading):
+            window = Window(BEGINNING, past(self._reading, "snapshotTimestamp"))
+            reading = in_schema_of(self._reading, window.end)
             return [
-                SlicePartition(part)
+                SlicePartition(PlannedSlice(part, capture))
                 for capture in reading.captures
                 for part in self._capture(capture).plan(window)
             ]
@@ -62,9 +63,9 @@ class SnapshotReader(DataSourceReader):
         """The rows of one of Spanner's partitions."""
         if not isinstance(partition, SlicePartition):
             return
-        part = partition.part
+        part, poll = partition.planned.part, partition.planned.capture
         assert isinstance(part, SnapshotSlice)
-        poll = self._reading.capture(part.table)
+        assert poll is not None
         with explaining(self._reading):
             for batch in self._capture(poll).read(part):
                 yield self._reading.shaped(Rows(poll.table, part.window, batch, backfill=True))
@@ -85,19 +86,19 @@ class BetweenReader(DataSourceReader):
         rows of the window may have left the index before its end."""
         with explaining(self._reading):
             window = between(self._reading)
-            check_cleared(self._reading, window)
-            slices = planning(self._reading).slices(window, None)
-        return [SlicePartition(part) for part in slices]
+            reading = in_schema_of(self._reading, window.end)
+            check_cleared(reading, window)
+            slices = planning(reading).slices(dict.fromkeys(reading.tables, window))
+        return [SlicePartition(each) for each in planned(reading, slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice."""
         if not isinstance(partition, SlicePartition):
             return
-        part = partition.part
-        if self._reading.stream is not None:
-            yield from read_slice(self._reading, part)
+        part, capture = partition.planned.part, partition.planned.capture
+        if capture is None:
+            yield from read_slice(self._reading, partition.planned)
             return
-        capture = self._reading.capture(part.table)
         with explaining(self._reading):
             for batch in capture.read_exactly(part):
                 yield self._reading.shaped(Rows(capture.table, part.window, batch))
@@ -132,6 +133,15 @@ def batch_reader(reading: Reading) -> DataSourceReader:
     if reading.options.push_filters:
         return FilteringBetweenReader(reading) if changes else FilteringSnapshotReader(reading)
     return BetweenReader(reading) if changes else SnapshotReader(reading)
+
+
+def in_schema_of(reading: Reading, end: int) -> Reading:
+    """The query in the schema that is valid at a timestamp. A column that it shows and that was not
+    there then is NULL. Raises VersionExpiredError."""
+    fresh = reading.in_schema(read_epoch(reading.queries.stream, end).schema)
+    conditions = {capture.table.name: capture.condition for capture in reading.captures}
+    captures = tuple(replace(c, condition=conditions.get(c.table.name)) for c in fresh.captures)
+    return replace(fresh, captures=captures)
 
 
 def now(reading: Reading) -> int:

@@ -9,66 +9,111 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
-from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.config import SourceOptions
 from watcher.consumers import Command, Consumers, Lease, Progress, State
 from watcher.database import connect
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
-from watcher.positions import Move, Position, SpannerPositions, consumers_table
+from watcher.outages import Outages, is_outage
+from watcher.positions import (
+    Move,
+    Position,
+    Registered,
+    Registration,
+    SpannerPositions,
+    consumers_table,
+)
+from watcher.stream import timestamp_text
 
 LOG = logging.getLogger("watcher.spark")
 RENEWALS_PER_LEASE = 3
 PAUSE_SECONDS = 0.2
+NOTHING: Mapping[str, str] = {}
 
 
 class QueryConsumer:
     """Lives in the driver's Python process of one query. A thread renews the lease."""
 
-    def __init__(self, options: SourceOptions, name: str, tables: Sequence[str]) -> None:
+    def __init__(
+        self, options: SourceOptions, name: str, selection: str | None, outages: Outages
+    ) -> None:
+        """``selection``: the tables that are polled, for clearing. While Spanner does not answer
+        nobody can take the name over; who does so afterwards is told of by the next renewal."""
+        self._outages = outages
         self._seconds = options.lease_seconds
         self._name = name
-        self._tables = tables
+        self._selection = selection
         database = connect(options.address)
         self._positions = SpannerPositions(database, options.positions_table)
         self._consumers = Consumers(database, consumers_table(options.positions_table))
         self._owner = str(uuid.uuid4())
         self._lease: Lease | None = None
+        self._registered: dict[str, int] = {}
         self._done = threading.Event()
         self._lost: WatcherError | None = None
         self._command: Command | None = None
         self._progress = Progress()
 
-    def start(self, begin: int) -> None:
-        """Takes the name and registers tables at ``begin``, before anything is read, so that
-        clearing never overtakes; a query that starts earlier than the last one takes the position
-        back. Raises LeaseHeldError while a live query has the name."""
+    def register(
+        self, starts: Mapping[str, int], now: bool = False, with_sets: Mapping[str, str] = NOTHING
+    ) -> Mapping[str, int]:
+        """Takes the name, and registers tables where they start, before anything is read, so that
+        clearing never overtakes; where they stand then.
+
+        A query that starts earlier than the last one takes positions back. ``now``: the starts are
+        a read timestamp of just now, and move up to what was cleared already. ``with_sets`` are the
+        tables of change sets that are cleared for them. Raises LeaseHeldError while a live query
+        has the name, LeaseLostError when another one has taken it over.
+        """
+        self._hold()
+        new = {table: at for table, at in starts.items() if table not in self._registered}
+        if new:
+            floating = frozenset(new) if now else frozenset()
+            registration = Registration(
+                self._name, new, floating, backwards=True, cleared_with=with_sets
+            )
+            registered = self._positions.register(registration, self._owner)
+            self._warn(registered)
+            self._registered |= registered.positions
+        return {table: self._registered[table] for table in starts}
+
+    def _hold(self) -> None:
+        """Holds the name, or takes it for the first time."""
         if self._lease is not None:
             self.check()
             return
         self._positions.create()
-        self._consumers.create()
         self._lease = self._acquired()
-        self._register(begin)
+        self._command = self._lease.command
         threading.Thread(target=self._renew, args=(self._lease,), daemon=True).start()
 
-    def _register(self, begin: int) -> None:
-        kept = self._positions.of(self._name)
-        wanted = {table: begin for table in self._tables if kept.get(table, begin + 1) > begin}
-        if wanted.keys() & kept.keys():
-            LOG.warning("consumer '%s' starts before its position: that is taken back", self._name)
-            # A position only ever moves forward: this is another one by the same name.
-            self._positions.forget(self._name)
-            wanted, kept = kept | wanted, {}
-        moves = [Move(Position(self._name, *each), kept.get(each[0])) for each in wanted.items()]
-        self._positions.save_all(moves, self._owner)
+    def _warn(self, registered: Registered) -> None:
+        for table, cleared in registered.cleared.items():
+            LOG.warning(
+                "consumer '%s' begins table %s at %s, but rows up to %s may have been cleared from"
+                " its index before: for those, start with 'startingTimestamp' = 'earliest' and a"
+                " new checkpoint",
+                self._name,
+                table,
+                timestamp_text(registered.positions[table]),
+                timestamp_text(cleared),
+            )
 
     def check(self) -> None:
-        """Raises LeaseLostError when another query has taken the name over."""
+        """Raises LeaseLostError when another query has taken the name over. A lease that has run
+        out is renewed first: nobody may have taken the name meanwhile."""
         if self._lost is not None:
             raise self._lost
+        lease = self._lease
+        if lease is not None and not lease.valid:
+            self._command = self._renewed(lease)
+
+    def _renewed(self, lease: Lease) -> Command | None:
+        state = State.PAUSED if self._command is Command.PAUSE else State.RUNNING
+        return self._consumers.renew(lease, state, self._progress)
 
     @property
     def paused(self) -> bool:
@@ -81,16 +126,13 @@ class QueryConsumer:
             )
         return self._command is Command.PAUSE
 
-    def advance(self, reached: int) -> None:
-        """Everything up to ``reached`` is in the sink."""
+    def advance(self, reached: int, tables: Iterable[str]) -> None:
+        """Everything of the tables up to ``reached`` is in the sink."""
         self.check()
-        kept = self._positions.of(self._name)
-        moves = [
-            Move(Position(self._name, table, reached), kept.get(table))
-            for table in self._tables
-            if kept.get(table, -1) < reached
-        ]
-        self._positions.save_all(moves, self._owner if self._lease is not None else None)
+        behind = {t: at for t in tables if (at := self._registered.get(t, reached)) < reached}
+        moves = [Move(Position(self._name, t, reached), at) for t, at in behind.items()]
+        self._positions.save_all(moves, self._owner)
+        self._registered |= dict.fromkeys(behind, reached)
         self._progress = Progress(windows=self._progress.windows + 1)
 
     def stop(self) -> None:
@@ -100,7 +142,7 @@ class QueryConsumer:
             return
         try:
             self._consumers.release(self._lease, State.NOT_STARTED, self._progress)
-        except (GoogleAPICallError, WatcherError) as error:
+        except (GoogleAPICallError, RetryError, WatcherError) as error:
             LOG.warning("the name '%s' is free in %s s: %s", self._name, self._seconds, error)
 
     def _acquired(self) -> Lease:
@@ -108,7 +150,9 @@ class QueryConsumer:
         first: int | None = None
         while True:
             try:
-                return self._consumers.acquire(self._name, self._seconds, self._owner)
+                return self._consumers.acquire(
+                    self._name, self._seconds, self._owner, self._selection
+                )
             except LeaseHeldError:
                 status = self._consumers.status(self._name)
                 renewed = status.updated_at if status is not None else None
@@ -118,17 +162,17 @@ class QueryConsumer:
                 time.sleep(PAUSE_SECONDS)
 
     def _renew(self, lease: Lease) -> None:
+        """Goes on whatever happens, but for a lost lease: ``check`` says when it has run out."""
         while not self._done.wait(self._seconds / RENEWALS_PER_LEASE):
             try:
-                state = State.PAUSED if self._command is Command.PAUSE else State.RUNNING
-                self._command = self._consumers.renew(lease, state, self._progress)
+                self._command = self._renewed(lease)
             except LeaseLostError as error:
                 self._lost = error
                 return
-            except GoogleAPICallError as error:
-                LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
-                if not lease.valid:
-                    self._lost = LeaseLostError(
-                        f"the lease of consumer '{self._name}' ran out: {error.message}"
-                    )
-                    return
+            except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
+                if is_outage(error):
+                    self._outages.failed(error)
+                else:
+                    LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
+            else:
+                self._outages.answered()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.database import explained
-from watcher.errors import IndexMissingError, SchemaChangedError, WatcherError
+from watcher.errors import IndexMissingError, WatcherError
 from watcher.failures import Kind, kind_of
-from watcher.runners.spark.reading import Reading
+from watcher.outages import outlasting
+from watcher.runners.spark.reading import Reading, schema_changed
+
+Answer = TypeVar("Answer")
 
 
 @contextmanager
@@ -20,6 +24,13 @@ def explaining(reading: Reading) -> Iterator[None]:
         yield
     except (GoogleAPICallError, RetryError) as error:
         raise translated(error, reading) from error
+
+
+def answered(reading: Reading, call: Callable[[], Answer]) -> Answer:
+    """What a call of the driver's answers. It outlasts an outage of ``outageSeconds``, so it must
+    be one that may be made twice; errors are raised as ours."""
+    with explaining(reading):
+        return outlasting(reading.queries.outages, call)
 
 
 def translated(error: GoogleAPICallError | RetryError, reading: Reading) -> WatcherError:
@@ -33,9 +44,5 @@ def translated(error: GoogleAPICallError | RetryError, reading: Reading) -> Watc
             f" --table {reading.tables[0]}"
         )
     if kind is Kind.SCHEMA:
-        return SchemaChangedError(
-            f"the schema of {options.source} has changed while the query ran ({error.message});"
-            " start the query again to read the columns that there are now, or set the option"
-            " 'onSchemaChange' to 'nulls' to go on with NULLs for a column that is dropped"
-        )
+        return schema_changed(options, str(error.message))
     return explained(error, options.address)

@@ -6,6 +6,9 @@ Every one has ``version``, ``database`` and ``source`` (what is read, by the opt
 - ``position``: everything up to this commit timestamp belongs to this batch or one before it.
 - ``backfill``: tables are still being delivered whole, as of ``position``: ``table`` is the one
   under way, ``after`` its last key that was delivered (null: none yet).
+- ``tables``, for several tables: those whose changes up to ``position`` belong to this batch or one
+  before it. A table that is in the end of a batch and not in its start is new: the batch has
+  everything of it.
 - ``from``, in the first end only: the resolved start, or ``earliest`` for a backfill. Spark asks
   for the first offset again when a query is restarted before its first batch is done, and the same
   answer would be a later time then.
@@ -13,7 +16,7 @@ Every one has ``version``, ``database`` and ``source`` (what is read, by the opt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -32,12 +35,14 @@ Offset = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Place:
     """What an offset says. ``position`` is None for the very first one; ``began`` is None but in
-    the first end, where None of ``began_at`` is a backfill."""
+    the first end, where None of ``began_at`` is a backfill. ``tables`` is None where the options
+    name one table, and in offsets of earlier releases."""
 
     position: int | None
     backfill: tuple[str, Key | None] | None = None
     first_end: bool = False
     began_at: int | None = None
+    tables: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,12 @@ class Offsets:
         position: int,
         backfill: tuple[str, Key | None] | None = None,
         began: str | None = None,
+        tables: Sequence[str] | None = None,
     ) -> Offset:
-        """An offset at a position; ``began`` is set in the first end."""
+        """An offset at a position; ``began`` is set in the first end, ``tables`` for several."""
         offset = self._head() | {"position": timestamp_text(position)}
+        if tables is not None:
+            offset["tables"] = sorted(tables)
         if backfill is not None:
             table, after = backfill
             key = list(after) if after is not None else None
@@ -77,7 +85,8 @@ class Offsets:
             backfill = (kept["table"], tuple(after) if after is not None else None)
         began = offset.get("from")
         at = micros(began) if began not in (None, EARLIEST) else None
-        return Place(micros(offset["position"]), backfill, began is not None, at)
+        tables = tuple(offset["tables"]) if "tables" in offset else None
+        return Place(micros(offset["position"]), backfill, began is not None, at, tables)
 
     def _head(self) -> Offset:
         return {"version": VERSION, "database": self.database, "source": self.source}

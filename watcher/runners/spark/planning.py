@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
+from watcher.captures import Look
 from watcher.captures.balance import balanced
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll_tables import PolledTables
@@ -13,22 +15,23 @@ from watcher.window import Slice, Window
 
 
 class Planning(Protocol):
-    """What the driver of a query asks."""
+    """What the driver of a query asks, of the tables of one schema."""
 
-    def look(self, begin: int) -> tuple[int, frozenset[str]]:
-        """A timestamp at which a strong read is served now, and the tables that changed."""
+    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
+        """A timestamp at which a strong read is served now (or ``at``), and the tables that have
+        changed since where they start."""
         ...
 
-    def first_change(self, window: Window, changed: frozenset[str]) -> int:
-        """A timestamp before which nothing in the window changed."""
+    def first_change(self, windows: Mapping[str, Window]) -> int:
+        """A timestamp before which nothing in the windows changed."""
         ...
 
-    def cut(self, window: Window, changed: frozenset[str], max_rows: int) -> int:
-        """An end at which the window holds about so many rows."""
+    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
+        """An end at which the windows hold about so many rows."""
         ...
 
-    def slices(self, window: Window, changed: frozenset[str] | None) -> list[Slice]:
-        """What the tasks of a batch read. ``changed`` None: all tables may have."""
+    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+        """What the tasks of a batch read."""
         ...
 
 
@@ -46,31 +49,27 @@ class PollPlanning:
         self._reading = reading
         self._tables = PolledTables(reading.captures)
 
-    def look(self, begin: int) -> tuple[int, frozenset[str]]:
+    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Planning.look``: one call for every 50 tables."""
-        look = self._tables.look(dict.fromkeys(self._tables.tables, begin))
-        return look.end, look.changed
+        return self._tables.look(starts, at)
 
-    def first_change(self, window: Window, changed: frozenset[str]) -> int:
+    def first_change(self, windows: Mapping[str, Window]) -> int:
         """As ``Planning.first_change``."""
-        return min(self._tables.capture(name).end_of(window, 1) for name in changed)
+        return min(self._tables.capture(name).end_of(w, 1) for name, w in windows.items())
 
-    def cut(self, window: Window, changed: frozenset[str], max_rows: int) -> int:
+    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Planning.cut``, by an index-only count."""
-        return self._tables.cut(dict.fromkeys(changed, window), max_rows)
+        return self._tables.cut(windows, max_rows)
 
-    def slices(self, window: Window, changed: frozenset[str] | None) -> list[Slice]:
+    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
         """As ``Planning.slices``: of about the same size, by one query of the indexes."""
         options = self._reading.options
-        captures = self._reading.captures
-        if changed is not None:
-            captures = tuple(c for c in captures if c.table.name in changed)
-        windows = {capture.table.name: window for capture in captures}
+        captures = [c for c in self._reading.captures if c.table.name in windows]
         try:
             return balanced(captures, windows, options.shard_groups, options.rows_per_slice)
         except VersionExpiredError:
             # Each slice is read strongly then, and says so.
-            return [part for capture in captures for part in capture.plan(window)]
+            return [part for c in captures for part in c.plan(windows[c.table.name])]
 
 
 class StreamPlanning:
@@ -80,22 +79,26 @@ class StreamPlanning:
         self._reading = reading
         self._stream = stream
 
-    def look(self, begin: int) -> tuple[int, frozenset[str]]:
+    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Planning.look``: a call, and one a partition until one has a change."""
-        end, _ = self._reading.queries.stream.look("SELECT 1", {}, {})
-        window = Window(begin, max(begin, end))
+        begin = min(starts.values())
+        if at is None:
+            at, _ = self._reading.queries.stream.look("SELECT 1", {}, {})
+        window = Window(begin, max(begin, at))
         # At the start of a query the position may not be one that the stream keeps yet.
-        found = begin > 0 and not window.empty and self._stream.any_change(window)
-        return end, frozenset(self._reading.tables if found else ())
+        changed = begin > 0 and not window.empty and self._stream.any_change(window)
+        return Look(window.end, frozenset(starts if changed else ()))
 
-    def first_change(self, window: Window, changed: frozenset[str]) -> int:  # noqa: ARG002
-        """As ``Planning.first_change``: not known, so the window's start."""
-        return window.start
+    def first_change(self, windows: Mapping[str, Window]) -> int:
+        """As ``Planning.first_change``: not known, so the start."""
+        return min(window.start for window in windows.values())
 
-    def cut(self, window: Window, changed: frozenset[str], max_rows: int) -> int:  # noqa: ARG002
+    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:  # noqa: ARG002
         """As ``Planning.cut``: not known, so the whole."""
-        return window.end
+        return max(window.end for window in windows.values())
 
-    def slices(self, window: Window, changed: frozenset[str] | None) -> list[Slice]:  # noqa: ARG002
+    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
         """As ``Planning.slices``: the partitions that are active when the window begins."""
-        return list(self._stream.plan(window))
+        begin = min(window.start for window in windows.values())
+        end = max(window.end for window in windows.values())
+        return list(self._stream.plan(Window(begin, end)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,10 +23,10 @@ from watcher.captures.change_stream import (
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
 from watcher.changes import changes_of
-from watcher.config import EARLIEST, JsonType, SourceOptions, listed
+from watcher.config import EARLIEST, JsonType, SchemaChange, SourceOptions, listed
 from watcher.database import connect
 from watcher.envelopes import Known
-from watcher.errors import ConfigurationError
+from watcher.errors import ConfigurationError, SchemaChangedError
 from watcher.positions import own_tables
 from watcher.queries import Queries
 from watcher.runners.spark.shaping import (
@@ -44,9 +44,10 @@ from watcher.runners.spark.shaping import (
     typed,
 )
 from watcher.runners.spark.variants import of_variants, with_texts, with_variants
+from watcher.schema_reader import read_epoch
 from watcher.selection import Selection, is_glob, one, select, select_streamed
 from watcher.shards import groups
-from watcher.table import WatchedTable, read_schema, watched_table, whole_table
+from watcher.table import WatchedTable, watched_table, whole_table
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Reading:
     captures: tuple[PollCapture, ...]
     shown: pa.Schema
     stream: ChangeStreamCapture | None = None
+    known_at: int = 0
+    """The read timestamp (microseconds since 1970) of the schema that the columns are from."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -84,6 +87,41 @@ class Reading:
         """The columns in Spark's types."""
         found: StructType = from_arrow_schema(self.shown)
         return found
+
+    def in_schema(self, schema: Schema) -> Reading:
+        """The same query in another schema: with the tables, columns, index and shards of that. The
+        columns that it shows stay; those that a table does not have are NULL.
+
+        Raises NotWatchableError or TableNotFoundError where it cannot be read.
+        """
+        fresh = reading_in(schema, self.options, self.queries)
+        captures = fresh.captures
+        if not self.options.uniform:
+            captures = tuple(narrowed(each, self.shown.names) for each in captures)
+        return replace(fresh, captures=captures, shown=self.shown, known_at=self.known_at)
+
+    def only(self, tables: Container[str] | None) -> Reading:
+        """The same query with some of its tables; None is all of them."""
+        if tables is None:
+            return self
+        return replace(self, captures=tuple(c for c in self.captures if c.table.name in tables))
+
+    def check_columns(self, before: Reading) -> None:
+        """Raises SchemaChangedError where a table has another type in a column that the query
+        shows, or has lost it, unless the options want NULLs then. ``before`` is the query as it
+        began."""
+        if self.options.uniform or self.stream is not None:
+            return
+        types = dict(self.captures[0].table.columns)
+        stop = self.options.on_schema_change is SchemaChange.STOP
+        for name, was in before.captures[0].table.columns:
+            if name not in self.shown.names:
+                continue
+            if name not in types and stop:
+                raise schema_changed(self.options, f"column {name} was dropped")
+            if types.get(name, was).code is not was.code:
+                became = types[name].code
+                raise schema_changed(self.options, f"column {name} was {was.code} and is {became}")
 
     @cached_property
     def _texts(self) -> pa.Schema:
@@ -127,6 +165,15 @@ class Reading:
         return stored(rows, self._texts)
 
 
+def schema_changed(options: SourceOptions, what: str) -> SchemaChangedError:
+    """The refusal of a schema that the query does not fit any more."""
+    return SchemaChangedError(
+        f"the schema of {options.source} has changed while the query ran ({what});"
+        " start the query again to read the columns that there are now, or set the option"
+        " 'onSchemaChange' to 'nulls' to go on with NULLs for a column that is dropped"
+    )
+
+
 def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:
     """A capture that reads only some columns, and the key where ids are wanted."""
     wanted = set(names)
@@ -139,12 +186,18 @@ def narrowed(capture: PollCapture, names: Sequence[str]) -> PollCapture:
 def reading(options: SourceOptions) -> Reading:
     """Finds the tables. Raises TableNotFoundError, NotWatchableError, and ConfigurationError when
     the capture cannot fill the envelope."""
-    database = connect(options.address)
-    schema = read_schema(database)
-    if options.streamed:
-        return streamed(options, schema, database.name)
-    format_of(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
+    connect(options.address)
     queries = queries_of(options)
+    epoch = read_epoch(queries.stream)
+    return replace(reading_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
+
+
+def reading_in(schema: Schema, options: SourceOptions, queries: Queries) -> Reading:
+    """The tables of a query in a schema. Errors as ``reading``."""
+    database = options.address.path
+    if options.streamed:
+        return streamed(options, schema, database, queries)
+    format_of(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
     captures = tuple(
         PollCapture(
             queries,
@@ -152,7 +205,7 @@ def reading(options: SourceOptions) -> Reading:
             groups(table.shard_values, options.shard_groups),
             options.nanoseconds,
         )
-        for table in chosen(options, schema, database.name)
+        for table in chosen(options, schema, database)
     )
     return Reading(options, captures, shown_of(options, captures))
 
@@ -190,7 +243,7 @@ def json_columns(table: WatchedTable) -> set[str]:
     }
 
 
-def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
+def streamed(options: SourceOptions, schema: Schema, database: str, queries: Queries) -> Reading:
     """The tables of a change stream."""
     selection = selection_of(options)
     named = [name for name in selection.include if not is_glob(name)]
@@ -206,9 +259,9 @@ def streamed(options: SourceOptions, schema: Schema, database: str) -> Reading:
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
+        selection=selection if options.tables is not None else None,
     )
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
-    queries = queries_of(options)
     whole = WholeRows(queries, shapes) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
     capture = ChangeStreamCapture(queries, stream, wanted, whole)
@@ -252,8 +305,9 @@ def snapshot_reading(options: SourceOptions) -> Reading:
     """As ``reading``; one table may be without an index, because it is read whole."""
     if options.table is None or options.uniform or options.streamed:
         return reading(options)
-    database = connect(options.address)
-    table = one(read_schema(database), options.table, database.name, None, scan=True)
+    connect(options.address)
     queries = queries_of(options)
+    schema = read_epoch(queries.stream).schema
+    table = one(schema, options.table, options.address.path, None, scan=True)
     capture = PollCapture(queries, table, (), options.nanoseconds)
     return Reading(options, (capture,), shown_of(options, (capture,)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from google.api_core.exceptions import GoogleAPICallError
 
 from watcher.captures import Rows
-from watcher.captures.change_stream import PartitionSlice
+from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice
 from watcher.captures.poll import PollCapture
 from watcher.captures.ranges import RangeCapture, RangeSlice
 from watcher.config import SchemaChange
@@ -25,18 +25,39 @@ from watcher.window import Slice
 LOG = logging.getLogger("watcher.spark")
 
 
-def read_slice(reading: Reading, part: Slice) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True)
+class PlannedSlice:
+    """A slice, and the capture that reads it: by the schema that is valid at the window's end.
+    ``stream`` is that of a change stream. Picklable: it goes to an executor."""
+
+    part: Slice
+    capture: PollCapture | None = None
+    stream: ChangeStreamCapture | None = None
+
+
+def planned(reading: Reading, parts: Iterable[Slice]) -> list[PlannedSlice]:
+    """Slices with the captures of a query in one schema."""
+    return [
+        PlannedSlice(part, stream=reading.stream)
+        if isinstance(part, PartitionSlice)
+        else PlannedSlice(part, reading.capture(part.table))
+        for part in parts
+    ]
+
+
+def read_slice(reading: Reading, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, as the query shows them.
 
     Raises SchemaChangedError for a column that is gone, unless the options want NULLs instead.
     """
+    part, capture = slice_.part, slice_.capture
     with explaining(reading):
         if isinstance(part, PartitionSlice):
-            assert reading.stream is not None
-            for changes in reading.stream.read(part):
+            assert slice_.stream is not None
+            for changes in slice_.stream.read(part):
                 yield reading.shaped(changes)
             return
-        capture = reading.capture(part.table)
+        assert capture is not None
         begun = False
         try:
             for rows in rows_of(capture, part):

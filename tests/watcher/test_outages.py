@@ -1,0 +1,136 @@
+"""A server that is killed under a running watcher, and comes back: what it costs and says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fixtures.server import connect
+from fixtures.singers import SINGERS, address_of, make_watchable
+from google.cloud.spanner_v1.database import Database
+
+from emulator.process import ServerProcess, spawn
+
+COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
+SECONDS_MAX = 60
+OUTAGE_SECONDS = 8.0
+BEGINS = re.compile(r"does not answer; trying again")
+ENDS = re.compile(r"answers again, after (\d+\.\d) s")
+STOPPING = "press Ctrl-C again to end at once"
+
+
+class World:
+    """A server that can be killed and started again, and a ``watch`` process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server: ServerProcess = spawn(folder / "data")
+        made = connect(self.server.address).database("gone", ddl_statements=[SINGERS])
+        made.create().result(60)
+        make_watchable(made)
+        self.name = str(address_of(made))
+        write(made, 1)
+        config = folder / "watch.toml"
+        config.write_text(
+            f'database = "{self.name}"\ntables = ["Singers"]\nconsumer = "one"\n'
+            'start = "earliest"\ninterval = "20ms"\nlease = "2s"\nrefresh = "1h"\ngrace = "60s"\n'
+        )
+        self.log = folder / "watch.log"
+        self.process = subprocess.Popen(
+            [*COMMAND, "watch", "--config", str(config)],
+            stdout=subprocess.PIPE,
+            stderr=self.log.open("w"),
+            text=True,
+        )
+
+    def await_key(self, key: int) -> None:
+        """Until a row is delivered; one whose position was not saved may come again before it."""
+        assert self.process.stdout is not None
+        while int(json.loads(self.process.stdout.readline())["key"]["SingerId"]) != key:
+            pass
+
+    def restart(self) -> Database:
+        """The server on the same port, with the same data."""
+        port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
+        self.server = spawn(self.folder / "data", port)
+        return connect(self.server.address).database("gone")
+
+    def logged(self, pattern: re.Pattern[str] | str) -> list[str]:
+        return [line for line in self.log.read_text().splitlines() if re.search(pattern, line)]
+
+    def wait_for(self, pattern: re.Pattern[str] | str) -> None:
+        until = time.monotonic() + SECONDS_MAX
+        while not self.logged(pattern):
+            assert time.monotonic() < until, self.log.read_text()
+            time.sleep(0.05)
+
+    def cpu_seconds(self) -> float:
+        """What the process has used, in user and system mode."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        if self.server.running:
+            self.server.kill()
+
+
+def write(database: Database, key: int) -> None:
+    with database.batch() as batch:
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), [(key, "x")])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    found = World(tmp_path)
+    try:
+        found.await_key(1)
+        yield found
+    finally:
+        found.end()
+
+
+def test_an_outage_costs_little_and_is_logged_once_when_it_begins_and_once_when_it_ends(
+    world: World,
+) -> None:
+    world.server.kill()
+    world.wait_for(BEGINS)
+    begun, used = time.monotonic(), world.cpu_seconds()
+    time.sleep(OUTAGE_SECONDS)
+    share = (world.cpu_seconds() - used) / (time.monotonic() - begun)
+    write(world.restart(), 2)
+    world.await_key(2)
+    world.wait_for(ENDS)
+    assert share < 0.5
+    assert len(world.logged(BEGINS)) == 1
+    (line,) = world.logged(ENDS)
+    found = ENDS.search(line)
+    assert found is not None
+    assert float(found[1]) >= OUTAGE_SECONDS
+    assert len(world.log.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_the_process_at_once(world: World, number: signal.Signals) -> None:
+    world.server.kill()
+    world.wait_for(BEGINS)
+    world.process.send_signal(number)
+    world.wait_for(STOPPING)
+    world.process.send_signal(number)
+    assert world.process.wait(SECONDS_MAX) in (0, 128 + number)
+
+
+def test_one_signal_ends_it_though_the_server_is_gone(world: World) -> None:
+    world.server.kill()
+    world.wait_for(BEGINS)
+    world.process.send_signal(signal.SIGTERM)
+    assert world.process.wait(SECONDS_MAX / 2) == 0, world.log.read_text()

@@ -1,0 +1,104 @@
+"""The reader of a Spark query while the server is gone; its classes without a Spark."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fixtures.server import connect
+from fixtures.singers import SINGERS, address_of, make_watchable
+from google.cloud.spanner_v1.database import Database
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from emulator.process import ServerProcess, spawn
+from watcher.config import source_options
+from watcher.errors import UnavailableError
+from watcher.runners.spark.reading import reading
+from watcher.runners.spark.streaming import ChangesReader
+
+SECONDS_MAX = 60
+BEGINS, ENDS = "does not answer; trying again", r"answers again, after \d+\.\d s"
+
+
+class World:
+    """A server that can be killed and started again, with a watchable table."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server: ServerProcess = spawn(folder / "data")
+        self.database = self._database()
+        self.database.create().result(60)
+        make_watchable(self.database)
+
+    def _database(self) -> Database:
+        return connect(self.server.address).database("spark", ddl_statements=[SINGERS])
+
+    def reader(self, **more: str) -> ChangesReader:
+        address = address_of(self.database)
+        names = {"project": address.project, "instance": address.instance, "database": "spark"}
+        given = {"table": "Singers", "startingTimestamp": "1970-01-02T00:00:00Z", "consumer": "c"}
+        return ChangesReader(reading(source_options(names | given | more)))
+
+    def restart(self) -> None:
+        port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
+        self.server = spawn(self.folder / "data", port)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    found = World(tmp_path)
+    with found.database.batch() as batch:
+        batch.insert("Singers", ("SingerId", "LastName"), [(1, "x")])
+    yield found
+    if found.server.running:
+        found.server.kill()
+
+
+def logged(caplog: pytest.LogCaptureFixture, pattern: str) -> int:
+    return sum(1 for record in caplog.records if re.search(pattern, record.getMessage()))
+
+
+def test_a_query_outlives_an_outage_and_says_when_it_begins_and_ends(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "watcher")
+    reader = world.reader()
+    start = reader.initialOffset()
+    first = reader.latestOffset(start, ReadAllAvailable())
+    (part,) = reader.partitions(start, first)
+    world.server.kill()
+
+    def bring_back() -> None:
+        until = time.monotonic() + SECONDS_MAX
+        while not logged(caplog, BEGINS) and time.monotonic() < until:
+            time.sleep(0.05)
+        world.restart()
+
+    helper = threading.Thread(target=bring_back)
+    helper.start()
+    rows = sum(batch.num_rows for batch in reader.read(part))
+    helper.join(SECONDS_MAX)
+    reader.commit(first)
+    assert rows == 1
+    assert reader.latestOffset(first, ReadAllAvailable()) is not None
+    reader.stop()
+    assert (logged(caplog, BEGINS), logged(caplog, ENDS)) == (1, 1)
+
+
+def test_a_query_fails_when_an_outage_is_longer_than_it_may_be(world: World) -> None:
+    reader = world.reader(outageSeconds="1")
+    start = reader.initialOffset()
+    first = reader.latestOffset(start, ReadAllAvailable())
+    (part,) = reader.partitions(start, first)
+    world.server.kill()
+    with pytest.raises(UnavailableError, match="has not answered for 1 s"):
+        list(reader.read(part))
+    with pytest.raises(UnavailableError, match="has not answered for 1 s"):
+        reader.latestOffset(first, ReadAllAvailable())
+    with pytest.raises(UnavailableError, match="has not answered for 1 s"):
+        reader.commit(first)

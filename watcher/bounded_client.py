@@ -1,0 +1,96 @@
+"""The client's calls with bounds of ours: none is tried again without a pause, or for minutes.
+
+google-cloud-spanner takes up a streaming call at once, and without end, while it gets UNAVAILABLE:
+a server that is gone costs a whole core. Here the calls of transactions and snapshots are tried
+again at growing intervals for a few seconds and then end with RetryError, which no loop of the
+client's catches; who made the call decides when to make it again.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from google.api_core.exceptions import ResourceExhausted, ServiceUnavailable
+from google.api_core.gapic_v1.method import DEFAULT
+from google.api_core.retry import Retry, if_exception_type
+from google.cloud.spanner_v1 import BurstyPool, SpannerClient
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.services.spanner.transports import SpannerGrpcTransport
+
+OUTAGE_SECONDS_MAX = 5.0
+CALL_SECONDS_MAX = 30.0
+COMMIT_SECONDS_MAX = 60.0
+RETRY = Retry(
+    predicate=if_exception_type(ServiceUnavailable, ResourceExhausted),
+    initial=0.1,
+    maximum=1.0,
+    multiplier=2.0,
+    timeout=OUTAGE_SECONDS_MAX,
+)
+CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+"""gRPC: a channel waits up to two minutes before it looks again for a server that was gone."""
+
+Method = Callable[..., Any]
+
+
+def bounded(method: Method, seconds: float | None) -> Method:
+    """A method of the client that ends within bounds unless the caller gives others; ``seconds`` is
+    for one try, None leaves it as it is."""
+
+    @functools.wraps(method)
+    def call(*given: Any, retry: Any = DEFAULT, timeout: Any = DEFAULT, **more: Any) -> Any:
+        if timeout is DEFAULT and seconds is not None:
+            timeout = seconds
+        return method(*given, retry=RETRY if retry is DEFAULT else retry, timeout=timeout, **more)
+
+    return call
+
+
+class BoundedClient(SpannerClient):
+    """As the generated client. A stream may last as long as before: only its beginning is bounded,
+    which is also where it is taken up again."""
+
+    begin_transaction = bounded(SpannerClient.begin_transaction, CALL_SECONDS_MAX)
+    commit = bounded(SpannerClient.commit, COMMIT_SECONDS_MAX)
+    create_session = bounded(SpannerClient.create_session, CALL_SECONDS_MAX)
+    delete_session = bounded(SpannerClient.delete_session, CALL_SECONDS_MAX)
+    execute_batch_dml = bounded(SpannerClient.execute_batch_dml, CALL_SECONDS_MAX)
+    execute_sql = bounded(SpannerClient.execute_sql, CALL_SECONDS_MAX)
+    execute_streaming_sql = bounded(SpannerClient.execute_streaming_sql, None)
+    rollback = bounded(SpannerClient.rollback, CALL_SECONDS_MAX)
+    streaming_read = bounded(SpannerClient.streaming_read, None)
+
+
+class BoundedDatabase(Database):
+    """As the client's database, over a ``BoundedClient``."""
+
+    def __init__(self, name: str, instance: Any) -> None:
+        pool = BurstyPool()
+        super().__init__(name, instance, pool=pool)  # type: ignore[no-untyped-call]
+        pool.bind(self)  # as Instance.database does
+        self._opening = threading.Lock()
+        self._client: BoundedClient | None = None
+
+    @property
+    def spanner_api(self) -> BoundedClient:
+        """The client of this database, made when it is first asked for."""
+        with self._opening:
+            if self._client is None:
+                self._client = BoundedClient(transport=self._transport())
+            return self._client
+
+    def _transport(self) -> SpannerGrpcTransport:
+        host = self._instance.emulator_host
+        if host is None:
+            transport: SpannerGrpcTransport = super().spanner_api.transport
+            return transport
+        return SpannerGrpcTransport(channel=grpc.insecure_channel(host, CHANNEL_OPTIONS))
