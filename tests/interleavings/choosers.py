@@ -18,6 +18,8 @@ from interleavings.scheduler import CRASH_AFTER, CRASH_BEFORE, StuckError
 
 DECISIVE = ("Commit", "a callback", "offset", "batch")
 """What is about to be sent, or was just done, where others in between do most harm."""
+DECISIVE_STEPS = 16
+"""About so many of them a schedule has."""
 CRASHES = (CRASH_BEFORE, CRASH_AFTER)
 RUN = re.compile(r"(?P<token>[^\s*]+)(?:\*(?P<count>\d+))?\Z")
 
@@ -122,12 +124,15 @@ class BeforeCommits(RandomPriorities):
 
     def __init__(self, seed: str, length: int, crash_chance: float) -> None:
         super().__init__(seed, length, 0, crash_chance)
-        self._chance = self._random.choice([0.1, 0.3])
+        self._chance = self._random.choice([0.0, 0.0, 0.1, 0.3])
+        self._waits = self._random.randrange(1, DECISIVE_STEPS)
 
     def choose(self, current: str | None, tokens: Sequence[str], sending: str) -> str:
         """As ``Chooser.choose``."""
         decisive = current is not None and sending.startswith(DECISIVE)
-        if decisive and current is not None and self._random.random() < self._chance:
+        self._waits -= int(decisive)
+        chosen = self._waits == 0 or self._random.random() < self._chance
+        if decisive and current is not None and chosen:
             self._lowest -= 1
             self._priorities[current] = self._lowest
         return super().choose(current, tokens, sending)

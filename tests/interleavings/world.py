@@ -25,6 +25,7 @@ from interleavings.in_process import EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import give_up_idle
+from watcher.bounded_client import BoundedDatabase
 from watcher.database import EMULATOR_HOST, DatabaseAddress
 from watcher.positions import SpannerPositions
 from watcher.table import WatchedTable
@@ -66,16 +67,22 @@ class World:
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """While it lasts, clients reach this server."""
-        before = grpc.insecure_channel, watcher.database.open_client, watcher.database.check
         host = os.environ.get(EMULATOR_HOST)
         os.environ[EMULATOR_HOST] = "in-process:1"
-        grpc.insecure_channel = self._channel
-        watcher.database.open_client = lambda _address: KnownClient(self)
-        watcher.database.check = lambda _database, _address: None
+        replaced: list[tuple[Any, str, Any]] = [
+            (grpc, "insecure_channel", self._channel),
+            (watcher.database, "open_client", lambda _address: self.client),
+            (watcher.database, "BoundedDatabase", self._known_database),
+            (watcher.database, "check", lambda _database, _address: None),
+        ]
+        before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+        for owner, name, value in replaced:
+            setattr(owner, name, value)
         try:
             yield
         finally:
-            grpc.insecure_channel, watcher.database.open_client, watcher.database.check = before
+            for owner, name, value in before:
+                setattr(owner, name, value)
             os.environ.pop(EMULATOR_HOST)
             if host is not None:
                 os.environ[EMULATOR_HOST] = host
@@ -91,10 +98,16 @@ class World:
         return self._client
 
     def database(self, actor: str = "") -> Database:
-        """A client's database, one for each actor."""
+        """A client's database, one for each actor: the product's own class."""
         if actor not in self._databases:
-            self._databases[actor] = self.client.instance(INSTANCE).database(self.address.database)
+            instance = self.client.instance(INSTANCE)
+            self._databases[actor] = BoundedDatabase(self.address.database, instance)
         return self._databases[actor]
+
+    def _known_database(self, _name: str, _instance: object) -> Database:
+        """In place of a new one: that of the actor, which was opened before."""
+        unit = current_unit()
+        return self.database(unit.actor if unit is not None else "")
 
     def _create(self, statements: Sequence[str], watchable: Sequence[str], shards: int) -> None:
         config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
@@ -139,17 +152,3 @@ class World:
     def close(self) -> None:
         """Ends the server."""
         self.server.close()
-
-
-class KnownClient:
-    """Stands for the client that ``watcher.database.connect`` opens: an actor's, opened before."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def instance(self, _name: str) -> KnownClient:
-        return self
-
-    def database(self, _name: str) -> Database:
-        unit = current_unit()
-        return self._world.database(unit.actor if unit is not None else "")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from google.api_core.exceptions import InvalidArgument
+
 from interleavings.actors import Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import Scenario, begin_with_rows, catch_up, deliver_and_clear
 from interleavings.scenarios.spark import drain_query, query
 from watcher.errors import IndexMissingError, NotWatchableError
 
+INDEX_GONE = (NotWatchableError, IndexMissingError, InvalidArgument)
+"""How a consumer may end whose index is dropped while it runs: it is started again after that."""
 STAMP = (
     "LastModified TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP())"
     " ON UPDATE (PENDING_COMMIT_TIMESTAMP()) OPTIONS (allow_commit_timestamp = true)"
@@ -100,7 +104,7 @@ RESHARD = Scenario(
     finale=catch_up("a"),
     schema_changes=True,
     quiet=(),
-    allowed=(NotWatchableError, IndexMissingError),
+    allowed=INDEX_GONE,
 )
 SPARK_RESHARD = Scenario(
     "spark-reshard",
@@ -110,7 +114,7 @@ SPARK_RESHARD = Scenario(
     finale=drain_query(startingTimestamp="earliest"),
     schema_changes=True,
     quiet=(),
-    allowed=(NotWatchableError, IndexMissingError),
+    allowed=INDEX_GONE,
 )
 SPARK_NEW_TABLE = Scenario(
     "spark-new-table",
