@@ -54,9 +54,9 @@ def follow(run: Run) -> None:
 
 
 def both_follow(run: Run) -> None:
-    """As ``begin_with_rows``; B is registered, too."""
-    run.register("b", ["Rows"])
-    begin_with_rows(run)
+    """Both consumers have run before, so that it is known what they watch; then rows come."""
+    catch_up("a", "b")(run)
+    run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
 NEW_TABLE = Scenario(
