@@ -100,13 +100,33 @@ def take_and_erase() -> AbstractContextManager[None]:
     return replaced(Consumers, "_take", text)
 
 
-def frozen_schema() -> AbstractContextManager[None]:
+@contextmanager
+def frozen_schema() -> Iterator[None]:
     """The first schema that was seen is that of every window."""
+    latest = Epochs.latest
 
-    def at(epochs: Epochs[Any], _timestamp: int) -> Any:
+    def first(epochs: Epochs[Any], _timestamp: int) -> Any:
         return next(iter(epochs._kept.values()))
 
-    return replaced(Epochs, "at", at)
+    def first_too(epochs: Epochs[Any]) -> Any:
+        epoch, _ = latest(epochs)
+        return epoch, next(iter(epochs._kept.values()))
+
+    with replaced(Epochs, "at", first), replaced(Epochs, "latest", first_too):
+        yield
+
+
+def back_in_two_commits() -> AbstractContextManager[None]:
+    """A query that starts earlier is taken away and registered anew."""
+    register = SpannerPositions.register
+
+    def forget_and_register(positions: SpannerPositions, registration: Any, owner: Any) -> Any:
+        kept = positions.of(registration.consumer)
+        if any(kept.get(table, at) > at for table, at in registration.starts.items()):
+            positions.forget(registration.consumer)
+        return register(positions, registration, owner)
+
+    return replaced(SpannerPositions, "register", forget_and_register)
 
 
 def unregister_in_two(database: Any, positions_table: str, consumer: str) -> None:
@@ -182,4 +202,8 @@ MUTATIONS = (
         "new-table",
         lambda: replaced(watcher.clearing.bounds, "read_selections", empty),
     ),
+    Mutation("a query starts earlier in two commits", "1", "spark-earlier", back_in_two_commits),
+    Mutation("a query registers without cleared-to", "1", "spark-earliest", cleared_unread),
+    Mutation("a query reads the shards of its start", "1", "spark-reshard", frozen_schema),
+    Mutation("a query reads the tables of its start", "1", "spark-new-table", frozen_schema),
 )
