@@ -103,10 +103,10 @@ def take_and_erase() -> AbstractContextManager[None]:
 @contextmanager
 def frozen_schema() -> Iterator[None]:
     """The first schema that was seen is that of every window."""
-    latest = Epochs.latest
+    latest, real = Epochs.latest, Epochs.at
 
-    def first(epochs: Epochs[Any], _timestamp: int) -> Any:
-        return next(iter(epochs._kept.values()))
+    def first(epochs: Epochs[Any], timestamp: int) -> Any:
+        return next(iter(epochs._kept.values()), None) or real(epochs, timestamp)
 
     def first_too(epochs: Epochs[Any]) -> Any:
         epoch, _ = latest(epochs)
@@ -116,8 +116,10 @@ def frozen_schema() -> Iterator[None]:
         yield
 
 
-def back_in_two_commits() -> AbstractContextManager[None]:
-    """A query that starts earlier is taken away and registered anew."""
+@contextmanager
+def back_in_two_commits() -> Iterator[None]:
+    """A query that starts earlier is taken away and registered anew; clearing knows of nobody who
+    is not registered."""
     register = SpannerPositions.register
 
     def forget_and_register(positions: SpannerPositions, registration: Any, owner: Any) -> Any:
@@ -126,7 +128,11 @@ def back_in_two_commits() -> AbstractContextManager[None]:
             positions.forget(registration.consumer)
         return register(positions, registration, owner)
 
-    return replaced(SpannerPositions, "register", forget_and_register)
+    with (
+        replaced(SpannerPositions, "register", forget_and_register),
+        replaced(watcher.clearing.bounds, "read_selections", empty),
+    ):
+        yield
 
 
 def unregister_in_two(database: Any, positions_table: str, consumer: str) -> None:
