@@ -211,5 +211,4 @@ MUTATIONS = (
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", cleared_unread),
     Mutation("a query reads the shards of its start", "1", "spark-reshard", frozen_schema),
-    Mutation("a query reads the tables of its start", "1", "spark-new-table", frozen_schema),
 )
