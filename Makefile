@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint format bench clean
+.PHONY: help setup demo test soak explore lint format bench clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -24,6 +24,9 @@ test: $(STAMP) lint ## lint, then every test
 
 soak: $(STAMP) ## 200 randomised runs under faults, about half an hour: SOAK_ARGS="--runs 20"
 	@$(BIN)/python tests/nemesis/soak.py $(SOAK_ARGS)
+
+explore: $(STAMP) ## schedules of actors that meet in one database: EXPLORE_ARGS="--scenario all --schedules 10000"
+	@PYTHONHASHSEED=0 PYTHONPATH=.:tests $(BIN)/python -m interleavings.run $(EXPLORE_ARGS)
 
 lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff check .

@@ -1,0 +1,153 @@
+"""Runs schedules of a scenario and judges them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+
+from interleavings import judges
+from interleavings.actors import LONG_SECONDS, Run
+from interleavings.choosers import (
+    BeforeCommits,
+    Exhaustive,
+    Prescribed,
+    RandomPriorities,
+    RandomWalk,
+    shown,
+)
+from interleavings.fast import faster
+from interleavings.scenarios.base import Scenario
+from interleavings.schedule import explored_schedules
+from interleavings.scheduler import Chooser, Scheduler, StuckError
+from interleavings.virtual_time import controlled
+from interleavings.world import World
+
+CHANGE_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One schedule; ``trace`` replays it."""
+
+    trace: tuple[str, ...]
+    labels: tuple[str, ...]
+    problems: tuple[str, ...]
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """The schedule as it is given to --replay."""
+        return shown(self.trace)
+
+
+@dataclass
+class Summary:
+    """What came of many schedules."""
+
+    scenario: str
+    schedules: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    failures: list[Outcome] = field(default_factory=list)
+    first_failure: int | None = None
+
+
+class Explorer:
+    """A scenario in its world. Leave the ``with`` block to close it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self._length = 1
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Explorer:
+        self.world = World(self.scenario.statements, self.scenario.watchable)
+        self._stack.callback(self.world.close)
+        self._stack.enter_context(self.world.opened())
+        self._stack.enter_context(controlled(self.world.clock))
+        self._stack.enter_context(explored_schedules())
+        self._stack.enter_context(faster())
+        logging.disable(logging.CRITICAL)
+        self._stack.callback(logging.disable, logging.NOTSET)
+        self._length = len(self.run(Prescribed(())).trace)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    def run(self, chooser: Chooser, name: str = "") -> Outcome:
+        """One schedule."""
+        scenario, world = self.scenario, self.world
+        world.reset("0", scenario.schema_changes)
+        run = Run(world)
+        world.gate.quiet_texts = scenario.quiet
+        world.gate.observer = run.record.observe
+        self._alone(lambda: scenario.prelude(run))
+        scheduler = Scheduler(world.clock, chooser, dict(scenario.crashes or {}))
+        for actor, body in scenario.actors.items():
+            scheduler.add(actor, self._life(run, actor, body))
+        problems: list[str] = []
+        try:
+            scheduler.run()
+            world.end_transactions()
+            world.clock.advance(LONG_SECONDS + 1)
+            self._alone(lambda: scenario.finale(run))
+            problems = judges.verdict(run.record, scenario.expectations, run.kept)
+        except StuckError as error:
+            problems = [f"stuck: {error}"]
+        except Exception as error:  # noqa: BLE001 (a finding)
+            problems = [f"the end failed with {type(error).__name__}: {error}"]
+        finally:
+            world.gate.observer = None
+        trace, labels = tuple(scheduler.trace), tuple(scheduler.labels)
+        return Outcome(trace, labels, tuple(problems), name)
+
+    def _life(self, run: Run, actor: str, body):  # type: ignore[no-untyped-def]
+        return lambda: run.lasting(actor, lambda: body(run), self.scenario.allowed)
+
+    def _alone(self, body) -> None:  # type: ignore[no-untyped-def]
+        """Something that is not explored, on virtual time."""
+        scheduler = Scheduler(self.world.clock, Prescribed(()), {})
+        scheduler.add("end", body)
+        scheduler.run()
+
+    def random(self, seed: int, schedules: int, first: int = 0) -> Iterator[Outcome]:
+        """Schedules at random: priorities and walks in turn."""
+        for number in range(first, first + schedules):
+            yield self.run(self.chooser(seed, number), f"seed {seed} schedule {number}")
+
+    def chooser(self, seed: int, number: int) -> Chooser:
+        """The chooser of one schedule of a seed."""
+        text = f"{self.scenario.name} {seed} {number}"
+        if number % 3 == 1:
+            return BeforeCommits(text, self._length, 0.3)
+        if number % 3 == 2:
+            return RandomWalk(text, self._length, 0.5)
+        return RandomPriorities(text, self._length, CHANGE_POINTS, 0.5)
+
+    def exhaustive(self, preemptions: int, schedules: int) -> Iterator[Outcome]:
+        """Schedules with few preemptions, fewest first."""
+        searched = Exhaustive(preemptions)
+        for number, chooser in enumerate(islice(searched, schedules)):
+            outcome = self.run(chooser, f"exhaustive schedule {number}")
+            searched.learn(chooser)
+            yield outcome
+
+    def summary(self, outcomes: Iterator[Outcome], *, until_failure: bool = False) -> Summary:
+        """Runs them all, or until one fails."""
+        found = Summary(self.scenario.name)
+        began = time.perf_counter()
+        for outcome in outcomes:
+            found.schedules += 1
+            found.steps += len(outcome.trace)
+            if outcome.problems:
+                found.failures.append(outcome)
+                found.first_failure = found.first_failure or found.schedules
+                if until_failure:
+                    break
+        found.seconds = time.perf_counter() - began
+        return found

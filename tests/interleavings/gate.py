@@ -1,0 +1,90 @@
+"""The gate: a gRPC client interceptor before which every RPC of every actor waits for its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from interleavings.scheduler import current_scheduler, current_unit
+
+QUIET = frozenset({"CreateSession", "BatchCreateSessions", "DeleteSession", "GetOperation"})
+"""What changes nothing that another actor could see, and sees nothing of others."""
+
+Observer = Callable[[str, Any], None]
+"""Told of each RPC that was executed: its method and its request."""
+
+
+class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
+    """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that name one of these
+    do not wait, because nothing in the scenario changes what they find."""
+
+    def __init__(self) -> None:
+        self.quiet_texts: tuple[str, ...] = ()
+        self.observer: Observer | None = None
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """As gRPC's."""
+        method, raw = method_of(details), plain(request)
+        crashes = self._pass(method, raw)
+        outcome = continuation(details, request)
+        self._executed(method, raw)
+        if crashes:
+            self._crash()
+        return outcome
+
+    def _executed(self, method: str, request: Any) -> None:
+        if self.observer is not None and current_unit() is not None:
+            self.observer(method, request)
+
+    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        """As gRPC's."""
+        method, raw = method_of(details), plain(request)
+        crashes = self._pass(method, raw)
+        outcome = continuation(details, request)
+        self._executed(method, raw)
+        if crashes:
+            self._crash()
+        return outcome
+
+    def _pass(self, method: str, request: Any) -> bool:
+        unit = current_unit()
+        if unit is None:
+            return False
+        if unit.killed is not None:
+            raise unit.killed
+        if method in QUIET:
+            return False
+        text = getattr(request, "sql", "")
+        if any(part in text for part in self.quiet_texts):
+            return False
+        return current_scheduler().gate(label_of(method, request, text))
+
+    def _crash(self) -> None:
+        unit = current_unit()
+        assert unit is not None
+        current_scheduler().crash(unit)
+
+
+def plain(request: Any) -> Any:
+    """The message below the client's wrapper, which makes an object of every field it is asked."""
+    return getattr(request, "_pb", request)
+
+
+def method_of(details: Any) -> str:
+    """The last part of a method's name."""
+    name = details.method
+    text: str = name.decode() if isinstance(name, bytes) else name
+    return text.rpartition("/")[2]
+
+
+def label_of(method: str, request: Any, text: str) -> str:
+    """What an RPC is, for a person who reads a schedule."""
+    if text:
+        return f"{method} {' '.join(text.split())[:90]}"
+    table = getattr(request, "table", "")
+    if table:
+        return f"{method} {table}"
+    mutations = getattr(request, "mutations", ())
+    return f"{method} {len(mutations)} mutations" if method == "Commit" else method

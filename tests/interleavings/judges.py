@@ -1,0 +1,129 @@
+"""Judges of a schedule: each reads its record and says what is wrong."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from nemesis.truth import History, Row, living
+
+from interleavings.record import Clears, Delivered, Moved, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a consumer promises: every row that lives in the end; or what was committed above the
+    timestamp that the run keeps under ``begin_key``; or, with ``from_registration``, above its
+    first position. ``exactly``: a sink like Spark's, where nothing comes twice."""
+
+    consumer: str
+    begin_key: str = ""
+    from_registration: bool = False
+    exactly: bool = False
+    tables: tuple[str, ...] = ()
+
+
+def verdict(
+    record: Record, expectations: Iterable[Expectation], kept: Mapping[str, Any]
+) -> list[str]:
+    """Everything that is wrong."""
+    history = record.truth.history()
+    found = [f"{name} ended with {type(e).__name__}: {e}" for name, e in record.endings]
+    found += record.problems
+    for each in expectations:
+        lines = [line for line in record.delivered if line.consumer == each.consumer]
+        found += lost(record, history, each, lines, kept.get(each.begin_key, 0))
+        found += disordered(each, lines)
+        found += wrong(record, each, lines)
+        if each.exactly:
+            found += doubled(each, lines)
+    return found
+
+
+def lost(
+    record: Record, history: History, expected: Expectation, lines: list[Delivered], begin: int
+) -> Iterator[str]:
+    """The newest version of every row that lives in the end was delivered."""
+    last = max((states[-1].at for states in history.values()), default=0)
+    seen = {(line.row, line.values["Version"]) for line in lines if line.values is not None}
+    for row, state in sorted(living(history, last).items()):
+        if expected.tables and row[0] not in expected.tables:
+            continue
+        if state.at <= beginning(record, expected, row[0], begin):
+            continue
+        if (row, state.version) not in seen:
+            yield f"{expected.consumer} lost {row} version {state.version} of {state.at}"
+
+
+def beginning(record: Record, expected: Expectation, table: str, begin: int) -> int:
+    """Above which commit timestamp a consumer has to deliver."""
+    moves = [m for m in record.moves_of(expected.consumer) if m.table == table]
+    if expected.from_registration:
+        stood = [None, *(move.position for move in moves)]
+        begun = [now for before, now in pairwise(stood) if before is None]
+        return next((at for at in reversed(begun) if at is not None), 0)
+    if not expected.begin_key:
+        return 0
+    return max(begin, lawfully_cleared(record, expected.consumer, table))
+
+
+def lawfully_cleared(record: Record, consumer: str, table: str) -> int:
+    """Up to where was cleared while the consumer was not there or had said that it may be. One
+    that is taken away and registered again counts as if it had been there in between."""
+    position: int | None = None
+    reached = 0
+    for event in record.events:
+        if isinstance(event, Moved) and (event.consumer, event.table) == (consumer, table):
+            position = event.position if event.position is not None else position
+        elif isinstance(event, Clears) and event.table == table:
+            lawful = position is None or event.safe <= position
+            reached = max(reached, event.safe) if lawful else reached
+    return reached
+
+
+def disordered(expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+    """The versions of a row never go back, over all instances of a consumer."""
+    newest: dict[Row, Delivered] = {}
+    for line in lines:
+        before = newest.get(line.row)
+        if before is not None and moment(line) < moment(before):
+            yield (
+                f"{expected.consumer} got {line.row} of {line.at} by {line.instance} after that of"
+                f" {before.at} by {before.instance}"
+            )
+        else:
+            newest[line.row] = line
+
+
+def moment(line: Delivered) -> int:
+    """The commit timestamp of a version; a row of a snapshot may have lost its own."""
+    return line.at if line.at is not None else 0
+
+
+def wrong(record: Record, expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+    """A version comes with the values that were written, every column of them."""
+    for line in lines:
+        truth = record.values.get((line.row, moment(line)))
+        if line.values is None or truth is None:
+            continue
+        if different := differing(truth, line.values):
+            yield f"{expected.consumer} got {line.row} of {line.at} with wrong {different}"
+
+
+def differing(truth: Mapping[str, object], values: Mapping[str, object]) -> list[str]:
+    """The columns whose values are not the ones that were written."""
+    return [name for name, value in truth.items() if values.get(name) != value]
+
+
+def doubled(expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+    """Nothing comes in two batches."""
+    batches: dict[tuple[Row, object], set[int]] = defaultdict(set)
+    for line in lines:
+        version = line.values["Version"] if line.values is not None else None
+        batches[line.row, version].add(line.batch)
+    for (row, version), ids in batches.items():
+        if len(ids) > 1:
+            yield f"{expected.consumer} has {row} version {version} in batches {sorted(ids)}"

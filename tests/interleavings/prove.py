@@ -1,0 +1,45 @@
+"""Proves the explorer: each fault that is put back is found, after so many schedules."""
+
+from __future__ import annotations
+
+import time
+
+from interleavings.choosers import Prescribed, parsed
+from interleavings.explore import Explorer, Outcome
+from interleavings.mutations import MUTATIONS, Mutation
+from interleavings.scenarios import ALL
+
+
+def find(mutation: Mutation, schedules: int, seed: int) -> tuple[int, Outcome | None]:
+    """How many schedules it took to find a fault; None when it was not found."""
+    with Explorer(ALL[mutation.scenario]) as explorer, mutation.patch():
+        for number, outcome in enumerate(explorer.random(seed, schedules), start=1):
+            if outcome.problems:
+                return number, outcome
+    return schedules, None
+
+
+def holds_without(mutation: Mutation, outcome: Outcome) -> bool:
+    """Whether the schedule that found the fault is good without it, as far as it still exists."""
+    with Explorer(ALL[mutation.scenario]) as explorer:
+        return not explorer.run(Prescribed(parsed(outcome.text), lenient=True)).problems
+
+
+def prove(schedules: int, seed: int) -> int:
+    """Prints the table; 1 when a fault was not found."""
+    missed = 0
+    print(f"{'fault':<48}{'part':<6}{'scenario':<20}{'schedules':>10}{'seconds':>9}")
+    for mutation in MUTATIONS:
+        began = time.perf_counter()
+        number, outcome = find(mutation, schedules, seed)
+        seconds = time.perf_counter() - began
+        count = str(number) if outcome is not None else "not found"
+        print(
+            f"{mutation.name:<48}{mutation.part:<6}{mutation.scenario:<20}{count:>10}{seconds:>9.0f}",
+            flush=True,
+        )
+        if outcome is None:
+            missed += 1
+        else:
+            print(f"    {outcome.problems[0]}\n    {outcome.text}")
+    return int(missed > 0)

@@ -1,0 +1,97 @@
+"""What happened in a schedule: what was written, delivered, registered and cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from nemesis.truth import Row, Truth
+
+from interleavings.scheduler import current_unit
+from watcher.positions.values import TABLE as POSITIONS
+from watcher.stream import micros_of
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A change as a consumer got it; ``batch`` is Spark's, ``instance`` who delivered it."""
+
+    consumer: str
+    instance: str
+    row: Row
+    at: int | None
+    values: Mapping[str, Any] | None
+    backfill: bool
+    window: tuple[int, int]
+    batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A position that was saved, or taken away."""
+
+    consumer: str
+    table: str
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clears:
+    """A clearing that was sent, up to a commit timestamp."""
+
+    table: str
+    safe: int
+
+
+@dataclass
+class Record:
+    """Everything that judges need. ``expected`` has the values of each version."""
+
+    truth: Truth = field(default_factory=Truth)
+    values: dict[tuple[Row, int], Mapping[str, Any]] = field(default_factory=dict)
+    delivered: list[Delivered] = field(default_factory=list)
+    events: list[Moved | Clears] = field(default_factory=list)
+    endings: list[tuple[str, BaseException]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """What actors themselves saw to be wrong."""
+
+    def deliver(self, delivered: Delivered) -> None:
+        """Adds a change, unless the instance that delivers it is dead."""
+        unit = current_unit()
+        if unit is not None and unit.killed is not None:
+            raise unit.killed
+        self.delivered.append(delivered)
+
+    def moves_of(self, consumer: str) -> list[Moved]:
+        """The positions of a consumer, as they were saved."""
+        return [e for e in self.events if isinstance(e, Moved) and e.consumer == consumer]
+
+    def observe(self, method: str, request: Any) -> None:
+        """Reads what an RPC that was executed says of positions and of clearing."""
+        if method == "Commit":
+            for mutation in request.mutations:
+                self._saved(mutation)
+        elif "safe" in getattr(request, "params", ()) and request.sql.startswith("UPDATE"):
+            table = request.sql.split()[1].strip("`")
+            self.events.append(Clears(table, text_micros(request.params["safe"])))
+
+    def _saved(self, mutation: Any) -> None:
+        kind = mutation.WhichOneof("operation")
+        write = getattr(mutation, kind)
+        if write.table != POSITIONS:
+            return
+        if kind == "delete":
+            for key in write.key_set.keys:
+                self.events.append(Moved(key[0], key[1], None))
+            return
+        for values in write.values:
+            row = dict(zip(write.columns, values, strict=True))
+            at = text_micros(row["Position"])
+            self.events.append(Moved(row["Consumer"], row["WatchedTable"], at))
+
+
+def text_micros(text: str) -> int:
+    """An RFC 3339 timestamp in microseconds."""
+    return micros_of(datetime.fromisoformat(text))

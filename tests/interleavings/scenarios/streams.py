@@ -1,0 +1,93 @@
+"""The same over change streams, which need no clearing."""
+
+from __future__ import annotations
+
+from interleavings.actors import SHORT_SECONDS, Run
+from interleavings.judges import Expectation
+from interleavings.scenarios.base import ROWS, Scenario, catch_up, write_rows
+from interleavings.scenarios.spark import drain_query, query
+from interleavings.scenarios.watching import TAKEN_OVER, begin_slowly, instance, time_passes
+
+STREAM = "CREATE CHANGE STREAM Everything FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
+STREAMED = {"capture": "change-stream", "start": "latest"}
+
+
+def start_latest(run: Run) -> None:
+    """Consumer B: begins with what is written from now on."""
+    run.watcher("b", tables=["*"], lease=SHORT_SECONDS, capture="change-stream").run_once()
+
+
+def begin(run: Run) -> None:
+    """Three rows are there."""
+    run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
+
+
+def registered(run: Run) -> None:
+    """Consumer A is registered, then three rows come."""
+    begin(run)
+    run.register("a", ["Rows"])
+    run.write(*(("Rows", key, f"{key}.1") for key in (2, 3)))
+
+
+STREAM_LATEST = Scenario(
+    "stream-latest",
+    {"W": write_rows, "B": start_latest},
+    (Expectation("b", from_registration=True),),
+    statements=(ROWS, STREAM),
+    watchable=(),
+    prelude=begin,
+    finale=catch_up("b", **STREAMED),
+    crashes={"B": 1},
+)
+FILLING = STREAMED | {"backfill": ["*"], "backfill_rows": 2}
+STREAM_TAKEOVER = Scenario(
+    "stream-takeover",
+    {"W": write_rows, "A": instance(**FILLING), "B": instance(**FILLING), "T": time_passes},
+    (Expectation("a"),),
+    statements=(ROWS, STREAM),
+    watchable=(),
+    prelude=begin_slowly,
+    finale=catch_up("a", **FILLING),
+    allowed=TAKEN_OVER,
+)
+
+
+def add_table(run: Run) -> None:
+    """A table is made and written to."""
+    run.database.update_ddl(
+        ["CREATE TABLE Fresh (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"]
+    ).result(60)
+    run.write(("Fresh", 1, "1.0"), ("Rows", 1, "1.2"))
+    run.write(("Fresh", 2, "2.0"))
+
+
+def follow(run: Run) -> None:
+    """Consumer A: watches all tables."""
+    run.watcher("a", tables=["*"], refresh=0, interval=0.001, **STREAMED).run()
+
+
+STREAM_NEW_TABLE = Scenario(
+    "stream-new-table",
+    {"D": add_table, "A": follow},
+    (Expectation("a", tables=("Fresh",)),),
+    statements=(ROWS, STREAM),
+    watchable=(),
+    prelude=registered,
+    finale=catch_up("a", **STREAMED),
+    schema_changes=True,
+    quiet=(),
+)
+SPARK_STREAM = {"startingTimestamp": "earliest", "capture": "change-stream"}
+SPARK_STREAM_NEW_TABLE = Scenario(
+    "spark-stream-new-table",
+    {"D": add_table, "Q": query(3, 2, **SPARK_STREAM)},
+    (Expectation("q"),),
+    statements=(ROWS, STREAM),
+    watchable=(),
+    prelude=begin,
+    finale=drain_query(**SPARK_STREAM),
+    crashes={"Q": 1},
+    schema_changes=True,
+    quiet=(),
+)
+SCENARIOS = (STREAM_LATEST, STREAM_TAKEOVER, STREAM_NEW_TABLE, SPARK_STREAM_NEW_TABLE)

@@ -1,0 +1,155 @@
+"""Watchers that start, take over and are told what to do."""
+
+from __future__ import annotations
+
+from interleavings.actors import SHORT_SECONDS, Run
+from interleavings.judges import Expectation
+from interleavings.scenarios.base import (
+    Scenario,
+    begin_with_rows,
+    catch_up,
+    deliver_and_clear,
+    write_rows,
+)
+from watcher.consumers import Command, Consumers, Progress, State
+from watcher.errors import (
+    LeaseHeldError,
+    LeaseLostError,
+    PositionConflictError,
+    UnavailableError,
+)
+from watcher.positions import consumers_table
+from watcher.positions.unregister import unregister
+from watcher.positions.values import TABLE as POSITIONS
+
+TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError, UnavailableError)
+"""How an instance may end that another has replaced."""
+
+
+def fill(run: Run) -> None:
+    """Consumer B: begins with a backfill."""
+    run.watcher("b", tables=["*"], backfill=["*"], backfill_rows=2, lease=SHORT_SECONDS).run_once()
+
+
+def start_latest(run: Run) -> None:
+    """Consumer B: begins with what is written from now on."""
+    run.watcher("b", tables=["*"], lease=SHORT_SECONDS).run_once()
+
+
+BACKFILL = Scenario(
+    "backfill",
+    {"W": write_rows, "A": deliver_and_clear, "B": fill},
+    (Expectation("a"), Expectation("b")),
+    prelude=begin_with_rows,
+    finale=catch_up("a", "b"),
+    crashes={"B": 1},
+)
+LATEST = Scenario(
+    "latest",
+    {"W": write_rows, "A": deliver_and_clear, "B": start_latest},
+    (Expectation("a"), Expectation("b", from_registration=True)),
+    prelude=begin_with_rows,
+    finale=catch_up("a", "b"),
+    crashes={"B": 1},
+)
+
+
+def time_passes(run: Run) -> None:
+    """Twice so much that whoever was not running has lost its lease."""
+    run.pass_time(SHORT_SECONDS * 2)
+    run.pass_time(SHORT_SECONDS * 2)
+
+
+def instance(**options: object):  # type: ignore[no-untyped-def]
+    """An instance of consumer A that may find another in its place."""
+    chosen = {"tables": ["*"], "start": "earliest", "lease": SHORT_SECONDS, "standby": True}
+
+    def body(run: Run) -> None:
+        run.watcher("a", **(chosen | options)).run_once()
+
+    return body
+
+
+def begin_slowly(run: Run) -> None:
+    """Three rows are there; a callback takes its time."""
+    run.slow_callbacks = True
+    run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
+
+
+TAKEOVER = Scenario(
+    "takeover",
+    {"W": write_rows, "A": instance(), "B": instance(), "T": time_passes},
+    (Expectation("a"),),
+    prelude=begin_slowly,
+    finale=catch_up("a"),
+    allowed=TAKEN_OVER,
+)
+FILLING = {"start": "latest", "backfill": ["*"], "backfill_rows": 2}
+TAKEOVER_BACKFILL = Scenario(
+    "takeover-backfill",
+    {"W": write_rows, "A": instance(**FILLING), "B": instance(**FILLING), "T": time_passes},
+    (Expectation("a"),),
+    prelude=begin_slowly,
+    finale=catch_up("a", **FILLING),
+    allowed=TAKEN_OVER,
+)
+
+
+def standby(run: Run) -> None:
+    """Waits for the name, delivers, and gives it back."""
+    run.watcher("a", tables=["*"], start="earliest", standby=True).run_once()
+
+
+STANDBY = Scenario(
+    "standby",
+    {"W": write_rows, "A": standby, "B": standby, "C": standby},
+    (Expectation("a"),),
+    prelude=begin_with_rows,
+    finale=catch_up("a"),
+)
+
+
+def forget(run: Run) -> None:
+    """An operator unregisters consumer B unless it is alive: what ``ctl forget`` does."""
+    unregister(run.database, POSITIONS, "b")
+
+
+def pause_and_resume(run: Run) -> None:
+    """An operator pauses consumer A and lets it go on."""
+    consumers = Consumers(run.database, consumers_table(POSITIONS))
+    consumers.ask("a", Command.PAUSE)
+    run.pass_time(SHORT_SECONDS)
+    consumers.ask("a", Command.RESUME)
+
+
+def begin_with_two(run: Run) -> None:
+    """As ``begin_with_rows``; B was there once and is not alive."""
+    begin_with_rows(run)
+    consumers = Consumers(run.database, consumers_table(POSITIONS))
+    consumers.release(consumers.acquire("b"), State.NOT_STARTED, Progress())
+    run.register("b", ["Rows"])
+    run.write(("Rows", 5, "5.0"))
+
+
+def start_again(run: Run) -> None:
+    """Consumer B starts; told that it is not there any more it would begin with what comes."""
+    run.watcher("b", tables=["*"], lease=SHORT_SECONDS).run_once()
+    run.kept["started"] = True
+    run.write(("Rows", 6, "6.0"))
+
+
+def both_catch_up(run: Run) -> None:
+    """In the end both deliver what is there; B may be new."""
+    catch_up("a")(run)
+    catch_up("b", start="latest")(run)
+
+
+OPERATOR = Scenario(
+    "operator",
+    {"W": write_rows, "A": deliver_and_clear, "B": start_again, "O": forget},
+    (Expectation("a"), Expectation("b", from_registration=True)),
+    prelude=begin_with_two,
+    finale=both_catch_up,
+    allowed=(LeaseHeldError,),
+)
+SCENARIOS = (BACKFILL, LATEST, TAKEOVER, TAKEOVER_BACKFILL, STANDBY, OPERATOR)

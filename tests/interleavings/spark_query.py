@@ -1,0 +1,119 @@
+"""Spark's micro-batch engine as far as a source sees it, around the real reader.
+
+As in Spark: an offset is logged before its batch runs, the batch is logged as committed after its
+sink has it, and a query that starts again repeats the batch that was logged and not committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from interleavings.actors import Run
+from interleavings.record import Delivered
+from interleavings.scheduler import current_scheduler, current_unit
+from watcher.config import source_options
+from watcher.runners.spark.reading import reading
+from watcher.runners.spark.streaming import ChangesReader
+from watcher.stream import micros_of
+
+
+@dataclass
+class SparkQuery:
+    """A query with its checkpoint, which outlives its process. ``sink`` has the rows of each batch;
+    one that is repeated replaces its own, as an idempotent sink does."""
+
+    run: Run
+    name: str
+    options: dict[str, str]
+    offsets: list[dict[str, Any]] = field(default_factory=list)
+    committed: int = 0
+    initial: dict[str, Any] | None = None
+    sink: dict[int, list[Delivered]] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+
+    def start(self, triggers: int) -> None:
+        """A life of so many triggers, which ends cleanly."""
+        reader = ChangesReader(reading(source_options(self.run.source_options | self.options)))
+        for _ in range(triggers):
+            self._trigger(reader)
+        reader.stop()
+
+    def _trigger(self, reader: ChangesReader) -> None:
+        if self.initial is None:
+            self.initial = reader.initialOffset()
+        if self.committed == len(self.offsets):
+            before = self.offsets[-1] if self.offsets else self.initial
+            end = through_json(reader.latestOffset(before, ReadAllAvailable()))
+            if end == before:
+                return
+            self.offsets.append(end)
+            self._pause("offset is logged")
+        self._batch(reader)
+
+    def _batch(self, reader: ChangesReader) -> None:
+        number = self.committed
+        start = self.offsets[number - 1] if number else self.initial
+        assert start is not None
+        end = self.offsets[number]
+        rows = [
+            line
+            for part in reader.partitions(start, end)
+            for batch in reader.read(part)
+            for line in self._lines(batch, number)
+        ]
+        before = self.sink.get(number)
+        if before is not None and versions(before) != versions(rows):
+            self.differences.append(
+                f"{self.name} has batch {number} twice, with {sorted(versions(before))} and with"
+                f" {sorted(versions(rows))}"
+            )
+        self.sink[number] = rows
+        self._pause("batch is in the sink")
+        self.committed += 1
+        reader.commit(end)
+
+    def _lines(self, batch: Any, number: int) -> Iterator[Delivered]:
+        for row in batch.to_pylist():
+            values = json.loads(row["values"]) if row["values"] is not None else None
+            at = row["_commit_timestamp"]
+            key = tuple(json.loads(row["key"]).values())
+            yield Delivered(
+                self.name,
+                self.name,
+                (row["table"], key),
+                micros_of(at) if at is not None else None,
+                values,
+                row["operation"] == "READ",
+                (0, 0),
+                number,
+            )
+
+    def _pause(self, what: str) -> None:
+        """The driver's own writes are places to crash, too."""
+        unit = current_unit()
+        if unit is not None and unit.killed is not None:
+            raise unit.killed
+        if unit is not None and current_scheduler().gate(what):
+            current_scheduler().crash(unit)
+
+    def deliver(self) -> None:
+        """Gives the sink to the judges."""
+        self.run.record.problems += self.differences
+        for number in sorted(self.sink):
+            self.run.record.delivered += self.sink[number]
+
+
+def versions(lines: list[Delivered]) -> set[tuple[str, str]]:
+    """The rows of a batch."""
+    return {(str(line.row), str(line.values)) for line in lines}
+
+
+def through_json(offset: dict[str, Any]) -> dict[str, Any]:
+    """An offset as it comes back from a checkpoint."""
+    found: dict[str, Any] = json.loads(json.dumps(offset))
+    return found

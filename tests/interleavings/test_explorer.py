@@ -1,0 +1,136 @@
+"""The explorer itself: it finds what it must, every schedule once, and replays what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, parsed, shown
+from interleavings.explore import Explorer
+from interleavings.scenarios import ALL
+from interleavings.scenarios.base import Scenario
+from interleavings.scheduler import Chooser, Scheduler, StuckError, current_scheduler
+from interleavings.virtual_clock import VirtualClock
+from interleavings.virtual_time import controlled
+
+
+@dataclass
+class Counter:
+    """Two actors add to it; reading and writing are steps of their own."""
+
+    value: int = 0
+    log: list[str] = field(default_factory=list)
+
+    def add(self) -> None:
+        current_scheduler().gate("read")
+        seen = self.value
+        current_scheduler().gate("write")
+        self.value = seen + 1
+
+
+def played(
+    chooser: Chooser, *bodies: Callable[[], object], crashes: dict[str, int] | None = None
+) -> Scheduler:
+    """A schedule of the actors A, B and so on."""
+    clock = VirtualClock()
+    with controlled(clock):
+        scheduler = Scheduler(clock, chooser, crashes or {})
+        for name, body in zip("ABC", bodies, strict=False):
+            scheduler.add(name, body)
+        scheduler.run()
+    return scheduler
+
+
+def lost_updates(preemptions: int) -> tuple[int, list[str]]:
+    """How many schedules there are, and those in which an addition is lost."""
+    searched, found, traces = Exhaustive(preemptions), [], set()
+    for chooser in searched:
+        counter = Counter()
+        trace = shown(played(chooser, counter.add, counter.add).trace)
+        searched.learn(chooser)
+        assert trace not in traces
+        traces.add(trace)
+        if counter.value != 2:
+            found.append(trace)
+    return len(traces), found
+
+
+def test_a_lost_update_needs_one_preemption() -> None:
+    assert lost_updates(0) == (2, [])
+    schedules, found = lost_updates(1)
+    assert schedules > 2
+    assert found
+
+
+def test_all_schedules_of_two_actors_are_found() -> None:
+    # Three steps each, of which the first decides who begins: 6! / (3! 3!) orders.
+    assert lost_updates(6)[0] == 20
+
+
+def test_a_schedule_is_played_again() -> None:
+    _, found = lost_updates(1)
+    counter = Counter()
+    again = played(Prescribed(parsed(found[0])), counter.add, counter.add)
+    assert counter.value == 1
+    assert shown(again.trace) == found[0]
+
+
+def test_the_same_seed_gives_the_same_schedule() -> None:
+    traces = {
+        shown(played(RandomPriorities("7", 6, 2, 0.0), Counter().add, Counter().add).trace)
+        for _ in range(3)
+    }
+    assert len(traces) == 1
+
+
+def test_a_schedule_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(StuckError, match="only A B can go on"):
+        played(Prescribed(["C"]), Counter().add, Counter().add)
+
+
+def test_who_sleeps_wakes_in_virtual_time() -> None:
+    order: list[str] = []
+
+    def sleep(name: str, seconds: float) -> None:
+        current_scheduler().wait(seconds)
+        order.append(name)
+
+    played(Prescribed(()), lambda: sleep("long", 3600.0), lambda: sleep("short", 1.0))
+    assert order == ["short", "long"]
+
+
+def test_who_waits_for_nothing_is_reported() -> None:
+    with pytest.raises(StuckError, match="nobody can go on"):
+        played(Prescribed(()), lambda: current_scheduler().wait(None, lambda: False))
+
+
+def test_a_crash_before_and_after() -> None:
+    sent: list[str] = []
+
+    def send() -> None:
+        after = current_scheduler().gate("send")
+        sent.append("sent")
+        assert after is False
+
+    played(Prescribed(["A", "A!"]), send, crashes={"A": 1})
+    assert sent == []
+
+
+def test_tokens_are_written_and_read() -> None:
+    tokens = ["A", "A", "B", "A.1", "A?", "B!"]
+    assert shown(tokens) == "A*2 B A.1 A? B!"
+    assert parsed(shown(tokens)) == tokens
+    with pytest.raises(ValueError, match="no step of a schedule"):
+        parsed("A*x")
+
+
+def test_an_rpc_that_was_executed_before_its_actor_died_has_happened() -> None:
+    """The first commit of W is its third token: it begins, it is about to send, it has sent."""
+    scenario = ALL["latest"]
+    with Explorer(Scenario("crash", {"W": scenario.actors["W"]}, (), crashes={"W": 1})) as explorer:
+        lived = explorer.run(Prescribed(parsed("W W?")))
+        died = explorer.run(Prescribed(parsed("W W!")))
+    assert lived.problems == died.problems == ()
+    assert lived.trace[:2] == ("W", "W?")

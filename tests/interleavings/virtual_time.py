@@ -1,0 +1,120 @@
+"""Time that only the scheduler moves, for the threads under its control.
+
+Outside of a schedule, and in threads that it does not know, everything is as ever.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from emulator.engine.turn import IDLE_SECONDS, Turn, busy
+from interleavings.scheduler import Condition, Stopped, current_scheduler, current_unit
+from interleavings.virtual_clock import VirtualClock, originals
+
+
+@contextmanager
+def controlled(clock: VirtualClock) -> Iterator[None]:
+    """While it lasts, units wait and look at the time through their scheduler."""
+    replaced = [*times(clock), *waits(), (Turn, "acquire", acquire)]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+    for owner, name, value in replaced:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def times(clock: VirtualClock) -> list[tuple[Any, str, Any]]:
+    """What tells the time, and what tells units instead."""
+
+    def now(real: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *which: clock.seconds if current_unit() is not None else real(*which)
+
+    def now_ns() -> int:
+        real: int = originals.time_ns()
+        return clock.micros() * 1_000 if current_unit() is not None else real
+
+    names = ("monotonic", "time", "clock_gettime")
+    told = [(time, name, now(getattr(originals, name))) for name in names]
+    return [*told, (time, "time_ns", now_ns)]
+
+
+def waits() -> list[tuple[Any, str, Any]]:
+    """What waits or starts threads, and what units do instead."""
+    return [
+        (time, "sleep", sleep),
+        (threading.Thread, "start", start),
+        (threading.Thread, "join", join),
+        (threading.Event, "wait", wait),
+    ]
+
+
+def sleep(seconds: float) -> None:
+    """As ``time.sleep``."""
+    if current_unit() is None:
+        originals.sleep(seconds)
+    else:
+        current_scheduler().wait(seconds)
+
+
+def start(thread: threading.Thread) -> None:
+    """As ``Thread.start``: the thread of a unit is one, too."""
+    unit = current_unit()
+    if unit is None:
+        originals.start(thread)
+        return
+    unit.starting = True
+    try:
+        # The client's own thread sends nothing for a week.
+        if thread.name.startswith("maintenance-"):
+            originals.start(thread)
+        else:
+            current_scheduler().adopt(unit, thread)
+    finally:
+        unit.starting = False
+
+
+def wait(event: threading.Event, timeout: float | None = None) -> bool:
+    """As ``Event.wait``."""
+    unit = current_unit()
+    if unit is None or unit.starting:
+        found: bool = originals.wait(event, timeout)
+        return found
+    return current_scheduler().wait(timeout, event.is_set)
+
+
+def join(thread: threading.Thread, timeout: float | None = None) -> None:
+    """As ``Thread.join``."""
+    joined = current_scheduler().unit_of(thread) if current_unit() is not None else None
+    if joined is None:
+        originals.join(thread, timeout)
+    else:
+        current_scheduler().wait(timeout, lambda: joined.condition is Condition.DONE)
+
+
+def acquire(turn: Turn, wait_seconds: float) -> None:
+    """As ``Turn.acquire``: who waits in the server for another's transaction waits in virtual time,
+    and lets that other one go on."""
+    if current_unit() is None:
+        originals.acquire(turn, wait_seconds)
+        return
+    while not turn._lock.acquire(blocking=False):
+        try:
+            current_scheduler().wait(wait_seconds, lambda: not turn._lock.locked())
+        except Stopped:
+            # The server does not know that its client is dead: it must not write any more.
+            raise busy() from None
+        give_up_idle(turn, IDLE_SECONDS)
+
+
+def give_up_idle(turn: Turn, seconds: float) -> None:
+    """The server ends a transaction that holds the turn and is silent for so long."""
+    holder = turn.holder
+    if turn._lock.locked() and holder is not None:
+        holder.give_up_if_idle(seconds)

@@ -1,0 +1,154 @@
+"""One embedded server and one database, used for many schedules."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import grpc
+from google.cloud import spanner
+from google.cloud.spanner_v1.database import Database
+
+import watcher.database
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from emulator.engine.database import Database as Engine
+from interleavings.gate import Gate
+from interleavings.in_process import EmbeddedServer, InProcessChannel
+from interleavings.scheduler import current_unit
+from interleavings.virtual_clock import VirtualClock
+from interleavings.virtual_time import give_up_idle
+from watcher.bounded_client import BoundedDatabase
+from watcher.database import EMULATOR_HOST, DatabaseAddress
+from watcher.positions import SpannerPositions
+from watcher.table import WatchedTable
+
+NUMBERS = itertools.count()
+"""The product keeps clients by the names of their databases: no two worlds have the same."""
+PROJECT, INSTANCE = "test-project", "test-instance"
+ENGINE_SCHEDULES = 400
+"""After so many schedules the database is made anew: it keeps every version of every row."""
+
+
+class Inline(Executor):
+    """Runs at once, in the thread that asks: a DDL operation is over when it is answered."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+class World:
+    """The database ``name`` with a schema; ``open`` gives each actor a client of its own."""
+
+    def __init__(
+        self, statements: Sequence[str], watchable: Sequence[str], shards: int = 2
+    ) -> None:
+        self.clock = VirtualClock()
+        self.gate = Gate()
+        self.server = EmbeddedServer(self.clock.micros)
+        self.address = DatabaseAddress(PROJECT, INSTANCE, f"explored-{next(NUMBERS)}")
+        self.watched: dict[str, WatchedTable] = {}
+        self._databases: dict[str, Database] = {}
+        self._client: spanner.Client | None = None
+        self._uses = 0
+        self._dirty = False
+        with self.opened():
+            self._create(statements, watchable, shards)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """While it lasts, clients reach this server."""
+        host = os.environ.get(EMULATOR_HOST)
+        os.environ[EMULATOR_HOST] = "in-process:1"
+        replaced: list[tuple[Any, str, Any]] = [
+            (grpc, "insecure_channel", self._channel),
+            (watcher.database, "open_client", lambda _address: self.client),
+            (watcher.database, "BoundedDatabase", self._known_database),
+            (watcher.database, "check", lambda _database, _address: None),
+        ]
+        before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+        for owner, name, value in replaced:
+            setattr(owner, name, value)
+        try:
+            yield
+        finally:
+            for owner, name, value in before:
+                setattr(owner, name, value)
+            os.environ.pop(EMULATOR_HOST)
+            if host is not None:
+                os.environ[EMULATOR_HOST] = host
+
+    def _channel(self, *_target: object, **_options: object) -> grpc.Channel:
+        return grpc.intercept_channel(InProcessChannel(self.server), self.gate)
+
+    @property
+    def client(self) -> spanner.Client:
+        """The real client."""
+        if self._client is None:
+            self._client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
+        return self._client
+
+    def database(self, actor: str = "") -> Database:
+        """A client's database, one for each actor: the product's own class."""
+        if actor not in self._databases:
+            instance = self.client.instance(INSTANCE)
+            self._databases[actor] = BoundedDatabase(self.address.database, instance)
+        return self._databases[actor]
+
+    def _known_database(self, _name: str, _instance: object) -> Database:
+        """In place of a new one: that of the actor, which was opened before."""
+        unit = current_unit()
+        return self.database(unit.actor if unit is not None else "")
+
+    def _create(self, statements: Sequence[str], watchable: Sequence[str], shards: int) -> None:
+        config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
+        instance = self.client.instance(INSTANCE, configuration_name=config, node_count=1)
+        instance.create().result(10)
+        made = instance.database(self.address.database, ddl_statements=list(statements))
+        made.create().result(10)
+        hosted = self.server.registry.databases[self.address.path]
+        hosted.ddl_queue.shutdown()
+        hosted.ddl_queue = Inline()  # type: ignore[assignment]
+        database = self.database()
+        SpannerPositions(database).create()
+        if watchable:
+            options = WatchOptions.model_validate({"shards": shards})
+            apply_plan(database, make_plan(read_schema(database), list(watchable), options))
+        database.reload()
+        self._statements = list(database.ddl_statements)
+        self.tables = [table.name for table in read_schema(database).tables]
+
+    def reset(self, seed: str, schema_changes: bool) -> None:
+        """Empties every table; makes the database anew when its schema may be another."""
+        self.end_transactions()
+        self.clock.next_hour()
+        random.seed(seed)
+        self._uses += 1
+        hosted = self.server.registry.databases[self.address.path]
+        if schema_changes or self._uses % ENGINE_SCHEDULES == 0:
+            hosted.engine.drop()
+            hosted.engine = Engine(self.address.path, None, self.server.registry.clock)
+            hosted.engine.update_ddl(self._statements)
+            hosted.mutations = type(hosted.mutations)()
+            return
+        with self.database().batch() as batch:
+            for table in self.tables:
+                batch.delete(table, spanner.KeySet(all_=True))
+
+    def end_transactions(self) -> None:
+        """Whoever was stopped in a transaction holds nobody up any more."""
+        engine = self.server.registry.databases[self.address.path].engine
+        give_up_idle(engine._writer.turn, -math.inf)
+
+    def close(self) -> None:
+        """Ends the server."""
+        self.server.close()
