@@ -174,7 +174,7 @@ class Indexed(PollCapture):
     def at(self, window: Window) -> PollCapture:
         """A capture of the table as it was at the window's end."""
         index = self.table.index if window.end >= self.since() else "NotYet"
-        return PollCapture(self.address, replace(self.table, index=index), self.groups)
+        return PollCapture(self.queries, replace(self.table, index=index), self.groups)
 
     def counting(
         self, window: Window, limit: int | None = None, group: ShardGroup | None = None
@@ -189,7 +189,7 @@ class Indexed(PollCapture):
 
 
 def indexed(capture: PollCapture, since: int) -> Indexed:
-    return Indexed(capture.address, capture.table, capture.groups, since=lambda: since)
+    return Indexed(capture.queries, capture.table, capture.groups, since=lambda: since)
 
 
 def test_a_window_is_not_cut_where_its_index_was_not_there(singers: Database) -> None:

@@ -120,9 +120,7 @@ class PolledTables:
         """An earlier end, where there are too many rows: some that are there at an earlier end have
         changed again since. The same end, where they are few enough or one commit has them all."""
         try:
-            total = sum(
-                answers(self._captures[n].counting(window) for n, window in windows.items())
-            )
+            windows, total = self._count_there(windows)
         except VersionExpiredError:
             # The window will be read as of now, and so it was counted when its end was found.
             return end
@@ -132,6 +130,26 @@ class PolledTables:
         end = self._end_of(windows, max_rows)
         share = begin + (end - begin) * max_rows // total
         return max(min(end, share), self._end_of(windows, 1))
+
+    def _count_there(self, windows: Mapping[str, Window]) -> tuple[Mapping[str, Window], int]:
+        """The windows of the tables that are there at their end, and how many rows these have.
+        Refused as Spanner does where none is."""
+        there: dict[str, Window] = {}
+        total = 0
+        refusal: Exception | None = None
+        asked = (self._captures[n].counting(window) for n, window in windows.items())
+        for (name, window), answer in zip(windows.items(), ahead(asked), strict=True):
+            try:
+                total += answer()
+            except REFUSALS as error:
+                if not refused_by_schema(error):
+                    raise
+                refusal = error
+            else:
+                there[name] = window
+        if refusal is not None and not there:
+            raise refusal
+        return there, total
 
     def _count_some(self, windows: Mapping[str, Window], limit: int) -> int:
         """How many rows there are; no more tables are asked once there are so many."""

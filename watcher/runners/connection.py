@@ -117,15 +117,16 @@ class Connection:
         _, tables = self._epochs.latest()
         return self._checked(tables)
 
-    def tables_at(self, timestamp: int) -> Tables:
+    def tables_at(self, timestamp: int, unread: frozenset[str]) -> Tables:
         """As ``latest_tables``, as the schema is at a read timestamp; the same object for the same
-        schema. Raises VersionExpiredError past the version retention."""
-        return self._checked(self._epochs.at(timestamp))
+        schema. ``unread`` tables may not have been made watchable yet. Raises VersionExpiredError
+        past the version retention."""
+        return self._checked(self._epochs.at(timestamp), unread)
 
-    def _checked(self, tables: Tables) -> Tables:
+    def _checked(self, tables: Tables, unread: frozenset[str] = frozenset()) -> Tables:
         """A table that is still there, but cannot be polled any more, is not left out silently."""
         watched = frozenset(tables.source.tables)
-        for name in sorted(self._watched - watched):
+        for name in sorted(self._watched - watched - unread):
             if tables.schema.table(name) is not None:
                 raise NotWatchableError(
                     f"table {name} cannot be polled any more: its index is gone; make it again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
@@ -12,7 +13,7 @@ from watcher.failpoints import failpoint
 from watcher.positions import Move, Position, Positions
 from watcher.runners.backfilling import Instance
 from watcher.runners.sinks import Sink
-from watcher.runners.watching import Delivered, Follow, Watching, ignore
+from watcher.runners.watching import Delivered, Follow, Watching, ignore, ignore_saved
 from watcher.stream import timestamp_text
 from watcher.window import Window
 
@@ -37,10 +38,18 @@ class Pushing(Watching):
         seconds: float,
         follow: Follow = ignore,
         idle_seconds: float = 0.0,
+        saved: Callable[[], None] = ignore_saved,
     ) -> None:
         """``seconds``: how long a poll waits for a change."""
         super().__init__(
-            source, positions, instance, sink, 0, follow=follow, idle_seconds=idle_seconds
+            source,
+            positions,
+            instance,
+            sink,
+            0,
+            follow=follow,
+            idle_seconds=idle_seconds,
+            saved=saved,
         )
         self._seconds = seconds
         self._queries: OpenQueries | None = None
@@ -94,6 +103,7 @@ class Pushing(Watching):
             self._advance(mark)
             if self._due():
                 self._followed(mark, mark)
+                self._saved()
         return Delivered(mark, counts, more=bool(taken) or (until is not None and not drained))
 
     def _opened(self) -> OpenQueries:

@@ -107,6 +107,11 @@ class Watcher:
         self._obeyed: Command | None = None
         self._backfilling: Backfilling | None = None
         self._pushing: Pushing | None = None
+        self._tables: Tables
+        self._swept: Tables | None = None
+        """The tables among which those that were dropped keep no position."""
+        self._unread: frozenset[str] = frozenset()
+        """Tables that were registered and may not be there yet where the consumer stands."""
         self._turn = threading.Lock()
 
     # What to do with changes: one of these before ``run``.
@@ -290,6 +295,7 @@ class Watcher:
                 config.interval,
                 self._follow,
                 config.refresh,
+                self._forget_dropped,
             )
             return self._pushing
         return Watching(
@@ -301,6 +307,7 @@ class Watcher:
             config.transactions,
             self._follow,
             config.refresh,
+            self._forget_dropped,
         )
 
     def _begin(self, tables: Tables, sink: Sink) -> None:
@@ -316,7 +323,7 @@ class Watcher:
             )
         kept = held.positions.of(held.consumer)
         self._register(source, kept, self._first_start(source, kept))
-        self._unregister_dropped(tables, kept)
+        self._tables, self._swept = tables, None
 
     def _first_start(self, source: WatchedTables, kept: Mapping[str, int]) -> int | None:
         """Where a table without a position begins; None is now. The tables of a consumer that ran
@@ -338,6 +345,7 @@ class Watcher:
         ``start`` is None."""
         held = self._connection
         new = [name for name in source.tables if name not in kept]
+        self._unread |= frozenset(new)
         if new:
             filled = frozenset(held.backfill_captures(source)) & frozenset(new)
             now_tables = frozenset(new) if start is None else filled
@@ -359,10 +367,16 @@ class Watcher:
         if self._backfilling is not None:
             self._backfilling.resume()
 
-    def _unregister_dropped(self, tables: Tables, kept: Mapping[str, int]) -> None:
-        """A table that was dropped keeps no position; one that is there and not watched any more
-        keeps its own, and holds clearing up until an operator says otherwise."""
-        held = self._connection
+    def _forget_dropped(self) -> None:
+        """A table that was dropped keeps no position once the others have passed its end; one that
+        is there and not watched any more keeps its own, and holds clearing up until an operator
+        says otherwise."""
+        held, tables = self._connection, self._tables
+        self._unread -= frozenset(tables.source.tables)
+        if tables is self._swept:
+            return
+        self._swept = tables
+        kept = held.positions.of(held.consumer)
         gone = [name for name in kept if tables.schema.table(name) is None]
         held.positions.remove(held.consumer, gone, held.owner)
         for name in sorted(kept.keys() - set(gone) - set(tables.source.tables)):
@@ -491,16 +505,13 @@ class Watcher:
 
     def _follow(self, timestamp: int) -> None:
         """From now on the tables are those of the schema at a read timestamp."""
-        tables = self._connection.tables_at(timestamp)
+        tables = self._connection.tables_at(timestamp, self._unread)
         if tables.source is not self._watching.source:
             self._adopt(tables)
 
     def _replace_source(self) -> None:
         """From now on the tables are those of the schema as it is now."""
-        tables = self._connection.latest_tables()
-        self._adopt(tables)
-        held = self._connection
-        self._unregister_dropped(tables, held.positions.of(held.consumer))
+        self._adopt(self._connection.latest_tables())
 
     def _adopt(self, tables: Tables) -> None:
         """Goes on with the tables of another schema; those that are new are registered. All that
@@ -517,6 +528,7 @@ class Watcher:
         polling = isinstance(source, PolledTables)
         self._register(source, kept, BEGINNING if polling else min(watched, default=BEGINNING))
         self._watching.replace_source(source)
+        self._tables = tables
 
     # Beside the windows.
 

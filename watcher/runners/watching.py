@@ -67,6 +67,10 @@ def ignore(timestamp: int) -> None:
     """Tables that do not change."""
 
 
+def ignore_saved() -> None:
+    """Nothing is to be done when positions are saved."""
+
+
 class Watching:
     """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
@@ -85,7 +89,9 @@ class Watching:
         transactions: bool = False,
         follow: Follow = ignore,
         idle_seconds: float = 0.0,
+        saved: Callable[[], None] = ignore_saved,
     ) -> None:
+        """``saved`` is called when the positions are where ``source`` is the latest known one."""
         self._source = source
         self._positions = positions
         self._instance = instance
@@ -94,8 +100,11 @@ class Watching:
         self._transactions = transactions
         self._follow = follow
         self._idle_seconds = idle_seconds
+        self._saved = saved
         self._kept: dict[str, int] | None = None
         self._followed_at = -math.inf
+        self._later: int | None = None
+        """Where a window might have ended that was cut where the schema was an older one."""
 
     @property
     def source(self) -> Source:
@@ -111,6 +120,7 @@ class Watching:
         """Goes on with other tables, which have been registered."""
         self._source = source
         self._kept = None
+        self._followed_at = -math.inf
 
     def positions(self) -> dict[str, int]:
         """The positions of every table that is watched, read when they are not known."""
@@ -128,23 +138,43 @@ class Watching:
             raise
 
     def _poll(self, until: int | None) -> Delivered:
+        self._return_to_later()
         starts = self.positions()
         if not starts:
             return Delivered(0, {}, more=False)
-        look = self._source.look(starts)
+        looked_in, look = self._source, self._source.look(starts)
         idle = not look.changed and until is None
         if idle and not self._due():
             return Delivered(look.end, {}, more=False)
         end = look.end if until is None else max(min(look.end, until), *starts.values())
         cut = self._followed(self._cut(starts, look, end), end)
+        if cut == end and self._source is not looked_in:
+            # New shards and tables have not been looked at, nor counted.
+            starts = self.positions()
+            looked_in, look = self._source, self._look_at(end, starts, look)
+            cut = self._followed(self._cut(starts, look, end), end)
+        self._later = end if self._source is not looked_in else None
         starts, changed = self._changes(starts, look, cut)
         rows = self._deliver({table: starts[table] for table in starts if table in changed}, cut)
         self._sink.resolved(cut)
         self._sink.flush()
         failpoint("after-delivery-before-position")
         self._save(starts, cut)
+        if self._later is None:
+            self._saved()
         LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
+
+    def _return_to_later(self) -> None:
+        """What changed is looked for with the tables and shards of the latest schema that is known,
+        also after a window that was cut where an older one is valid."""
+        if self._later is None:
+            return
+        try:
+            self._follow(self._later)
+        except (NotWatchableError, TableNotFoundError, VersionExpiredError) as error:
+            LOG.info("changes are looked for in an older schema: %s", error)
+        self._later = None
 
     def _due(self) -> bool:
         """Whether it is time to look at the schema, and to advance the positions of idle tables."""
@@ -170,22 +200,22 @@ class Watching:
     def _changes(
         self, starts: Mapping[str, int], look: Look, cut: int
     ) -> tuple[dict[str, int], frozenset[str]]:
-        """Where the tables of the window begin, and which of them changed in it."""
+        """Where the tables of the window begin, and which of them changed in it: what was deleted
+        since is still there at a cut."""
         current = self.positions()
         if cut < look.end or current != starts:
-            return current, self._changed_at(cut, current, look.changed, starts.keys())
+            return current, self._look_at(cut, current, look, starts.keys()).changed
         return current, look.changed
 
-    def _changed_at(
-        self, cut: int, starts: Mapping[str, int], changed: frozenset[str], looked_at: Set[str]
-    ) -> frozenset[str]:
-        """The tables that had changed at a cut: what was deleted since is still there then. Past
-        version garbage collection those that have changed now, because they are read as of now, and
-        those that were not looked at."""
+    def _look_at(
+        self, end: int, starts: Mapping[str, int], look: Look, looked_at: Set[str] = frozenset()
+    ) -> Look:
+        """Which tables had changed at an end. Past version garbage collection those that have
+        changed now, because they are read as of now, and those that were not ``looked_at``."""
         try:
-            return self._source.look(starts, cut).changed
+            return self._source.look(starts, end)
         except VersionExpiredError:
-            return changed | (starts.keys() - looked_at)
+            return Look(end, look.changed | (starts.keys() - looked_at))
 
     def _cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
         """Where the window ends: with about ``max_rows`` rows at most."""

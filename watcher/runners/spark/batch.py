@@ -52,7 +52,7 @@ class SnapshotReader(DataSourceReader):
         """Spanner's partitions, all of one read timestamp."""
         with explaining(self._reading):
             window = Window(BEGINNING, past(self._reading, "snapshotTimestamp"))
-            reading = in_schema_of(self._reading, window.end)
+            reading = in_schema_of(self._reading, window.end, whole=True)
             return [
                 SlicePartition(PlannedSlice(part, capture))
                 for capture in reading.captures
@@ -135,10 +135,10 @@ def batch_reader(reading: Reading) -> DataSourceReader:
     return BetweenReader(reading) if changes else SnapshotReader(reading)
 
 
-def in_schema_of(reading: Reading, end: int) -> Reading:
+def in_schema_of(reading: Reading, end: int, whole: bool = False) -> Reading:
     """The query in the schema that is valid at a timestamp. A column that it shows and that was not
-    there then is NULL. Raises VersionExpiredError."""
-    fresh = reading.in_schema(read_epoch(reading.queries.stream, end).schema)
+    there then is NULL. ``whole``: no index is needed. Raises VersionExpiredError."""
+    fresh = reading.in_schema(read_epoch(reading.queries.stream, end).schema, whole)
     conditions = {capture.table.name: capture.condition for capture in reading.captures}
     captures = tuple(replace(c, condition=conditions.get(c.table.name)) for c in fresh.captures)
     return replace(fresh, captures=captures)

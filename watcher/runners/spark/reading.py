@@ -88,13 +88,15 @@ class Reading:
         found: StructType = from_arrow_schema(self.shown)
         return found
 
-    def in_schema(self, schema: Schema) -> Reading:
+    def in_schema(self, schema: Schema, whole: bool = False) -> Reading:
         """The same query in another schema: with the tables, columns, index and shards of that. The
-        columns that it shows stay; those that a table does not have are NULL.
+        columns that it shows stay; those that a table does not have are NULL. ``whole``: tables are
+        read whole.
 
         Raises NotWatchableError or TableNotFoundError where it cannot be read.
         """
-        fresh = reading_in(schema, self.options, self.queries)
+        find = whole_in if whole else reading_in
+        fresh = find(schema, self.options, self.queries)
         captures = fresh.captures
         if not self.options.uniform:
             captures = tuple(narrowed(each, self.shown.names) for each in captures)
@@ -305,11 +307,15 @@ def chosen(options: SourceOptions, schema: Schema, database: str) -> Iterator[Wa
 
 def snapshot_reading(options: SourceOptions) -> Reading:
     """As ``reading``; one table may be without an index, because it is read whole."""
-    if options.table is None or options.uniform or options.streamed:
-        return reading(options)
     connect(options.address)
     queries = queries_of(options)
-    schema = read_epoch(queries.stream).schema
+    return whole_in(read_epoch(queries.stream).schema, options, queries)
+
+
+def whole_in(schema: Schema, options: SourceOptions, queries: Queries) -> Reading:
+    """As ``reading_in``; one table may be without an index, because it is read whole."""
+    if options.table is None or options.uniform or options.streamed:
+        return reading_in(schema, options, queries)
     table = one(schema, options.table, options.address.path, None, scan=True)
     capture = PollCapture(queries, table, (), options.nanoseconds)
     return Reading(options, (capture,), shown_of(options, (capture,)))

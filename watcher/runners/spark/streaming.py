@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ddl.schema import Schema
 from watcher.captures import Look
 from watcher.captures.poll_tables import shortened
 from watcher.config import EARLIEST, SourceOptions, resolve_start
@@ -100,15 +101,36 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 @dataclass(frozen=True)
 class Planned:
-    """A query in one schema, and how its windows become batches there."""
+    """A query in one schema, and how its windows become batches there. ``there`` names all tables
+    of the schema."""
 
     reading: Reading
     planning: Planning
+    there: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, reading: Reading) -> Planned:
         """That of a reading."""
         return cls(reading, planning(reading))
+
+    @classmethod
+    def within(cls, reading: Reading, schema: Schema) -> Planned:
+        """That of a reading in another schema."""
+        there = frozenset(table.name for table in schema.tables)
+        return replace(cls.of(reading.in_schema(schema)), there=there)
+
+    def check_tables(self, place: Place) -> None:
+        """Raises NotWatchableError where a table that was read up to ``place`` is still there, but
+        cannot be polled. Left out, it would count as new later, and come again from its beginning.
+        """
+        if self.reading.stream is not None:
+            return
+        missing = frozenset(place.tables or ()) - frozenset(self.reading.tables)
+        for name in sorted(missing & self.there):
+            raise NotWatchableError(
+                f"table {name} cannot be polled any more: its index is gone; make it again with"
+                " 'spanner-watcher ddl apply', or exclude the table and use a new checkpoint"
+            )
 
 
 class Driver:
@@ -122,7 +144,7 @@ class Driver:
         options = reading.options
         self._reading = reading
         self._epochs = Epochs(
-            reading.queries.stream, lambda schema: Planned.of(reading.in_schema(schema))
+            reading.queries.stream, lambda schema: Planned.within(reading, schema)
         )
         self._latest = Planned.of(reading)
         self._pages: tuple[int, Pages] | None = None
@@ -165,7 +187,7 @@ class Driver:
         first = place.position is None
         begin = self._begin(start) if place.position is None else place.position
         place = replace(place, position=begin)
-        look = self._look(self._starts(self._latest.reading.tables, place))
+        look = self._look(place)
         end = look.end if self._until is None else max(begin, min(look.end, self._until))
         recent = time.monotonic() - self._advanced_at < self._reading.options.idle_seconds
         moves = bool(look.changed) and end > begin
@@ -185,6 +207,7 @@ class Driver:
         """The window's end within the limits, the query in the schema that is valid there, and
         which tables changed; None where that was not looked at there."""
         current = self._at(end)
+        current.check_tables(place)
         changed: frozenset[str] | None = look.changed if end == look.end else None
         if current is not self._latest:
             self._latest = current
@@ -197,10 +220,12 @@ class Driver:
         if cut == end:
             return end, current, changed
         try:
-            # What has changed again since, or is deleted, is told at the cut only: all are asked.
-            return cut, self._at(cut), None
+            shorter = self._at(cut)
+            shorter.check_tables(place)
         except (NotWatchableError, TableNotFoundError):
             return end, current, changed
+        # What has changed again since, or is deleted, is told at the cut only: all are asked.
+        return cut, shorter, None
 
     def _limited(
         self, current: Planned, windows: Mapping[str, Window], end: int, limit: ReadLimit
@@ -341,18 +366,22 @@ class Driver:
     def _now(self) -> int:
         return self._reading.queries.stream.look("SELECT 1", {}, {})[0]
 
-    def _look(self, starts: Mapping[str, int]) -> Look:
+    def _look(self, place: Place) -> Look:
         """What changed by now; once more where the tables are not what they were."""
         try:
-            look = self._latest.planning.look(starts)
+            look = self._look_in_latest(place)
         except (InvalidArgument, NotFound) as error:
             if kind_of(error) not in (Kind.SCHEMA, Kind.INDEX):
                 raise
             _, self._latest = self._epochs.latest()
-            there = {n: starts[n] for n in self._latest.reading.tables if n in starts}
-            look = self._latest.planning.look(there or starts)
+            self._latest.check_tables(place)
+            look = self._look_in_latest(place)
         self._seen = look.end
         return look
+
+    def _look_in_latest(self, place: Place) -> Look:
+        tables = self._latest.reading.tables
+        return self._latest.planning.look(self._starts(tables, place))
 
 
 def consumer_of(options: SourceOptions, outages: Outages) -> QueryConsumer | None:
