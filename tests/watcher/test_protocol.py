@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -24,26 +22,21 @@ from fixtures.consumers import (
     watcher_of,
     write,
 )
-from fixtures.singers import SINGERS, address_of
+from fixtures.singers import SINGERS
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change
 from watcher.consumers import Consumers
 from watcher.positions import (
-    FilePositions,
-    MemoryPositions,
     Move,
     Position,
-    Positions,
     Registered,
     Registration,
     SpannerPositions,
     consumers_table,
 )
-from watcher.positions.file import OLD_BACKFILLS
 from watcher.positions.unregister import unregister
 from watcher.positions.values import TABLE
-from watcher.progress import BackfillProgress
 from watcher.stream import micros_of, timestamp_text
 
 SECOND = 1_000_000
