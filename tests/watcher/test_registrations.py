@@ -6,8 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from fixtures.consumers import clear, cleared_to, names_by_key, watcher_of, write
-from fixtures.singers import address_of
+from fixtures.consumers import (
+    ALBUMS,
+    clear,
+    cleared_to,
+    names_by_key,
+    watchable,
+    watcher_of,
+    write,
+)
+from fixtures.singers import SINGERS, address_of
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,3 +217,20 @@ def test_positions_in_another_database_are_registered_and_cleared_behind(
     write(music, 3)
     watcher_of(music, late, **(more | {"consumer": "late", "backfill": []})).run_once()
     assert names_by_key(late) == {3: ["name"]}
+
+
+def test_a_backlog_from_before_a_table_was_watchable_comes_in_bounded_windows(
+    create_database: object,
+) -> None:
+    """The schema at the end of a cut is older than the one it starts with."""
+    database: Database = create_database(SINGERS, ALBUMS)  # type: ignore[operator]
+    watchable(database, "Singers")
+    more = {"consumer": "name", "tables": ["*"], "max_rows": 3}
+    watcher_of(database, [], **more).run_once()
+    for key in range(12):
+        write(database, key)
+    watchable(database, "Albums")
+    seen: list[Change] = []
+    watcher_of(database, seen, **more).run_once()
+    assert sorted(int(str(change.key["SingerId"])) for change in seen) == list(range(12))
+    assert len({change.window.end for change in seen}) >= 4

@@ -46,6 +46,7 @@ class Connection:
         self._owner = ""
         self._watched: frozenset[str] = frozenset()
         self._ever_watched: frozenset[str] = frozenset()
+        self._checked_at = 0
         self._epochs: Epochs[Tables]
         self.consumer = config.consumer or NAMELESS
         self.queries = queries_of(config)
@@ -114,17 +115,21 @@ class Connection:
         Raises NotWatchableError when the index of a table that was watched is gone and must not be
         done without.
         """
-        _, tables = self._epochs.latest()
-        return self._checked(tables)
+        epoch, tables = self._epochs.latest()
+        return self._checked(tables, epoch.read_timestamp)
 
     def tables_at(self, timestamp: int) -> Tables:
         """As ``latest_tables``, as the schema is at a read timestamp; the same object for the same
         schema. Raises VersionExpiredError past the version retention."""
-        return self._checked(self._epochs.at(timestamp))
+        return self._checked(self._epochs.at(timestamp), timestamp)
 
-    def _checked(self, tables: Tables) -> Tables:
-        """A table that is still there, but cannot be polled any more, is not left out silently."""
+    def _checked(self, tables: Tables, at: int) -> Tables:
+        """A table that is still there, but cannot be polled any more, is not left out silently. In
+        a schema of the past, as at a cut of a backlog, it may not have been made watchable yet."""
         watched = frozenset(tables.source.tables)
+        if at < self._checked_at:
+            return tables
+        self._checked_at = at
         for name in sorted(self._watched - watched):
             if tables.schema.table(name) is not None:
                 raise NotWatchableError(
