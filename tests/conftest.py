@@ -8,6 +8,7 @@ pytest_plugins = [
     "fixtures.queries",
     "fixtures.everything",
     "fixtures.spark",
+    "fixtures.consumers",
 ]
 
 # Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.

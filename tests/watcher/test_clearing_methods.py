@@ -212,10 +212,10 @@ def test_change_streams_that_allow_it_do_not_see_clearing(
 
 def any_change_after(database: Database, begin: int) -> bool:
     """True when the stream Quiet tells of a change of Singers."""
-    address = address_of(database)
+    queries = Queries(address_of(database))
     stream = find_stream(read_schema(database), "Quiet", ["Singers"], database.name)
     wanted = Wanted(frozenset({"Singers"}), frozenset(), None)
-    capture = ChangeStreamCapture(address, stream, wanted, None)
+    capture = ChangeStreamCapture(queries, stream, wanted, None)
     window = Window(begin, now(database))
     return capture.any_change(window)
 

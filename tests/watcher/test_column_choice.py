@@ -17,6 +17,7 @@ from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
 from watcher.config import SourceOptions
 from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
+from watcher.queries import Queries
 from watcher.runners.spark.reading import Reading, shown_of
 from watcher.table import TableSpec, WatchedTable, watched_table, whole_table
 
@@ -105,7 +106,7 @@ def test_what_cannot_be_chosen_is_refused(spec: TableSpec, words: str) -> None:
 
 def test_a_spark_query_with_a_schema_of_its_own_reads_no_other_column() -> None:
     options = SourceOptions(project="p", instance="i", database="d", table="T")
-    capture = PollCapture(options.address, table_of(), ())
+    capture = PollCapture(Queries(options.address), table_of(), ())
     reading = Reading(options, (capture,), shown_of(options, (capture,)))
     asked = from_arrow_schema(pa.schema([("Id", pa.int64()), ("Name", pa.string())]))
     assert names_of(reading.showing(asked).captures[0].table) == ["Id", "Name"]

@@ -29,8 +29,11 @@ from ddl.schema import (
 )
 from ddl.shards import shard_values
 from watcher.errors import VersionExpiredError
+from watcher.outages import Outages
+from watcher.read_options import ReadOptions
 from watcher.schema_reader import SchemaEpoch, read_digest, read_epoch
 from watcher.schema_rows import schema_of
+from watcher.sessions import SharedSession
 from watcher.stream import QueryStream, WireValue
 from watcher.table import processed_column
 from watcher.wire import ResultPart
@@ -142,7 +145,7 @@ def change(database: Database, *ddl: str) -> None:
 def test_the_schema_is_the_one_of_the_ddl(create_database: CreateDatabase, name: str) -> None:
     database = create_database(*statements(SCHEMAS[name]))
     database.reload()
-    epoch = read_epoch(QueryStream(database))
+    epoch = read_epoch(QueryStream(*stream_parts(database)))
     assert epoch.schema == used(parse_schema(list(database.ddl_statements)))
 
 
@@ -204,12 +207,12 @@ def test_any_schema_is_read_as_it_was_written(
     create_database: CreateDatabase, schema: Schema
 ) -> None:
     database = create_database(*render_schema(schema))
-    assert read_epoch(QueryStream(database)).schema == used(schema)
+    assert read_epoch(QueryStream(*stream_parts(database))).schema == used(schema)
 
 
 def test_shards_and_the_processed_column_are_found_alike(create_database: CreateDatabase) -> None:
     database = create_database(*statements(SCHEMAS["generated, hidden, options"]))
-    table = read_epoch(QueryStream(database)).schema.table("T")
+    table = read_epoch(QueryStream(*stream_parts(database))).schema.table("T")
     assert table is not None
     shard = table.column("ShardId")
     assert shard is not None
@@ -246,7 +249,7 @@ CHANGES = [
 
 def test_the_digest_follows_every_change_and_its_undoing(create_database: CreateDatabase) -> None:
     database = create_database(T, "CREATE INDEX I ON T(B)", "CREATE CHANGE STREAM S FOR T")
-    stream = QueryStream(database)
+    stream = QueryStream(*stream_parts(database))
     first = read_epoch(stream)
     seen = {first.digest}
     for done, undone in CHANGES:
@@ -262,10 +265,15 @@ def test_the_digest_follows_every_change_and_its_undoing(create_database: Create
 
 def test_what_no_watcher_uses_leaves_the_digest_alone(create_database: CreateDatabase) -> None:
     database = create_database(T)
-    stream = QueryStream(database)
+    stream = QueryStream(*stream_parts(database))
     _, before = read_digest(stream)
     change(database, "CREATE VIEW V SQL SECURITY INVOKER AS SELECT T.Id FROM T")
     assert read_digest(stream)[1] == before
+
+
+def stream_parts(database: Database) -> tuple[SharedSession, ReadOptions, Outages]:
+    """What a stream of queries is made of."""
+    return SharedSession(database), ReadOptions(), Outages(database.name)
 
 
 class CountedStream(QueryStream):
@@ -297,7 +305,7 @@ class CountedStream(QueryStream):
 
 def test_a_digest_is_one_call_and_an_epoch_two(create_database: CreateDatabase) -> None:
     database = create_database(*statements(SCHEMAS["change streams"]))
-    stream = CountedStream(database)
+    stream = CountedStream(*stream_parts(database))
     at, digest = read_digest(stream)
     assert stream.calls == 1
     epoch = read_epoch(stream, at)
@@ -308,7 +316,7 @@ def test_a_digest_is_one_call_and_an_epoch_two(create_database: CreateDatabase) 
 
 def test_an_epoch_is_the_schema_of_its_timestamp(create_database: CreateDatabase) -> None:
     database = create_database(T)
-    stream = QueryStream(database)
+    stream = QueryStream(*stream_parts(database))
     before = read_epoch(stream)
     change(database, "ALTER TABLE T ADD COLUMN N INT64", "CREATE INDEX I ON T(N)")
     assert read_epoch(stream, before.read_timestamp) == before
@@ -316,7 +324,7 @@ def test_an_epoch_is_the_schema_of_its_timestamp(create_database: CreateDatabase
 
 
 def test_a_timestamp_past_the_version_retention_is_refused(create_database: CreateDatabase) -> None:
-    stream = QueryStream(create_database(T))
+    stream = QueryStream(*stream_parts(create_database(T)))
     with pytest.raises(VersionExpiredError):
         read_epoch(stream, read_digest(stream)[0] - 8 * 86_400_000_000)
 

@@ -19,6 +19,7 @@ from watcher.captures.change_stream import (
 from watcher.captures.change_stream.records import DataRecord, Mod
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, envelope
+from watcher.queries import Queries
 from watcher.stream import micros_of
 from watcher.table import read_schema
 from watcher.window import Window
@@ -55,8 +56,8 @@ def commit(database: Database, *statements: str) -> int:
 
 def capture_of(database: Database) -> ChangeStreamCapture:
     stream = find_stream(read_schema(database), "S", (), database.name)
-    address = address_of(database)
-    return ChangeStreamCapture(address, stream, whole=WholeRows(address, (SHAPE,)))
+    queries = Queries(address_of(database))
+    return ChangeStreamCapture(queries, stream, whole=WholeRows(queries, (SHAPE,)))
 
 
 def told(database: Database, *records: DataRecord) -> list[Change]:

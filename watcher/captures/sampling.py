@@ -49,14 +49,14 @@ class SampledCuts:
 
         A window is counted as of its end: rows that have changed again since are among its own. So
         far behind, where to look first comes from the window before, not from now. Where the schema
-        was another at an earlier end, and Spanner refuses to look there, the window ends at the
-        last end at which it did not, at worst its own.
+        was another at an earlier end, and Spanner refuses to look there, a later one is tried, at
+        worst the window's own.
         """
         number, shard = self._number(max_rows), self._shards[self._turn % len(self._shards)]
         self._turn += 1
         end = min(window.end, window.start + self._reach) if self._reach else window.end
         found: int | None = None
-        looked: int | None = None
+        looked, refused = window.end, window.start
         for look in range(LOOKS_MAX):
             try:
                 found = self._capture.nth_of_shard(Window(window.start, end), shard, number)
@@ -64,20 +64,25 @@ class SampledCuts:
                 if end == window.end or not refused_by_schema(error):
                     raise
                 LOG.info("no window is cut at %s: %s", timestamp_text(end), error)
-                if looked is not None:
-                    end = looked
-                    break
-                end = window.end
+                refused, end = end, middle(end, looked)
                 continue
             looked = end
             if found is None or found == end:
                 break
             end = found if look < LOOKS_BY_COUNT else min(found, halved(window, end))
+            if end <= refused:
+                end = middle(refused, looked)
+        end = looked
         self._reach = (end - window.start) * (GROWTH if found is None else STEADY)
         return end
 
     def _number(self, max_rows: int) -> int:
         return int(max_rows * FILL) // max(1, len(self._shards))
+
+
+def middle(low: int, high: int) -> int:
+    """A place between two ends; the later one where there is none."""
+    return high if high - low < 2 else (low + high) // 2
 
 
 def halved(window: Window, end: int) -> int:

@@ -122,16 +122,18 @@ class FilePositions:
         return self._path.with_name(self._path.name + OLD_BACKFILLS)
 
     def _read(self) -> Content:
-        content = Content()
+        content, complete = Content(), False
         if self._path.exists():
-            content = self._parse(self._path.read_text())
-        if self._old_backfills.exists():
+            content, complete = self._parse(self._path.read_text())
+        # One that a crash has left beside a file of this release is older than that.
+        if not complete and self._old_backfills.exists():
             for consumer, tables in json.loads(self._old_backfills.read_text()).items():
                 for table, text in tables.items():
                     content.backfills[consumer, table] = BackfillProgress.from_text(text)
         return content
 
-    def _parse(self, text: str) -> Content:
+    def _parse(self, text: str) -> tuple[Content, bool]:
+        """The content, and whether backfills are in it."""
         try:
             stored = json.loads(text)
             version = stored["version"]
@@ -153,7 +155,7 @@ class FilePositions:
             raise CheckpointError(
                 f"{self._path} has version {version}; this release reads version {FILE_VERSION}"
             )
-        return content
+        return content, "backfills" in stored
 
 
 def backfills_of(content: Content, consumer: str) -> dict[str, BackfillProgress]:

@@ -180,18 +180,27 @@ def check_backfills(
             )
 
 
+def floated(registration: Registration, cleared: Mapping[str, int]) -> dict[str, int]:
+    """The starts, those of ``now`` where nothing above them was cleared. Also of tables that have a
+    position: until it took the name another instance may have delivered, and all have cleared."""
+    floating = registration.starts.keys() & registration.now
+    latest = [
+        max(registration.starts[table], registration.cleared_to(table, cleared))
+        for table in floating
+    ]
+    return {**registration.starts, **dict.fromkeys(floating, max(latest, default=BEGINNING))}
+
+
 def plan_registration(
     registration: Registration, kept: Mapping[str, int], cleared: Mapping[str, int]
 ) -> Registered:
     """What a registration changes. ``kept`` are the consumer's positions, ``cleared`` is how far
     each of the tables may have been cleared."""
-    new = {table: at for table, at in registration.starts.items() if table not in kept}
-    floating = new.keys() & registration.now
-    latest = [max(new[table], registration.cleared_to(table, cleared)) for table in floating]
-    new |= dict.fromkeys(floating, max(latest, default=BEGINNING))
+    starts = floated(registration, cleared)
+    new = {table: at for table, at in starts.items() if table not in kept}
     back = {
         table: at
-        for table, at in registration.starts.items()
+        for table, at in starts.items()
         if registration.backwards and kept.get(table, at) > at
     }
     changes = new | back

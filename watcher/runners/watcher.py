@@ -184,7 +184,7 @@ class Watcher:
             if self._connection.lease is not None:
                 self._schedule.every(self.config.lease / 4, "lease", self._heartbeat)
             self._schedule.start()
-            while self._window_of_once():
+            while not self._held_back and self._window_of_once():
                 pass
             self._schedule.stop()
             self._schedule.wait()
@@ -194,6 +194,11 @@ class Watcher:
             raise
         self._close(None)
         return self._rows - before
+
+    @property
+    def _held_back(self) -> bool:
+        """True once somebody has asked to pause or to stop, as operators may before it starts."""
+        return self._paused.is_set() or self._schedule.stopping.is_set()
 
     def _window_of_once(self) -> bool:
         """A window; what may go away is tried again, but not for ever."""
@@ -392,8 +397,8 @@ class Watcher:
             )
 
     def _now(self) -> int:
-        starts = dict.fromkeys(self._watching.source.tables, 0)
-        return self._watching.source.look(starts).end
+        """A timestamp at which a strong read is served now, whatever tables there are."""
+        return self._connection.queries.stream.look("SELECT 1", {}, {})[0]
 
     def _measure_queries(self) -> None:
         """From now on queries ask how many rows were scanned for them."""
@@ -561,7 +566,8 @@ class Watcher:
             self._obeyed = command
             self.drain()
         elif command is Command.PAUSE:
-            self._paused_by_command = True
+            if not self._paused.is_set():
+                self._paused_by_command = True
             self.pause()
         elif self._paused_by_command:
             self._paused_by_command = False

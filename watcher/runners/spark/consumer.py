@@ -117,8 +117,11 @@ class QueryConsumer:
 
     @property
     def paused(self) -> bool:
-        """True while an operator wants no further batch. Raises WatcherError to stop the query."""
-        self.check()
+        """True while an operator wants no further batch. Raises WatcherError to stop the query.
+
+        Takes the name where it is not held yet: a query may be stopped before its first batch.
+        """
+        self._hold()
         if self._command in (Command.STOP, Command.DRAIN):
             raise WatcherError(
                 f"an operator asked consumer '{self._name}' to {self._command}; start the query"

@@ -168,8 +168,8 @@ class Driver:
         place = self.offsets.place(start)
         if place.position is not None:
             self._register(self._starts(place.tables or self._latest.reading.tables, place))
-            if self._consumer is not None and self._consumer.paused:
-                return start
+        if self._consumer is not None and self._consumer.paused:
+            return start
         if place.backfill is not None:
             assert place.position is not None
             return self._next_page(place.position, place.backfill, place.tables, limit, None)
@@ -259,6 +259,8 @@ class Driver:
     def slices(self, start: Offset, end: Offset) -> list[PlannedSlice]:
         """What the tasks of a batch read."""
         before, after = self.offsets.place(start), self.offsets.place(end)
+        if before == after:
+            return []  # a query that was paused before its first batch
         if after.position is None:
             raise CheckpointError(f"the offset {end} does not say where its batch ends")
         reading = self._at(after.position).reading.only(after.tables)

@@ -1,0 +1,278 @@
+"""Commands of operators outlive an instance, and the lease of a query whatever happens to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from fixtures.consumers import (
+    Query,
+    consumers_of,
+    expire_lease,
+    watchable,
+    watcher_of,
+    write,
+)
+from fixtures.singers import SINGERS
+from google.api_core.exceptions import RetryError
+from google.cloud.spanner_v1.database import Database
+
+import watcher.consumers as leases
+from watcher import Change, Watcher
+from watcher.consumers import Command, Consumers, Lease, Progress, State
+from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
+from watcher.positions import TABLE
+from watcher.positions.unregister import unregister
+
+SECONDS = 60
+STOPPED = "an operator asked consumer 'name' to (stop|drain); start the query again after"
+
+
+@contextmanager
+def running(watcher: Watcher) -> Iterator[list[BaseException]]:
+    """The watcher in a thread; what it raised is in the list when the block has ended."""
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            watcher.run()
+        except Exception as error:  # noqa: BLE001 (handed to the test)
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield raised
+    finally:
+        watcher.stop()
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+
+
+class Renewals:
+    """Waits for what the next renewals of a consumer's lease say."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._said: list[State] = []
+        self._more = threading.Condition()
+        real = Consumers.renew
+
+        def renew(
+            consumers: Consumers, lease: Lease, state: State, progress: Progress
+        ) -> Command | None:
+            command = real(consumers, lease, state, progress)
+            with self._more:
+                self._said.append(state)
+                self._more.notify_all()
+            return command
+
+        monkeypatch.setattr(Consumers, "renew", renew)
+
+    def wait(self, state: State) -> None:
+        """Until two renewals after now have said this state, one after the other."""
+        with self._more:
+            first = len(self._said)
+            assert self._more.wait_for(lambda: self._said[first:][-2:] == [state, state], SECONDS)
+
+
+@pytest.fixture
+def renewals(monkeypatch: pytest.MonkeyPatch) -> Renewals:
+    return Renewals(monkeypatch)
+
+
+@pytest.mark.parametrize("command", [Command.STOP, Command.DRAIN])
+@pytest.mark.parametrize("batches", [0, 1], ids=["before its first batch", "while it runs"])
+def test_a_query_that_was_stopped_stays_stopped_until_it_is_resumed(
+    music: Database, command: Command, batches: int
+) -> None:
+    write(music, 1)
+    query = Query(music, "name", startingTimestamp="earliest")
+    query.run(batches)
+    query.reader.stop()
+    if not batches:
+        consumers_of(music).create()
+        consumers_of(music).acquire("name", 0.0)
+    consumers_of(music).ask("name", command)
+    for _ in range(2):
+        again = Query(music, "name", startingTimestamp="earliest")
+        again.offset = query.offset
+        with pytest.raises(WatcherError, match=STOPPED):
+            again.plan()
+        again.reader.stop()
+    consumers_of(music).ask("name", Command.RESUME)
+    again = Query(music, "name", startingTimestamp="earliest")
+    again.offset = query.offset
+    write(music, 2)
+    assert set(again.run()) == ({2} if batches else {1, 2})
+    again.reader.stop()
+
+
+def test_a_query_that_is_paused_before_its_first_batch_waits(music: Database) -> None:
+    write(music, 1)
+    consumers_of(music).create()
+    consumers_of(music).acquire("name", 0.0)
+    consumers_of(music).ask("name", Command.PAUSE)
+    query = Query(music, "name", startingTimestamp="earliest", leaseSeconds="1")
+    assert query.run(2) == {}
+    consumers_of(music).ask("name", Command.RESUME)
+    for _ in range(SECONDS * 10):
+        if query.run(1):
+            break
+        threading.Event().wait(0.1)
+    assert query.names == {1: ["name"]}
+    query.reader.stop()
+
+
+def test_a_watcher_that_is_paused_stays_so_when_another_takes_over(
+    music: Database, renewals: Renewals
+) -> None:
+    seen: list[Change] = []
+    first = watcher_of(music, [], consumer="name", lease="1s")
+    with running(first):
+        renewals.wait(State.RUNNING)
+        consumers_of(music).ask("name", Command.PAUSE)
+        renewals.wait(State.PAUSED)
+    write(music, 1)
+    assert watcher_of(music, seen, consumer="name").run_once() == 0
+    with running(watcher_of(music, seen, consumer="name", lease="1s")):
+        renewals.wait(State.PAUSED)
+        assert seen == []
+        consumers_of(music).ask("name", Command.RESUME)
+        renewals.wait(State.RUNNING)
+    watcher_of(music, seen, consumer="name").run_once()
+    assert [change.key for change in seen] == [{"SingerId": 1}]
+
+
+@pytest.mark.parametrize("command", [Command.STOP, Command.DRAIN])
+def test_a_watcher_that_has_obeyed_can_be_started_again(
+    music: Database, renewals: Renewals, command: Command
+) -> None:
+    seen: list[Change] = []
+    with running(watcher_of(music, seen, consumer="name", lease="1s")) as raised:
+        renewals.wait(State.RUNNING)
+        consumers_of(music).ask("name", command)
+        for _ in range(SECONDS * 10):
+            status = consumers_of(music).status("name")
+            if status is not None and not status.alive:
+                break  # it has given its name back
+            threading.Event().wait(0.1)
+    assert raised == []
+    assert consumers_of(music).command("name") is None
+    write(music, 1)
+    watcher_of(music, seen, consumer="name").run_once()
+    assert [change.key for change in seen] == [{"SingerId": 1}]
+
+
+@pytest.mark.parametrize("by_operator_too", [False, True])
+def test_a_renewal_does_not_end_a_pause_of_the_program_itself(
+    music: Database, renewals: Renewals, by_operator_too: bool
+) -> None:
+    seen: list[Change] = []
+    watcher = watcher_of(music, seen, consumer="name", lease="1s")
+    with running(watcher):
+        renewals.wait(State.RUNNING)
+        watcher.pause()
+        renewals.wait(State.PAUSED)
+        if by_operator_too:
+            consumers_of(music).ask("name", Command.PAUSE)
+            renewals.wait(State.PAUSED)
+            consumers_of(music).ask("name", Command.RESUME)
+        write(music, 1)
+        renewals.wait(State.PAUSED)
+        assert seen == []
+        watcher.resume()
+        renewals.wait(State.RUNNING)
+    assert watcher_of(music, seen, consumer="name").run_once() + len(seen) >= 1
+
+
+def test_a_new_table_is_filled_when_another_is_dropped_at_once(
+    create_database: object, renewals: Renewals
+) -> None:
+    """The timestamp of the snapshot is asked for without the table that is gone."""
+    database: Database = create_database(SINGERS, "CREATE TABLE Old (Id INT64) PRIMARY KEY (Id)")  # type: ignore[operator]
+    watchable(database, "Old")
+    write_names = [(1, "name")]
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId", "LastName"), write_names)
+    seen: list[Change] = []
+    more = {"consumer": "name", "tables": ["*"], "backfill": ["*"], "lease": "1s"}
+    more |= {"start": "latest", "refresh": "100ms"}
+    watcher = watcher_of(database, seen, **more)
+    with running(watcher) as raised:
+        renewals.wait(State.RUNNING)
+        watcher.pause()
+        renewals.wait(State.PAUSED)
+        with database.snapshot() as snapshot:
+            query = (
+                "SELECT INDEX_NAME FROM INFORMATION_SCHEMA.INDEXES"
+                " WHERE TABLE_NAME = 'Old' AND INDEX_TYPE = 'INDEX'"
+            )
+            indexes = [row[0] for row in snapshot.execute_sql(query)]
+        drops = [f"DROP INDEX {name}" for name in indexes]
+        database.update_ddl([*drops, "DROP TABLE Old"]).result(SECONDS)
+        watchable(database, "Singers")
+        watcher.resume()
+        for _ in range(SECONDS * 10):
+            if seen or raised:
+                break
+            threading.Event().wait(0.1)
+    assert raised == []
+    assert [change.key for change in seen] == [{"SingerId": 1}]
+
+
+# The lease of a Spark query.
+
+
+@pytest.mark.parametrize(
+    "error", [RetryError("gone", None), ValueError("odd"), LeaseHeldError("odd")]
+)
+def test_the_lease_of_a_query_is_renewed_after_any_error(
+    music: Database, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    renewed, failures, real = threading.Event(), [error, error], Consumers.renew
+
+    def renew(
+        consumers: Consumers, lease: Lease, state: State, progress: Progress
+    ) -> Command | None:
+        if failures:
+            raise failures.pop()
+        command = real(consumers, lease, state, progress)
+        renewed.set()
+        return command
+
+    monkeypatch.setattr(Consumers, "renew", renew)
+    query = Query(music, "name", startingTimestamp="latest", leaseSeconds="1")
+    query.plan()
+    assert renewed.wait(SECONDS)
+    query.plan()
+    with pytest.raises(LeaseHeldError, match="consumer 'name' is alive"):
+        unregister(music, TABLE, "name")
+    query.reader.stop()
+    unregister(music, TABLE, "name")
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_query_that_was_suspended_renews_its_lease_or_ends(
+    music: Database, monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    write(music, 1)
+    query = Query(music, "name", startingTimestamp="earliest", leaseSeconds="3600")
+    end = query.plan()
+    expire_lease(music, "name")
+    if taken:
+        consumers_of(music).acquire("name", 3600.0)
+    monkeypatch.setattr(leases, "lease_clock", lambda: leases_clock() + 7200)
+    if taken:
+        with pytest.raises(LeaseLostError):
+            query.finish(end)
+    else:
+        query.finish(end)
+        status = consumers_of(music).status("name")
+        assert status is not None
+        assert status.alive
+    query.reader.stop()
+
+
+leases_clock = leases.lease_clock
