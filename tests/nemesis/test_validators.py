@@ -236,7 +236,8 @@ def test_an_older_version_in_place_of_the_newest_is_found(
 @given(recordings(), st.data())
 def test_a_wrong_table_is_found(recorded: Recorded, data: st.DataObject) -> None:
     stored = recorded.stored()
-    ends = sorted(w.end for w in deliveries(recorded.lines) if w.complete and stored[w.end])
+    windows = settled(deliveries(recorded.lines), recorded.truth.history(), TABLES)
+    ends = sorted(window.end for window in windows if window.complete and stored[window.end])
     assume(ends)
     end = data.draw(st.sampled_from(ends))
     row = data.draw(st.sampled_from(sorted(stored[end], key=repr)))

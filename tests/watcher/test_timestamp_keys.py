@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ddl.schema import Type, TypeCode
 from watcher import Change, Watcher
 from watcher.captures import Rows
-from watcher.captures.backfill import BackfillCapture, Progress
+from watcher.captures.backfill import BackfillCapture
 from watcher.captures.change_stream.records import DataRecord, Mod
 from watcher.captures.change_stream.rows import Gathering
 from watcher.captures.poll import PollCapture
@@ -29,6 +29,7 @@ from watcher.columns import Nanoseconds
 from watcher.database import DatabaseAddress
 from watcher.envelopes import encode, envelope
 from watcher.envelopes.order import newest
+from watcher.progress import BackfillProgress
 from watcher.queries import Queries
 from watcher.runners.spark.shaping import stored, typed
 from watcher.table import TableSpec, WatchedTable, discover
@@ -126,7 +127,7 @@ def test_pages_of_a_table_keep_them(database: Database) -> None:
     page = ranges.page(now.end, None, None, 0, 1)
     keys = [k for part in page.slices for batch in ranges.read(part) for k in key_column(batch)]
     assert keys == [EVEN, FIRST, SECOND]
-    found, _ = BackfillCapture(capture).page(Progress(now.end, None))
+    found, _ = BackfillCapture(capture).page(BackfillProgress(now.end, None))
     assert [key for rows in found for key in key_column(rows.batch)] == keys
 
 
