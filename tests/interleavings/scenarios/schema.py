@@ -6,7 +6,13 @@ from google.api_core.exceptions import InvalidArgument
 
 from interleavings.actors import Run
 from interleavings.judges import Expectation
-from interleavings.scenarios.base import Scenario, begin_with_rows, catch_up, deliver_and_clear
+from interleavings.scenarios.base import (
+    Scenario,
+    begin_with_rows,
+    catch_up,
+    deliver_and_clear,
+    watch_once,
+)
 from interleavings.scenarios.spark import drain_query, query
 from watcher.errors import IndexMissingError, NotWatchableError
 
@@ -55,7 +61,7 @@ def follow(run: Run) -> None:
 
 def both_follow(run: Run) -> None:
     """Both consumers have run before, so that it is known what they watch; then rows come."""
-    catch_up("a", "b")(run)
+    watch_once("a", "b")(run)
     run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
