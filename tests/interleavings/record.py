@@ -38,6 +38,7 @@ class Moved:
     consumer: str
     table: str
     position: int | None
+    actor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,17 @@ class Record:
         seen = {(each.row, each.at) for each in self.delivered if each.consumer == consumer}
         return any((row, state.at) not in seen for row, state in living(history, last).items())
 
+    def moved(self, consumer: str, table: str, position: int | None) -> None:
+        """A position is another now, by whoever runs."""
+        unit = current_unit()
+        actor = unit.actor if unit is not None else ""
+        self.events.append(Moved(consumer, table, position, actor))
+
+    def drop_column(self, name: str) -> None:
+        """From now on nobody has to tell the values of a column."""
+        for key, values in self.values.items():
+            self.values[key] = {each: value for each, value in values.items() if each != name}
+
     def moves_of(self, consumer: str) -> list[Moved]:
         """The positions of a consumer, as they were saved."""
         return [e for e in self.events if isinstance(e, Moved) and e.consumer == consumer]
@@ -100,12 +112,12 @@ class Record:
             return
         if kind == "delete":
             for key in write.key_set.keys:
-                self.events.append(Moved(key[0], key[1], None))
+                self.moved(key[0], key[1], None)
             return
         for values in write.values:
             row = dict(zip(write.columns, values, strict=True))
             at = text_micros(row["Position"])
-            self.events.append(Moved(row["Consumer"], row["WatchedTable"], at))
+            self.moved(row["Consumer"], row["WatchedTable"], at)
 
     def _filled(self, kind: str, write: Any) -> None:
         if kind == "delete":

@@ -60,6 +60,7 @@ class World:
         self.server = EmbeddedServer(self.clock.micros)
         self.address = DatabaseAddress(PROJECT, INSTANCE, f"explored-{next(NUMBERS)}")
         self.watched: dict[str, WatchedTable] = {}
+        self.watchable = tuple(watchable)
         self._databases: dict[str, Database] = {}
         self._client: spanner.Client | None = None
         self._uses = 0

@@ -38,8 +38,14 @@ class Scenario:
 
 def deliver_and_clear(run: Run, **options: object) -> None:
     """Consumer A: a whole watcher that polls and clears."""
-    options = {"tables": ["*"], "start": "earliest", "lease": LONG_SECONDS} | options
-    run.watcher("a", interval=0.001, clearing={"every": 0.001}, **options).run()
+    options = {
+        "tables": ["*"],
+        "start": "earliest",
+        "lease": LONG_SECONDS,
+        "interval": 0.001,
+        "clearing": {"every": 0.001},
+    } | options
+    run.watcher("a", **options).run()
 
 
 def begin_with_rows(run: Run) -> None:
