@@ -15,6 +15,8 @@ from interleavings.scheduler import Chooser, Scheduler, StuckError, current_sche
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import controlled
 
+pytestmark = pytest.mark.timeout(120)
+
 
 @dataclass
 class Counter:

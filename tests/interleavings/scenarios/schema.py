@@ -50,7 +50,8 @@ def alter(run: Run, *statements: str) -> None:
 def add_table(run: Run) -> None:
     """A table is made and written to, and watchable a little later."""
     alter(run, FRESH[0])
-    run.write(("Fresh", 1, "1.0"), ("Rows", 1, "1.1"))
+    run.write(("Fresh", 1, "1.0"))
+    run.write(("Rows", 1, "1.1"))
     alter(run, FRESH[1])
     run.write(("Fresh", 2, "2.0"))
 
