@@ -9,7 +9,7 @@ from interleavings.run import failure_text
 from interleavings.scenarios import ALL
 
 pytestmark = pytest.mark.timeout(300)
-MANY, SOME = 300, 40
+MANY, SOME = 300, 25
 OFTEN = frozenset(
     {
         "backfill",
