@@ -80,7 +80,9 @@ class Unit:
     thread: threading.Thread | None = None
 
     def able(self) -> bool:
-        """Whether it can go on now."""
+        """Whether it can go on now; one whose actor has crashed in another thread does."""
+        if self.killed is not None:
+            return self.condition is not Condition.DONE
         if self.condition is Condition.WAITING:
             due = self.wake is not None and self.wake <= self.clock.seconds
             return due or (self.ready is not None and self.ready())
