@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.database import Database
 from nemesis.truth import Commit, Write
 
 from interleavings.record import Delivered, Record
-from interleavings.scheduler import Crashed, current_scheduler, current_unit
+from interleavings.scheduler import Crashed, Ended, current_scheduler, current_unit
 from interleavings.world import World
 from watcher import Watcher
 from watcher.change import Change, Operation
@@ -142,6 +142,8 @@ class Run:
                 body()
             except Crashed:
                 assert unit is not None
+                if unit.killed is Ended:
+                    raise Ended from None
                 unit.killed = None
                 self.world.clock.advance(RESTART_SECONDS)
                 continue

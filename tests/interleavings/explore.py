@@ -20,6 +20,7 @@ from interleavings.choosers import (
     shown,
 )
 from interleavings.fast import faster
+from interleavings.known_schemas import KnownSchemas
 from interleavings.scenarios.base import Scenario
 from interleavings.schedule import explored_schedules
 from interleavings.scheduler import Chooser, Scheduler, StuckError
@@ -70,7 +71,8 @@ class Explorer:
         self._stack.enter_context(self.world.opened())
         self._stack.enter_context(controlled(self.world.clock))
         self._stack.enter_context(explored_schedules())
-        self._stack.enter_context(faster())
+        schemas = KnownSchemas(self.world, bool(self.scenario.quiet))
+        self._stack.enter_context(faster(schemas))
         logging.disable(logging.CRITICAL)
         self._stack.callback(logging.disable, logging.NOTSET)
         self._length = len(self.run(Prescribed(())).trace)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import SimpleNamespace
@@ -13,8 +14,12 @@ from google.cloud.spanner_v1 import _opentelemetry_tracing as tracing
 from opentelemetry import trace
 
 import ddl.apply
+import emulator.engine.schema_changes
 import emulator.engine.snapshots
+from ddl.schema import Dialect
+from ddl.steps import Step
 from emulator.engine.state import SchemaState
+from interleavings.known_schemas import KNOWN, KnownSchemas
 from interleavings.virtual_clock import originals
 
 
@@ -37,28 +42,41 @@ def parsed_once(statements: tuple[str, ...], *more: Any) -> Any:
 PARSE = ddl.apply.parse_schema
 
 
-def remembering() -> Callable[..., None]:
-    """What was compiled for a schema holds for every database with the same one."""
-    begin, known = SchemaState.__init__, list[SchemaState]()
+PARSE_STATEMENT = emulator.engine.schema_changes.parsed
 
-    def initialise(state: SchemaState, *arguments: Any, **options: Any) -> None:
-        begin(state, *arguments, **options)
-        for other in known:
-            if other.placement == state.placement and other.schema == state.schema:
-                state._statements = other._statements
-                state._plans = other._plans
-                state._columns_read = other._columns_read
-                return
-        known.append(state)
 
-    return initialise
+@lru_cache(maxsize=256)
+def statement_once(text: str, dialect: Dialect) -> Step:
+    """A DDL statement is a value, too."""
+    return PARSE_STATEMENT(text, dialect)
+
+
+BEGIN_STATE = SchemaState.__init__
+KNOWN_STATES: list[SchemaState] = []
+"""Those of all explorers of this process."""
+
+
+def begin_state(state: SchemaState, *arguments: Any, **options: Any) -> None:
+    """What was compiled for a schema holds for every database with the same one, and so does what
+    the product has read of it."""
+    BEGIN_STATE(state, *arguments, **options)
+    of_state = vars(state)
+    for other in KNOWN_STATES:
+        if other.placement == state.placement and other.schema == state.schema:
+            for name in ("_statements", "_plans", "_columns_read", KNOWN):
+                of_state[name] = vars(other)[name]
+            return
+    of_state[KNOWN] = []
+    KNOWN_STATES.append(state)
 
 
 @contextmanager
-def faster() -> Iterator[None]:
-    """While it lasts: no spans, no look for tables that are there, each schema parsed once."""
+def faster(schemas: KnownSchemas) -> Iterator[None]:
+    """While it lasts: no spans, no look for tables that are there, each schema parsed and read
+    once, and no garbage collection within a schedule."""
     replaced: list[tuple[Any, str, Any]] = [
-        (SchemaState, "__init__", remembering()),
+        (SchemaState, "__init__", begin_state),
+        (emulator.engine.schema_changes, "parsed", statement_once),
         (ddl.apply, "parse_schema", lambda texts, *more: parsed_once(tuple(texts), *more)),
         # Snapshots are kept for a while of the machine's time; virtual time leaps.
         (emulator.engine.snapshots, "time", SimpleNamespace(monotonic=originals.monotonic)),
@@ -66,6 +84,10 @@ def faster() -> Iterator[None]:
     for name, module in list(sys.modules.items()):
         if name.startswith("watcher.") and hasattr(module, "create_own_tables"):
             replaced.append((module, "create_own_tables", nothing))
+        if name.startswith("watcher.") and name != "watcher.schema_reader":
+            for reads in ("read_epoch", "read_digest"):
+                if hasattr(module, reads):
+                    replaced.append((module, reads, getattr(schemas, reads)))
         if name.startswith("google.cloud.spanner_v1.") and module is not tracing:
             if hasattr(module, "trace_call"):
                 replaced.append((module, "trace_call", untraced))
@@ -74,8 +96,13 @@ def faster() -> Iterator[None]:
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
         setattr(owner, name, value)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     try:
         yield
     finally:
+        gc.enable()
+        gc.unfreeze()
         for owner, name, value in before:
             setattr(owner, name, value)

@@ -54,7 +54,7 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
             return False
         if unit.killed is not None:
             raise unit.killed
-        if method in QUIET:
+        if unit.silent or method in QUIET:
             return False
         text = getattr(request, "sql", "")
         if any(part in text for part in self.quiet_texts):

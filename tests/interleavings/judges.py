@@ -9,8 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from nemesis.truth import History, Row, living
+from nemesis.validators import Line, invented
 
 from interleavings.record import Clears, Delivered, Moved, Record
+
+NO_WINDOW = (0, 0)
+"""That of a row which a Spark query has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,10 @@ class Expectation:
     from_registration: bool = False
     exactly: bool = False
     tables: tuple[str, ...] = ()
+    name: str = ""
+    """The consumer under whose name it has positions, where that is another one's, too."""
+    actors: tuple[str, ...] = ()
+    """Whose moves of the position count then."""
 
 
 def verdict(
@@ -38,6 +46,8 @@ def verdict(
         found += lost(record, history, each, lines, kept.get(each.begin_key, 0))
         found += disordered(each, lines)
         found += wrong(record, each, lines)
+        found += torn(record, each, lines)
+        found += invented(windowed(lines), history)
         if each.exactly:
             found += doubled(each, lines)
     return found
@@ -67,16 +77,19 @@ def beginning(record: Record, expected: Expectation, table: str, begin: int) -> 
         return next((at for at in reversed(begun) if at is not None), 0)
     if not expected.begin_key:
         return 0
-    return max(begin, lawfully_cleared(record, expected.consumer, table))
+    return max(begin, lawfully_cleared(record, expected, table))
 
 
-def lawfully_cleared(record: Record, consumer: str, table: str) -> int:
+def lawfully_cleared(record: Record, expected: Expectation, table: str) -> int:
     """Up to where was cleared while the consumer was not there or had said that it may be. One
     that is taken away and registered again counts as if it had been there in between."""
+    place = (expected.name or expected.consumer, table)
     position: int | None = None
     reached = 0
     for event in record.events:
-        if isinstance(event, Moved) and (event.consumer, event.table) == (consumer, table):
+        if isinstance(event, Moved) and (event.consumer, event.table) == place:
+            if expected.actors and event.actor not in expected.actors:
+                continue
             position = event.position if event.position is not None else position
         elif isinstance(event, Clears) and event.table == table:
             lawful = position is None or event.safe <= position
@@ -111,6 +124,30 @@ def wrong(record: Record, expected: Expectation, lines: list[Delivered]) -> Iter
             continue
         if different := differing(truth, line.values):
             yield f"{expected.consumer} got {line.row} of {line.at} with wrong {different}"
+
+
+def windowed(lines: Iterable[Delivered]) -> list[Line]:
+    """What a watcher delivered of windows, as the judges of random faults have it."""
+    return [
+        Line("", line.row[0], line.row[1], line.at, line.values["Version"], *line.window)
+        for line in lines
+        if line.at is not None and line.values is not None and not line.backfill
+        if line.window != NO_WINDOW
+    ]
+
+
+def torn(record: Record, expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+    """What an instance delivers of a transaction comes in one window, over all tables."""
+    ends: dict[tuple[str, Row, int], set[int]] = defaultdict(set)
+    for line in lines:
+        if line.at is not None and not line.backfill and line.window != NO_WINDOW:
+            ends[line.instance, line.row, line.at].add(line.window[1])
+    for instance in {instance for instance, _, _ in ends}:
+        for commit in record.truth.commits:
+            places = [ends.get((instance, write.row, commit.at)) for write in commit.writes]
+            windows = [each for each in places if each is not None]
+            if windows and not set.intersection(*windows):
+                yield f"{expected.consumer} got the transaction at {commit.at} in several windows"
 
 
 def differing(truth: Mapping[str, object], values: Mapping[str, object]) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import interleavings.scenarios.watching
@@ -14,10 +15,22 @@ import watcher.consumers
 import watcher.epochs
 import watcher.positions.spanner
 import watcher.runners.watcher
-from watcher.consumers import Consumers, Lease, Progress, State
+from ddl.schema import Schema
+from watcher.captures import Look
+from watcher.captures.change_stream.watched import Wanted
+from watcher.captures.poll import PollCapture
+from watcher.consumers import LEASE_SECONDS, Consumers, Lease, Progress, State
 from watcher.epochs import Epochs
+from watcher.errors import LeaseHeldError
 from watcher.positions import SpannerPositions
 from watcher.runners.delivery import Delivering
+from watcher.runners.spark.reading import Reading
+from watcher.runners.spark.streaming import Driver
+from watcher.window import ShardGroup, Slice, Window
+
+CLEARER = "a"
+"""The consumer that clears, in every scenario."""
+INTERVALS_MAX = 1_000
 
 
 @dataclass(frozen=True)
@@ -116,10 +129,26 @@ def frozen_schema() -> Iterator[None]:
         yield
 
 
+def older_release() -> AbstractContextManager[None]:
+    """Consumers of a release that stores no selection, beside one that clears and does."""
+    acquire = Consumers.acquire
+
+    def acquire_without(
+        consumers: Consumers,
+        consumer: str,
+        seconds: float = LEASE_SECONDS,
+        owner: str | None = None,
+        selection: str | None = None,
+    ) -> Lease:
+        stored = selection if consumer == CLEARER else None
+        return acquire(consumers, consumer, seconds, owner, stored)
+
+    return replaced(Consumers, "acquire", acquire_without)
+
+
 @contextmanager
 def back_in_two_commits() -> Iterator[None]:
-    """A query that starts earlier is taken away and registered anew; clearing knows of nobody who
-    is not registered."""
+    """A query that starts earlier is taken away and registered anew."""
     register = SpannerPositions.register
 
     def forget_and_register(positions: SpannerPositions, registration: Any, owner: Any) -> Any:
@@ -130,14 +159,18 @@ def back_in_two_commits() -> Iterator[None]:
 
     with (
         replaced(SpannerPositions, "register", forget_and_register),
-        replaced(watcher.clearing.bounds, "read_selections", empty),
+        older_release(),
     ):
         yield
 
 
 def unregister_in_two(database: Any, positions_table: str, consumer: str) -> None:
-    """Is it alive, and take it off: not in one transaction."""
-    Consumers(database, watcher.positions.consumers_table(positions_table)).forget(consumer)
+    """Is it alive, and take it away: not in one transaction."""
+    status = Consumers(database, watcher.positions.consumers_table(positions_table)).status(
+        consumer
+    )
+    if status is not None and status.alive:
+        raise LeaseHeldError(f"consumer '{consumer}' is alive")
     SpannerPositions(database, positions_table).forget(consumer)
 
 
@@ -149,20 +182,103 @@ def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> Delivering:
 
 @contextmanager
 def cleared_unread() -> Iterator[None]:
-    """A consumer that registers does not look how far was cleared, and clearing knows of nobody
-    that has not registered: one of the two alone is enough where selections are stored."""
-    with ExitStack() as stack:
-        stack.enter_context(replaced(watcher.positions.spanner, "read_cleared", empty))
-        stack.enter_context(replaced(watcher.clearing.bounds, "read_selections", empty))
+    """A consumer that registers does not look how far was cleared. Where its selection is stored
+    clearing waits for it, which is enough."""
+    with (
+        replaced(watcher.positions.spanner, "read_cleared", empty),
+        older_release(),
+    ):
         yield
 
 
 @contextmanager
 def cleared_unsaid() -> Iterator[None]:
     """As ``cleared_unread``, because clearing does not say it."""
-    with ExitStack() as stack:
-        stack.enter_context(replaced(watcher.clearing.bounds, "write_cleared", nothing))
-        stack.enter_context(replaced(watcher.clearing.bounds, "read_selections", empty))
+    with (
+        replaced(watcher.clearing.bounds, "write_cleared", nothing),
+        older_release(),
+    ):
+        yield
+
+
+@contextmanager
+def unchecked_lease() -> Iterator[None]:
+    """Nobody looks at the lease before a page, a batch or a change; writes are fenced."""
+    with replaced(watcher.runners.watcher.Watcher, "_check_lease", nothing):
+        yield
+
+
+@contextmanager
+def cut_as_of_now() -> Iterator[None]:
+    """A batch that is cut has the tables that have changed as of now."""
+    real = Driver._followed
+
+    def followed(
+        driver: Driver, place: Any, look: Look, end: int, limit: Any
+    ) -> tuple[int, Any, frozenset[str] | None]:
+        cut, current, changed = real(driver, place, look, end, limit)
+        return cut, current, look.changed if changed is None else changed
+
+    with replaced(Driver, "_followed", followed):
+        yield
+
+
+@contextmanager
+def frozen_tables() -> Iterator[None]:
+    """A query has the tables of its start; after the next start new ones begin at its position."""
+    real = Reading.in_schema
+
+    def in_schema(reading: Reading, schema: Schema) -> Reading:
+        return real(reading, schema).only(reading.tables)
+
+    with replaced(Reading, "in_schema", in_schema), begun_at_position():
+        yield
+
+
+def begun_at_position() -> AbstractContextManager[None]:
+    """A table that is new begins at the query's position."""
+
+    def starts(_driver: Driver, tables: Iterable[str], place: Any) -> dict[str, int]:
+        return dict.fromkeys(tables, place.position)
+
+    return replaced(Driver, "_starts", starts)
+
+
+@contextmanager
+def streams_frozen() -> Iterator[None]:
+    """A query of a change stream has the tables of its start."""
+    real = Reading.in_schema
+
+    def in_schema(reading: Reading, schema: Schema) -> Reading:
+        found = real(reading, schema).only(reading.tables)
+        return replace(found, stream=reading.stream)
+
+    def listed(wanted: Wanted, name: str) -> bool:
+        return not wanted.tables or name in wanted.tables
+
+    with replaced(Reading, "in_schema", in_schema), replaced(Wanted, "_takes_table", listed):
+        yield
+
+
+def intervals_of(window: Window) -> tuple[str, ...]:
+    """The minutes that a window touches, and one more on each side."""
+    first, last = (micros // 60_000_000 for micros in (window.start, window.end))
+    numbers = range(max(first, last - INTERVALS_MAX) - 1, last + 2)
+    return tuple(
+        datetime.fromtimestamp(number * 60, UTC).strftime("%Y-%m-%dT%H:%M") for number in numbers
+    )
+
+
+@contextmanager
+def read_by_intervals() -> Iterator[None]:
+    """A window is read by the intervals that it touches, and looked at by IS NOT NULL."""
+    real = PollCapture._read_at
+
+    def read_at(capture: PollCapture, part: Slice, at: int | None) -> Iterator[Any]:
+        shards = ShardGroup(0, intervals_of(part.window))
+        return real(capture, replace(part, shards=shards), at)
+
+    with replaced(PollCapture, "_read_at", read_at):
         yield
 
 
@@ -185,11 +301,20 @@ MUTATIONS = (
         "backfill",
         cleared_unsaid,
     ),
-    Mutation("backfill progress is a blind write", "1", "takeover-backfill", blind_backfill),
+    Mutation(
+        "positions are saved whoever owns the lease",
+        "1",
+        "spark-takeover",
+        lambda: everywhere("check_owner", nothing),
+    ),
+    Mutation(
+        "no look at the lease before a page or a change", "1", "takeover-backfill", unchecked_lease
+    ),
+    Mutation("backfill progress is a blind write", "1", "frozen-backfill", blind_backfill),
     Mutation(
         "the lease is looked at before a batch only",
         "1",
-        "takeover-backfill",
+        "frozen",
         lambda: replaced(watcher.runners.watcher, "Delivering", unchecked_delivering),
     ),
     Mutation("columns are those of the start", "2", "add-column", frozen_schema),
@@ -211,4 +336,13 @@ MUTATIONS = (
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", cleared_unread),
     Mutation("a query reads the shards of its start", "1", "spark-reshard", frozen_schema),
+    Mutation("a cut batch has what changed as of now", "1", "spark-cut", cut_as_of_now),
+    Mutation("a query ignores new tables", "1", "spark-new-table", frozen_tables),
+    Mutation(
+        "a new table begins at the query's position", "1", "spark-new-table", begun_at_position
+    ),
+    Mutation(
+        "a query ignores new tables of its stream", "1", "spark-stream-new-table", streams_frozen
+    ),
+    Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

@@ -9,6 +9,9 @@ from interleavings.explore import Explorer, Outcome
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.scenarios import ALL
 
+SCHEDULES_MAX = 2_000
+"""So many are tried at most to find a fault."""
+
 
 def find(mutation: Mutation, schedules: int, seed: int) -> tuple[int, Outcome | None]:
     """How many schedules it took to find a fault; None when it was not found."""

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nemesis.truth import Row, Truth
+from nemesis.truth import Row, Truth, living
 
 from interleavings.scheduler import current_unit
+from watcher.positions import backfills_table
 from watcher.positions.values import TABLE as POSITIONS
 from watcher.stream import micros_of
+
+BACKFILLS = backfills_table(POSITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Moved:
     consumer: str
     table: str
     position: int | None
+    actor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Record:
     endings: list[tuple[str, BaseException]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """What actors themselves saw to be wrong."""
+    filling: set[tuple[str, str]] = field(default_factory=set)
+    """The consumers and tables whose backfills are under way."""
 
     def deliver(self, delivered: Delivered) -> None:
         """Adds a change, unless the instance that delivers it is dead."""
@@ -63,6 +69,26 @@ class Record:
         if unit is not None and unit.killed is not None:
             raise unit.killed
         self.delivered.append(delivered)
+
+    def owes(self, consumer: str) -> bool:
+        """Whether there is anything that the consumer could still deliver, or has to."""
+        if any(name == consumer for name, _ in self.filling):
+            return True
+        history = self.truth.history()
+        last = max((states[-1].at for states in history.values()), default=0)
+        seen = {(each.row, each.at) for each in self.delivered if each.consumer == consumer}
+        return any((row, state.at) not in seen for row, state in living(history, last).items())
+
+    def moved(self, consumer: str, table: str, position: int | None) -> None:
+        """A position is another now, by whoever runs."""
+        unit = current_unit()
+        actor = unit.actor if unit is not None else ""
+        self.events.append(Moved(consumer, table, position, actor))
+
+    def drop_column(self, name: str) -> None:
+        """From now on nobody has to tell the values of a column."""
+        for key, values in self.values.items():
+            self.values[key] = {each: value for each, value in values.items() if each != name}
 
     def moves_of(self, consumer: str) -> list[Moved]:
         """The positions of a consumer, as they were saved."""
@@ -80,16 +106,28 @@ class Record:
     def _saved(self, mutation: Any) -> None:
         kind = mutation.WhichOneof("operation")
         write = getattr(mutation, kind)
+        if write.table == BACKFILLS:
+            self._filled(kind, write)
         if write.table != POSITIONS:
             return
         if kind == "delete":
             for key in write.key_set.keys:
-                self.events.append(Moved(key[0], key[1], None))
+                self.moved(key[0], key[1], None)
             return
         for values in write.values:
             row = dict(zip(write.columns, values, strict=True))
             at = text_micros(row["Position"])
-            self.events.append(Moved(row["Consumer"], row["WatchedTable"], at))
+            self.moved(row["Consumer"], row["WatchedTable"], at)
+
+    def _filled(self, kind: str, write: Any) -> None:
+        if kind == "delete":
+            gone = {(key[0], key[1]) for key in write.key_set.keys}
+            ranged = {one.start_closed[0] for one in write.key_set.ranges}
+            self.filling = {each for each in self.filling - gone if each[0] not in ranged}
+            return
+        places = [list(write.columns).index(name) for name in ("Consumer", "WatchedTable")]
+        for values in write.values:
+            self.filling.add((values[places[0]], values[places[1]]))
 
 
 def text_micros(text: str) -> int:

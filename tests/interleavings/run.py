@@ -14,6 +14,7 @@ from interleavings.explore import Explorer, Outcome, Summary
 from interleavings.scenarios import ALL
 
 FAILURES_SHOWN = 3
+SCHEDULES = 300
 CHUNK = 500
 """So many schedules are a task of a process."""
 
@@ -28,9 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.replay is not None:
         return replay(names[0], given.replay)
     if given.mutations:
-        from interleavings.prove import prove
+        from interleavings.prove import SCHEDULES_MAX, prove
 
-        return prove(given.schedules, given.seed)
+        return prove(given.schedules or SCHEDULES_MAX, given.seed)
+    given.schedules = given.schedules or SCHEDULES
     summaries = explored(names, given)
     show(summaries)
     return int(any(summary.failures for summary in summaries))
@@ -40,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     options = argparse.ArgumentParser(prog="make explore", description=__doc__)
     options.add_argument("--scenario", default="all", help="names with commas between, or all")
-    options.add_argument("--schedules", type=int, default=300, help="of each scenario")
+    options.add_argument("--schedules", type=int, help="at most, of each scenario or fault")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--mode", choices=["random", "exhaustive"], default="random")
     options.add_argument("--preemptions", type=int, default=2, help="at most, when exhaustive")

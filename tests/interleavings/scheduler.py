@@ -12,7 +12,8 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -72,12 +73,16 @@ class Unit:
     killed: type[Stopped] | None = None
     token: str = ""
     starting: bool = False
+    silent: bool = False
+    """While it is, its RPCs are no steps."""
     children: int = 0
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     thread: threading.Thread | None = None
 
     def able(self) -> bool:
-        """Whether it can go on now."""
+        """Whether it can go on now; one whose actor has crashed in another thread does."""
+        if self.killed is not None:
+            return self.condition is not Condition.DONE
         if self.condition is Condition.WAITING:
             due = self.wake is not None and self.wake <= self.clock.seconds
             return due or (self.ready is not None and self.ready())
@@ -96,6 +101,18 @@ def current_scheduler() -> Scheduler:
     """The scheduler of this thread's unit."""
     found: Scheduler = CURRENT.scheduler
     return found
+
+
+@contextmanager
+def without_steps() -> Iterator[None]:
+    """While it lasts, what this thread's unit sends is no step."""
+    unit = current_unit()
+    assert unit is not None
+    unit.silent = True
+    try:
+        yield
+    finally:
+        unit.silent = False
 
 
 class Scheduler:

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
-
 from interleavings.actors import Run
 from interleavings.record import Delivered
 from interleavings.scheduler import current_scheduler, current_unit
@@ -33,6 +31,7 @@ class SparkQuery:
     offsets: list[dict[str, Any]] = field(default_factory=list)
     committed: int = 0
     initial: dict[str, Any] | None = None
+    registered: bool = False
     sink: dict[int, list[Delivered]] = field(default_factory=dict)
     differences: list[str] = field(default_factory=list)
 
@@ -48,12 +47,20 @@ class SparkQuery:
             self.initial = reader.initialOffset()
         if self.committed == len(self.offsets):
             before = self.offsets[-1] if self.offsets else self.initial
-            end = through_json(reader.latestOffset(before, ReadAllAvailable()))
+            end = through_json(reader.latestOffset(before, reader.getDefaultReadLimit()))
+            self._note_registration()
             if end == before:
                 return
             self.offsets.append(end)
             self._pause("offset is logged")
         self._batch(reader)
+
+    def _note_registration(self) -> None:
+        """By now the query is registered where it begins, also where the consumer stood there."""
+        self.registered = True
+        if not self.offsets and "begin" in self.run.kept:
+            for table in self.run.world.watchable:
+                self.run.record.moved(self.options["consumer"], table, self.run.kept["begin"])
 
     def _batch(self, reader: ChangesReader) -> None:
         number = self.committed

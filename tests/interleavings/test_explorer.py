@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,9 +12,11 @@ from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, par
 from interleavings.explore import Explorer
 from interleavings.scenarios import ALL
 from interleavings.scenarios.base import Scenario
-from interleavings.scheduler import Chooser, Scheduler, StuckError, current_scheduler
+from interleavings.scheduler import Chooser, Crashed, Scheduler, StuckError, current_scheduler
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import controlled
+
+pytestmark = pytest.mark.timeout(120)
 
 
 @dataclass
@@ -116,6 +119,21 @@ def test_a_crash_before_and_after() -> None:
 
     played(Prescribed(["A", "A!"]), send, crashes={"A": 1})
     assert sent == []
+
+
+def test_an_actor_dies_by_a_crash_in_a_thread_of_its_own() -> None:
+    died: list[str] = []
+
+    def parent() -> None:
+        child = threading.Thread(target=lambda: current_scheduler().gate("send"))
+        child.start()
+        try:
+            current_scheduler().wait(None, lambda: False)
+        except Crashed:
+            died.append("parent")
+
+    played(Prescribed(["A", "A.1", "A.1!"]), parent, crashes={"A": 1})
+    assert died == ["parent"]
 
 
 def test_tokens_are_written_and_read() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from interleavings.mutations import MUTATIONS, Mutation
-from interleavings.prove import find
+from interleavings.prove import SCHEDULES_MAX, find
 
-SCHEDULES_MAX = 2_000
+pytestmark = pytest.mark.timeout(300)
 SEED = 1
 
 

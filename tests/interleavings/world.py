@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import math
 import os
@@ -35,6 +36,8 @@ NUMBERS = itertools.count()
 PROJECT, INSTANCE = "test-project", "test-instance"
 ENGINE_SCHEDULES = 400
 """After so many schedules the database is made anew: it keeps every version of every row."""
+COLLECTED_SCHEDULES = 20
+"""After so many schedules memory is collected, and never within one."""
 
 
 class Inline(Executor):
@@ -57,6 +60,7 @@ class World:
         self.server = EmbeddedServer(self.clock.micros)
         self.address = DatabaseAddress(PROJECT, INSTANCE, f"explored-{next(NUMBERS)}")
         self.watched: dict[str, WatchedTable] = {}
+        self.watchable = tuple(watchable)
         self._databases: dict[str, Database] = {}
         self._client: spanner.Client | None = None
         self._uses = 0
@@ -127,12 +131,19 @@ class World:
         self._statements = list(database.ddl_statements)
         self.tables = [table.name for table in read_schema(database).tables]
 
+    @property
+    def engine(self) -> Engine:
+        """The database as the server has it; another one after ``reset``."""
+        return self.server.registry.databases[self.address.path].engine
+
     def reset(self, seed: str, schema_changes: bool) -> None:
         """Empties every table; makes the database anew when its schema may be another."""
         self.end_transactions()
         self.clock.next_hour()
         random.seed(seed)
         self._uses += 1
+        if self._uses % COLLECTED_SCHEDULES == 0:
+            gc.collect()
         hosted = self.server.registry.databases[self.address.path]
         if schema_changes or self._uses % ENGINE_SCHEDULES == 0:
             hosted.engine.drop()
@@ -146,8 +157,7 @@ class World:
 
     def end_transactions(self) -> None:
         """Whoever was stopped in a transaction holds nobody up any more."""
-        engine = self.server.registry.databases[self.address.path].engine
-        give_up_idle(engine._writer.turn, -math.inf)
+        give_up_idle(self.engine._writer.turn, -math.inf)
 
     def close(self) -> None:
         """Ends the server."""

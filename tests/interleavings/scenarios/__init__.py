@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interleavings.scenarios import schema, spark, streams, watching
+from interleavings.scenarios import operators, schema, spark, streams, transactions, watching
 from interleavings.scenarios.base import Scenario
 
 ALL: dict[str, Scenario] = {
@@ -12,6 +12,8 @@ ALL: dict[str, Scenario] = {
         *spark.SCENARIOS,
         *schema.SCENARIOS,
         *streams.SCENARIOS,
+        *transactions.SCENARIOS,
+        *operators.SCENARIOS,
     )
 }
 """Every scenario by its name."""

@@ -38,8 +38,14 @@ class Scenario:
 
 def deliver_and_clear(run: Run, **options: object) -> None:
     """Consumer A: a whole watcher that polls and clears."""
-    options = {"tables": ["*"], "start": "earliest", "lease": LONG_SECONDS} | options
-    run.watcher("a", interval=0.001, clearing={"every": 0.001}, **options).run()
+    options = {
+        "tables": ["*"],
+        "start": "earliest",
+        "lease": LONG_SECONDS,
+        "interval": 0.001,
+        "clearing": {"every": 0.001},
+    } | options
+    run.watcher("a", **options).run()
 
 
 def begin_with_rows(run: Run) -> None:
@@ -55,12 +61,21 @@ def write_rows(run: Run) -> None:
     run.write(("Rows", 1, "1.2"))
 
 
-def catch_up(*consumers: str, **options: object) -> Body:
-    """In the end every consumer delivers what is there."""
+def watch_once(*consumers: str, **options: object) -> Body:
+    """Consumers that run once, one after another."""
     options = {"tables": ["*"], "start": "earliest"} | options
 
-    def finale(run: Run) -> None:
+    def body(run: Run) -> None:
         for consumer in consumers:
             run.watcher(consumer, **options).run_once()
+
+    return body
+
+
+def catch_up(*consumers: str, **options: object) -> Body:
+    """In the end every consumer delivers what is there; one that has everything is not started."""
+
+    def finale(run: Run) -> None:
+        watch_once(*filter(run.record.owes, consumers), **options)(run)
 
     return finale

@@ -6,7 +6,13 @@ from google.api_core.exceptions import InvalidArgument
 
 from interleavings.actors import Run
 from interleavings.judges import Expectation
-from interleavings.scenarios.base import Scenario, begin_with_rows, catch_up, deliver_and_clear
+from interleavings.scenarios.base import (
+    Scenario,
+    begin_with_rows,
+    catch_up,
+    deliver_and_clear,
+    watch_once,
+)
 from interleavings.scenarios.spark import drain_query, query
 from watcher.errors import IndexMissingError, NotWatchableError
 
@@ -42,9 +48,11 @@ def alter(run: Run, *statements: str) -> None:
 
 
 def add_table(run: Run) -> None:
-    """A table is made, watchable from the beginning, and written to."""
-    run.database.update_ddl(list(FRESH)).result(60)
-    run.write(("Fresh", 1, "1.0"), ("Rows", 1, "1.1"))
+    """A table is made and written to, and watchable a little later."""
+    alter(run, FRESH[0])
+    run.write(("Fresh", 1, "1.0"))
+    run.write(("Rows", 1, "1.1"))
+    alter(run, FRESH[1])
     run.write(("Fresh", 2, "2.0"))
 
 
@@ -55,7 +63,7 @@ def follow(run: Run) -> None:
 
 def both_follow(run: Run) -> None:
     """Both consumers have run before, so that it is known what they watch; then rows come."""
-    catch_up("a", "b")(run)
+    watch_once("a", "b")(run)
     run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 

@@ -28,11 +28,11 @@ QUERY = {
 }
 
 
-def query_of(run: Run, **options: str) -> SparkQuery:
-    """The query of this schedule, with its checkpoint."""
-    if "q" not in run.kept:
-        run.kept["q"] = SparkQuery(run, "q", QUERY | options)
-    found: SparkQuery = run.kept["q"]
+def query_of(run: Run, name: str = "q", **options: str) -> SparkQuery:
+    """A query of this schedule, with its checkpoint. All of them are one consumer."""
+    if name not in run.kept:
+        run.kept[name] = SparkQuery(run, name, QUERY | options)
+    found: SparkQuery = run.kept[name]
     return found
 
 

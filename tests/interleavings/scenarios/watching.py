@@ -95,6 +95,30 @@ TAKEOVER_BACKFILL = Scenario(
 )
 
 
+def write_and_wait(run: Run) -> None:
+    """Every row gets another version; then whoever was not running has lost its lease."""
+    run.write(*(("Rows", key, f"{key}.1") for key in (1, 2, 3)))
+    run.pass_time(SHORT_SECONDS * 2)
+
+
+FROZEN = Scenario(
+    "frozen",
+    {"W": write_and_wait, "A": instance(), "B": instance()},
+    (Expectation("a"),),
+    prelude=begin_slowly,
+    finale=catch_up("a"),
+    allowed=TAKEN_OVER,
+)
+FROZEN_BACKFILL = Scenario(
+    "frozen-backfill",
+    {"W": write_and_wait, "A": instance(**FILLING), "B": instance(**FILLING)},
+    (Expectation("a"),),
+    prelude=begin_slowly,
+    finale=catch_up("a", **FILLING),
+    allowed=TAKEN_OVER,
+)
+
+
 def standby(run: Run) -> None:
     """Waits for the name, delivers, and gives it back."""
     run.watcher("a", tables=["*"], start="earliest", standby=True).run_once()
@@ -152,4 +176,13 @@ OPERATOR = Scenario(
     finale=both_catch_up,
     allowed=(LeaseHeldError,),
 )
-SCENARIOS = (BACKFILL, LATEST, TAKEOVER, TAKEOVER_BACKFILL, STANDBY, OPERATOR)
+SCENARIOS = (
+    BACKFILL,
+    LATEST,
+    TAKEOVER,
+    TAKEOVER_BACKFILL,
+    FROZEN,
+    FROZEN_BACKFILL,
+    STANDBY,
+    OPERATOR,
+)
