@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
+from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import (
     PartitionOptions,
     PartitionQueryRequest,
@@ -16,9 +15,7 @@ from google.cloud.spanner_v1 import (
 from google.protobuf.struct_pb2 import Struct
 
 from watcher.errors import UnavailableError
-from watcher.outages import NO_ANSWER, Tries
-from watcher.resumption import expired_or
-from watcher.stream import CALL_SECONDS_MAX, QueryStream, WireValue, read_only
+from watcher.stream import QueryStream, WireValue, read_only
 from watcher.wire import ResultPart
 
 Params = Mapping[str, WireValue]
@@ -61,32 +58,10 @@ class PartitionedQuery(QueryStream):
             transaction={"begin": {"read_only": read_only(read_timestamp)}},
             partition_options=PartitionOptions(max_partitions=most) if most else None,
         )
-        answer = self._parted(request, read_timestamp)
+        answer = self._answer(self._session.api.partition_query, request, read_timestamp)
         session = request.session
         transaction = BatchTransaction(session, answer.transaction.id, read_timestamp)
         return tuple(Partition(transaction, each.partition_token) for each in answer.partitions)
-
-    def _parted(self, request: PartitionQueryRequest, read_timestamp: int) -> Any:
-        """The PartitionResponse; the call is tried again while nothing answers."""
-        tries = Tries(self._outages)
-        while True:
-            try:
-                request.session = self._session.name
-                answer = self._session.api.partition_query(
-                    request=request,
-                    metadata=self._session.metadata,
-                    retry=None,
-                    timeout=CALL_SECONDS_MAX,
-                )
-            except NotFound as error:
-                self._session.forget(request.session, error)
-            except NO_ANSWER as error:
-                tries.failed(error)
-            except FailedPrecondition as error:
-                raise expired_or(error, read_timestamp) from error
-            else:
-                tries.answered()
-                return answer
 
     def part(
         self, sql: str, params: Params, types: Types, partition: Partition, data_boost: bool

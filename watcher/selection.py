@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,10 @@ class Selection:
         """True for a table that is selected, or will be once it is there."""
         selected = matches(name, self.include) and not matches(name, self.exclude)
         return selected and name not in self.ours
+
+    def to_text(self) -> str:
+        """As it is stored with a consumer, for clearing."""
+        return json.dumps({"include": self.include, "exclude": self.exclude})
 
 
 def is_glob(pattern: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud.spanner_v1 import (
     ExecuteSqlRequest,
+    PartitionQueryRequest,
     ReadRequest,
     ResultSet,
     ResultSetStats,
@@ -90,18 +91,23 @@ class QueryStream:
         nothing answers for too long.
         """
         request = self._request(sql, params, types, read_timestamp_micros)
-        answer = self._executed(request, read_timestamp_micros)
+        answer = self._answer(self._session.api.execute_sql, request, read_timestamp_micros)
         rows = ResultSet.pb(answer).rows
         numbers = [int(row.values[0].string_value) for row in rows]
         return micros_of(answer.metadata.transaction.read_timestamp), numbers
 
-    def _executed(self, request: ExecuteSqlRequest, read_timestamp_micros: int | None) -> Any:
-        """The ResultSet of a query, by a call that is tried again while nothing answers."""
+    def _answer(
+        self,
+        call: Callable[..., Any],
+        request: ExecuteSqlRequest | PartitionQueryRequest,
+        read_timestamp_micros: int | None,
+    ) -> Any:
+        """What a unary call of the session answers; it is tried again while nothing answers."""
         tries = Tries(self._outages)
         while True:
             try:
                 request.session = self._session.name
-                answer = self._session.api.execute_sql(
+                answer = call(
                     request=request,
                     metadata=self._session.metadata,
                     retry=None,

@@ -20,8 +20,9 @@ from watcher.positions import (
 )
 from watcher.positions.cleared import write_cleared
 from watcher.positions.reader import Reader
-from watcher.positions.selections import SELECTION_COLUMN, ConsumerSelection, read_selections
+from watcher.positions.selections import SELECTION_COLUMN, read_selections
 from watcher.positions.tables import Columns, read_columns
+from watcher.selection import Selection
 from watcher.sql import quoted
 from watcher.stream import micros_of
 from watcher.table import WatchedTable
@@ -122,7 +123,7 @@ class SharedPositions:
         """What an older release has not made (``columns`` None: everything is there) is empty."""
         consumers = (consumers_table(self._name), SELECTION_COLUMN)
         positions: list[Position] = []
-        selections: dict[str, ConsumerSelection] = {}
+        selections: dict[str, Selection] = {}
         if columns is None or (self._name, "Position") in columns:
             positions = read_positions(reader, self._name)
         if columns is None or consumers in columns:
@@ -148,7 +149,7 @@ def read_positions(reader: Reader, positions_table: str) -> list[Position]:
 
 
 def slowest(
-    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, ConsumerSelection]
+    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
 ) -> Slowest:
     """The consumer that has delivered least of a table. Raises ConfigurationError without any."""
     found = waited_for(table, positions, selections)
@@ -162,7 +163,7 @@ def slowest(
 
 
 def waited_for(
-    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, ConsumerSelection]
+    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
 ) -> list[Slowest]:
     """Everybody who has to deliver before a table is cleared.
 

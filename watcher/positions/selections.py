@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from watcher.errors import CheckpointError
 from watcher.positions.reader import Reader
 from watcher.positions.tables import consumers_table, own_tables
-from watcher.selection import matches
+from watcher.selection import Selection
 from watcher.sql import quoted
 
 SELECTION_COLUMN = "Selection"
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerSelection:
-    """Names and globs as a consumer has stored them, and the product's own tables."""
-
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    ours: tuple[str, ...] = ()
-
-    def means(self, table: str) -> bool:
-        """True for a table that the consumer polls, or will once it knows it."""
-        return (
-            table not in self.ours
-            and matches(table, self.include)
-            and not matches(table, self.exclude)
-        )
-
-
-def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> ConsumerSelection:
+def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selection:
     """A selection as it is stored. Raises CheckpointError for one that cannot be read: nobody may
     clear while it is not known what a consumer watches."""
     try:
         stored = json.loads(text)
-        return ConsumerSelection(
+        return Selection(
             tuple(map(str, stored["include"])), tuple(map(str, stored.get("exclude", ()))), ours
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -47,7 +29,7 @@ def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Consumer
         ) from error
 
 
-def read_selections(reader: Reader, positions_table: str) -> dict[str, ConsumerSelection]:
+def read_selections(reader: Reader, positions_table: str) -> dict[str, Selection]:
     """The selections of all polling consumers, by consumer. Change streams and releases that store
     none have none."""
     ours = own_tables(positions_table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,8 +104,7 @@ class Connection:
         tables that it has not seen yet."""
         if self._config.capture == "change-stream":
             return None
-        selection = selection_of(self._config)
-        return json.dumps({"include": selection.include, "exclude": selection.exclude})
+        return selection_of(self._config).to_text()
 
     def latest_tables(self) -> Tables:
         """The tables to watch, as the schema is now.

@@ -290,7 +290,7 @@ class Watcher:
     def _watching_of(self, source: WatchedTables, sink: Sink) -> Watching:
         """Window by window, or with queries that stay open; ``run_once`` has an end."""
         config, held = self.config, self._connection
-        instance = Instance(held.consumer, held.owner, self._check_lease)
+        instance = self._instance
         if isinstance(source, StreamedTables) and config.stream.push and not self._once:
             self._pushing = Pushing(
                 source,
@@ -315,11 +315,17 @@ class Watcher:
             self._forget_dropped,
         )
 
+    @property
+    def _instance(self) -> Instance:
+        """Who delivers in this run."""
+        held = self._connection
+        return Instance(held.consumer, held.owner, self._check_lease)
+
     def _begin(self, tables: Tables, sink: Sink) -> None:
         """Registers the consumer in the tables where it has no position, and takes up backfills."""
         held = self._connection
         source = tables.source
-        instance = Instance(held.consumer, held.owner, self._check_lease)
+        instance = self._instance
         self._backfilling = None
         if self.config.backfill:
             captures = held.backfill_captures(source)

@@ -390,6 +390,5 @@ def consumer_of(options: SourceOptions, outages: Outages) -> QueryConsumer | Non
     """The consumer that a query is; its selection is for clearing, of tables that are polled."""
     if options.consumer is None:
         return None
-    selection = selection_of(options)
-    text = json.dumps({"include": selection.include, "exclude": selection.exclude})
-    return QueryConsumer(options, options.consumer, None if options.streamed else text, outages)
+    selection = None if options.streamed else selection_of(options).to_text()
+    return QueryConsumer(options, options.consumer, selection, outages)
