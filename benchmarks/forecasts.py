@@ -12,8 +12,8 @@ from rich.table import Table
 from benchmarks.model import Assumptions, Forecast
 from benchmarks.plots import svg
 from benchmarks.result import Chart
-from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
+from watcher.settings.fields import unknown_option
 
 
 def assumed(settings: Sequence[str]) -> dict[str, float]:

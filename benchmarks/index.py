@@ -11,10 +11,11 @@ from google.cloud.spanner_v1.database import Database
 
 from benchmarks.records import WINDOWS, read
 from benchmarks.run_settings import Run
-from watcher import sql
-from watcher.database import DatabaseAddress, connect
-from watcher.stream import moment_of
-from watcher.table import WatchedTable, discover
+from watcher.captures import statements
+from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.timestamps import moment_of
+from watcher.tables.discovery import discover
+from watcher.tables.values import WatchedTable
 from watcher.window import Window
 
 EVERY_SECONDS = 1.0
@@ -133,7 +134,9 @@ class IndexMeter:
 
     def _count(self, at: float) -> None:
         with self._database.snapshot() as snapshot:
-            results = snapshot.execute_sql(sql.count_index(self._table), request_options=TAGGED)
+            results = snapshot.execute_sql(
+                statements.count_index(self._table), request_options=TAGGED
+            )
             self._sizes.append((round(at - self._began, 2), int(next(iter(results))[0])))
 
     def _profile(self, count: int = 1) -> None:
@@ -153,15 +156,15 @@ def total(parts: list[float | None]) -> float | None:
 
 def cost(database: Database, table: WatchedTable, window: Window) -> WindowCost:
     """Reads a window again, at its own end, with statistics."""
-    shards = sql.shard_list(table, None)
+    shards = statements.shard_list(table, None)
     params: dict[str, object] = {"start": moment_of(window.start), "end": moment_of(window.end)}
     if shards is not None:
         params["shards"] = list(shards)
     with database.snapshot(read_timestamp=moment_of(window.end)) as snapshot:
         results = snapshot.execute_sql(
-            sql.select_window(table, listed=shards is not None),
+            statements.select_window(table, listed=shards is not None),
             params=params,
-            param_types=sql.window_types(shards),
+            param_types=statements.window_types(shards),
             query_mode=PROFILE,
             request_options=TAGGED,
         )

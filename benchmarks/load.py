@@ -22,8 +22,8 @@ from benchmarks.choices import Choices, Transaction
 from benchmarks.records import ATTEMPTS, WRITTEN, Appender
 from benchmarks.run_settings import PROCESSED_COLUMN, Run
 from benchmarks.tables import COLUMNS
-from watcher.database import DatabaseAddress, connect
-from watcher.stream import micros_of
+from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.timestamps import micros_of
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}
 BEGIN_SECONDS_MAX = 200.0

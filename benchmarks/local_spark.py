@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from watcher.java import ensure_java
+from watcher.runners.java import ensure_java
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
 KEEP_EVERY_BATCH = {

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from watcher.config import explained, unknown_option
 from watcher.errors import ConfigurationError
+from watcher.settings.fields import explained, unknown_option
 
 Settings = TypeVar("Settings", bound=BaseModel)
 Path = tuple[str, ...]

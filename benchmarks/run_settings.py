@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.workload import Workload
-from watcher.table import TableSpec
+from watcher.tables.values import TableSpec
 
 SystemName = Literal["watcher", "spark", "java"]
 CaptureName = Literal["poll", "change-stream", "push"]

@@ -13,8 +13,8 @@ from benchmarks.experiment import Show, ignore
 from benchmarks.result import Cell, Chart, Line, RunResult
 from benchmarks.run_settings import Plan
 from benchmarks.workload import Workload
-from watcher.config import explained
 from watcher.errors import ConfigurationError
+from watcher.settings.fields import explained
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -15,9 +15,9 @@ from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIME
 from ddl import apply
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
-from watcher.database import DatabaseAddress, connect, create_on_emulator
 from watcher.errors import ConfigurationError
-from watcher.stream import micros_of, timestamp_text
+from watcher.spanner.database import DatabaseAddress, connect, create_on_emulator
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 COLUMNS = ("Id", "Version", "Payload")
 ROWS_A_COMMIT = 10_000

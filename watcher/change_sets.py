@@ -16,7 +16,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher import sql
+from watcher.spanner.sql import quoted
 
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
@@ -203,7 +203,7 @@ class ChangeSets:
         starts again. A statement that is still under way publishes its change set again at its end:
         what is delivered early comes once more then.
         """
-        query = sql.pending_change_sets(self._table, self._column, self._timestamp)
+        query = pending_change_sets(self._table, self._column, self._timestamp)
         with self._database.snapshot() as snapshot:
             pending = [str(row[0]) for row in snapshot.execute_sql(query)]
         self._publish(pending)
@@ -222,3 +222,11 @@ class ChangeSets:
 
     def _add(self, target: MutationTarget, number: str) -> None:
         target.insert(self._table, (self._column, self._timestamp), [(number, COMMIT_TIMESTAMP)])
+
+
+def pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
+    """The ids of change sets whose rows are being written."""
+    return (
+        f"SELECT {quoted(id_column)} FROM {quoted(table)}"  # noqa: S608
+        f" WHERE {quoted(timestamp_column)} IS NULL"
+    )

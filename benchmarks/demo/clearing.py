@@ -5,10 +5,10 @@ from __future__ import annotations
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.demo.settings import Settings
-from watcher.clearing import Clearing
-from watcher.positions import SpannerPositions
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.positions import SpannerPositions
 from watcher.runners.schedule import Schedule
-from watcher.table import WatchedTable
+from watcher.tables.values import WatchedTable
 
 
 class ScheduledClearing:

@@ -11,11 +11,12 @@ from benchmarks.demo.settings import TABLE, Settings
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
-from watcher.database import DatabaseAddress
-from watcher.queries import Queries
-from watcher.sql import count_index
-from watcher.stream import timestamp_text
-from watcher.table import WatchedTable, discover
+from watcher.captures.statements import count_index
+from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import timestamp_text
+from watcher.tables.discovery import discover
+from watcher.tables.values import WatchedTable
 
 
 @dataclass(frozen=True, slots=True)

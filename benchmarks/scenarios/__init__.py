@@ -16,8 +16,8 @@ from benchmarks.scenarios import (
     sustained,
     sweeps,
 )
-from watcher.config import unknown_option
 from watcher.errors import ConfigurationError
+from watcher.settings.fields import unknown_option
 
 ALL = (
     *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index, java)),

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from benchmarks.processes import RunError
 from benchmarks.recorded import NARROW, WIDE, Columns, messages
 from benchmarks.scenario import Bench, Figure, Scenario, bars
-from watcher.columns import arrow_schema, record_batches
-from watcher.wire import result_part
+from watcher.spanner.results.columns import arrow_schema, record_batches
+from watcher.spanner.results.wire import result_part
 
 TableName = Literal["narrow", "wide"]
 SHAPES: dict[TableName, Columns] = {"narrow": NARROW, "wide": WIDE}

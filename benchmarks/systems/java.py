@@ -11,8 +11,9 @@ import sys
 
 from benchmarks.java_watcher import build
 from benchmarks.run_settings import PREFIX, Run
-from watcher.database import DatabaseAddress, connect
-from watcher.table import WatchedTable, discover
+from watcher.spanner.database import DatabaseAddress, connect
+from watcher.tables.discovery import discover
+from watcher.tables.values import WatchedTable
 
 PROCESS = "java"
 POSITIONS = f"{PREFIX}JavaPositions"

@@ -18,7 +18,7 @@ from benchmarks.records import CPU, DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import Watcher
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
-from watcher.consumers import State
+from watcher.consumers.states import State
 
 LOOK_EVERY_SECONDS = 0.02
 START_LOOK_SECONDS = 0.001

@@ -11,8 +11,8 @@ from ddl.options import Modulo, Strategy, WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import make_plan
 from ddl.schema import Dialect, Schema
-from watcher.clearing import statement
-from watcher.table import watched_table
+from watcher.consumers.clearing import statement
+from watcher.tables.discovery import watched_table
 
 GOLDEN = Path(__file__).parent / "golden"
 SINGERS = (

@@ -34,9 +34,9 @@ from fixtures.writing import SingersWriter, beside  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 
 from emulator.process import spawn  # noqa: E402
-from watcher.java import ensure_java  # noqa: E402
+from watcher.runners.java import ensure_java  # noqa: E402
 from watcher.runners.spark.offsets import micros  # noqa: E402
-from watcher.stream import micros_of  # noqa: E402
+from watcher.spanner.timestamps import micros_of  # noqa: E402
 
 JOB = ROOT / "tests" / "end_to_end" / "cluster_job.py"
 CLUSTER = "local-cluster[2,1,1024]"

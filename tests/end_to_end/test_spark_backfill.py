@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
 from watcher.runners.spark.offsets import micros
-from watcher.stream import micros_of
+from watcher.spanner.timestamps import micros_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

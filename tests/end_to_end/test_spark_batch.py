@@ -15,8 +15,8 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.queries import Queries
-from watcher.stream import timestamp_text
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import timestamp_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -20,9 +20,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.change import Operation
-from watcher.database import DatabaseAddress
-from watcher.queries import Queries
-from watcher.stream import micros_of, timestamp_text
+from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -17,7 +17,7 @@ from fixtures.spark import ROOT, linked_home, options_of
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
-from watcher.java import ensure_java
+from watcher.runners.java import ensure_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from typer.testing import CliRunner
 
-from watcher.clearing import Clearing
 from watcher.cli.ctl import app
-from watcher.consumers import Consumers, State
-from watcher.positions import TABLE, SpannerPositions, consumers_table
-from watcher.stream import moment_of
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import TABLE, SpannerPositions, consumers_table
+from watcher.consumers.states import State
+from watcher.spanner.timestamps import moment_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

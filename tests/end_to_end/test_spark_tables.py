@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
-from watcher.changes import plain
-from watcher.stream import micros_of, timestamp_text
+from watcher.captures.changes import plain
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -15,10 +15,11 @@ from interleavings.scheduler import Crashed, Ended, current_scheduler, current_u
 from interleavings.world import World
 from watcher import Watcher
 from watcher.change import Change, Operation
-from watcher.clearing import Clearing
-from watcher.positions import Position, SpannerPositions
-from watcher.stream import micros_of
-from watcher.table import WatchedTable, discover
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.positions import Position, SpannerPositions
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.discovery import discover
+from watcher.tables.values import WatchedTable
 
 RESTART_SECONDS = 20.0
 """What is started again after a crash comes so much later: short leases have run out."""

@@ -84,7 +84,7 @@ def faster(schemas: KnownSchemas) -> Iterator[None]:
     for name, module in list(sys.modules.items()):
         if name.startswith("watcher.") and hasattr(module, "create_own_tables"):
             replaced.append((module, "create_own_tables", nothing))
-        if name.startswith("watcher.") and name != "watcher.schema_reader":
+        if name.startswith("watcher.") and name != "watcher.tables.schema_reader":
             for reads in ("read_epoch", "read_digest"):
                 if hasattr(module, reads):
                     replaced.append((module, reads, getattr(schemas, reads)))

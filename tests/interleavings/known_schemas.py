@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import watcher.schema_reader
+import watcher.tables.schema_reader
 from ddl.schema import Schema
 from interleavings.scheduler import current_scheduler, current_unit, without_steps
 from interleavings.world import World
-from watcher.schema_reader import SchemaEpoch
-from watcher.stream import QueryStream
+from watcher.spanner.stream import QueryStream
+from watcher.tables.schema_reader import SchemaEpoch
 
-READ_DIGEST = watcher.schema_reader.read_digest
-READ_EPOCH = watcher.schema_reader.read_epoch
+READ_DIGEST = watcher.tables.schema_reader.read_digest
+READ_EPOCH = watcher.tables.schema_reader.read_epoch
 LABEL = "ExecuteSql the schema"
 KNOWN = "known_epochs"
 """The attribute of a schema of the server that has what the product has read of it."""

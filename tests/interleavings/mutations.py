@@ -10,22 +10,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 import interleavings.scenarios.watching
-import watcher.clearing.bounds
-import watcher.consumers
-import watcher.epochs
-import watcher.positions.spanner
+import watcher.consumers.clearing.bounds
+import watcher.consumers.leases
+import watcher.consumers.positions.spanner
 import watcher.runners.watcher
+import watcher.tables.epochs
 from ddl.schema import Schema
 from watcher.captures import Look
 from watcher.captures.change_stream.watched import Wanted
 from watcher.captures.poll import PollCapture
-from watcher.consumers import LEASE_SECONDS, Consumers, Lease, Progress, State
-from watcher.epochs import Epochs
+from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
+from watcher.consumers.positions import SpannerPositions, consumers_table
+from watcher.consumers.states import Progress, State
 from watcher.errors import LeaseHeldError
-from watcher.positions import SpannerPositions
 from watcher.runners.delivery import Delivering
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.streaming import Driver
+from watcher.tables.epochs import Epochs
 from watcher.window import ShardGroup, Slice, Window
 
 CLEARER = "a"
@@ -166,9 +167,7 @@ def back_in_two_commits() -> Iterator[None]:
 
 def unregister_in_two(database: Any, positions_table: str, consumer: str) -> None:
     """Is it alive, and take it away: not in one transaction."""
-    status = Consumers(database, watcher.positions.consumers_table(positions_table)).status(
-        consumer
-    )
+    status = Consumers(database, consumers_table(positions_table)).status(consumer)
     if status is not None and status.alive:
         raise LeaseHeldError(f"consumer '{consumer}' is alive")
     SpannerPositions(database, positions_table).forget(consumer)
@@ -185,7 +184,7 @@ def cleared_unread() -> Iterator[None]:
     """A consumer that registers does not look how far was cleared. Where its selection is stored
     clearing waits for it, which is enough."""
     with (
-        replaced(watcher.positions.spanner, "read_cleared", empty),
+        replaced(watcher.consumers.positions.spanner, "read_cleared", empty),
         older_release(),
     ):
         yield
@@ -195,7 +194,7 @@ def cleared_unread() -> Iterator[None]:
 def cleared_unsaid() -> Iterator[None]:
     """As ``cleared_unread``, because clearing does not say it."""
     with (
-        replaced(watcher.clearing.bounds, "write_cleared", nothing),
+        replaced(watcher.consumers.clearing.bounds, "write_cleared", nothing),
         older_release(),
     ):
         yield
@@ -331,7 +330,7 @@ MUTATIONS = (
         "clearing does not know selections",
         "3.8",
         "new-table",
-        lambda: replaced(watcher.clearing.bounds, "read_selections", empty),
+        lambda: replaced(watcher.consumers.clearing.bounds, "read_selections", empty),
     ),
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", cleared_unread),

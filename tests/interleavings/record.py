@@ -10,9 +10,9 @@ from typing import Any
 from nemesis.truth import Row, Truth, living
 
 from interleavings.scheduler import current_unit
-from watcher.positions import backfills_table
-from watcher.positions.values import TABLE as POSITIONS
-from watcher.stream import micros_of
+from watcher.consumers.positions import backfills_table
+from watcher.consumers.positions.values import TABLE as POSITIONS
+from watcher.spanner.timestamps import micros_of
 
 BACKFILLS = backfills_table(POSITIONS)
 

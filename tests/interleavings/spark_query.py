@@ -14,10 +14,10 @@ from typing import Any
 from interleavings.actors import Run
 from interleavings.record import Delivered
 from interleavings.scheduler import current_scheduler, current_unit
-from watcher.config import source_options
 from watcher.runners.spark.reading import reading
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.stream import micros_of
+from watcher.settings.spark import source_options
+from watcher.spanner.timestamps import micros_of
 
 
 @dataclass

@@ -16,7 +16,7 @@ import grpc
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
-import watcher.database
+import watcher.spanner.database
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
@@ -26,10 +26,10 @@ from interleavings.in_process import EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import give_up_idle
-from watcher.bounded_client import BoundedDatabase
-from watcher.database import EMULATOR_HOST, DatabaseAddress
-from watcher.positions import SpannerPositions
-from watcher.table import WatchedTable
+from watcher.consumers.positions import SpannerPositions
+from watcher.spanner.bounded_client import BoundedDatabase
+from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress
+from watcher.tables.values import WatchedTable
 
 NUMBERS = itertools.count()
 """The product keeps clients by the names of their databases: no two worlds have the same."""
@@ -75,9 +75,9 @@ class World:
         os.environ[EMULATOR_HOST] = "in-process:1"
         replaced: list[tuple[Any, str, Any]] = [
             (grpc, "insecure_channel", self._channel),
-            (watcher.database, "open_client", lambda _address: self.client),
-            (watcher.database, "BoundedDatabase", self._known_database),
-            (watcher.database, "check", lambda _database, _address: None),
+            (watcher.spanner.database, "open_client", lambda _address: self.client),
+            (watcher.spanner.database, "BoundedDatabase", self._known_database),
+            (watcher.spanner.database, "check", lambda _database, _address: None),
         ]
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
         for owner, name, value in replaced:

@@ -32,11 +32,12 @@ from nemesis.truth import Row, Truth
 from nemesis.validators import Line, deliveries, verdict
 from nemesis.writers import ACCOUNTS, COLUMNS, ENTRIES, EVENTS, LOG, WATCHED, Writer, fresh_database
 from watcher.change import ValueCapture
-from watcher.clearing import Clearing
-from watcher.consumers import Command, Consumers
-from watcher.positions import SpannerPositions, consumers_table
-from watcher.stream import micros_of, moment_of
-from watcher.table import discover
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import SpannerPositions, consumers_table
+from watcher.consumers.states import Command
+from watcher.spanner.timestamps import micros_of, moment_of
+from watcher.tables.discovery import discover
 
 Capture: TypeAlias = Literal["poll", "change-stream"]
 

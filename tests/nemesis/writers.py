@@ -22,7 +22,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from nemesis.truth import Commit, Key, Truth, Write
-from watcher.stream import micros_of
+from watcher.spanner.timestamps import micros_of
 
 ACCOUNTS = "CREATE TABLE Accounts (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 ENTRIES = (

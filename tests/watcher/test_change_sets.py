@@ -16,10 +16,11 @@ from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Change, Watcher
 from watcher.change_sets import ChangeSets, ChangeSetTransaction
-from watcher.clearing import Clearing
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.positions import Position, SpannerPositions
 from watcher.errors import NotWatchableError
-from watcher.positions import Position, SpannerPositions
-from watcher.table import TableSpec, discover
+from watcher.tables.discovery import discover
+from watcher.tables.values import TableSpec
 
 SETS = """CREATE TABLE CHANGE_SETS (
   ChangeSetId STRING(36) NOT NULL, CommitTimestamp TIMESTAMP OPTIONS (allow_commit_timestamp=true)

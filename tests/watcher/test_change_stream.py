@@ -30,10 +30,10 @@ from watcher.captures.change_stream.lineage import Lineage, reads_child
 from watcher.captures.change_stream.records import Child
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
-from watcher.queries import Queries
-from watcher.schema_reader import googlesql
-from watcher.stream import micros_of
-from watcher.table import read_schema
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.discovery import read_schema
+from watcher.tables.schema_reader import googlesql
 from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"

@@ -8,14 +8,14 @@ import pytest
 from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.clearing import Clearing
-from watcher.config import source_options
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.positions import Position, SpannerPositions
 from watcher.errors import ClearedError, ConfigurationError
-from watcher.positions import Position, SpannerPositions
-from watcher.queries import Queries
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import reading
-from watcher.stream import micros_of, timestamp_text
+from watcher.settings.spark import source_options
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 
 def write(database: Database, *keys: int) -> int:

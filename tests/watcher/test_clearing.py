@@ -17,14 +17,21 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Change, Watcher
-from watcher.clearing import Clearing, Fence
-from watcher.consumers import Consumers
+from watcher.consumers.clearing import Clearing, Fence
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import (
+    TABLE,
+    Position,
+    SpannerPositions,
+    cleared_table,
+    consumers_table,
+)
+from watcher.consumers.positions.cleared import read_cleared, write_cleared
 from watcher.errors import CheckpointError, ConfigurationError, LeaseLostError
 from watcher.failpoints import VARIABLE
-from watcher.positions import TABLE, Position, SpannerPositions, cleared_table, consumers_table
-from watcher.positions.cleared import read_cleared, write_cleared
-from watcher.stream import micros_of
-from watcher.table import TableSpec, discover
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.discovery import discover
+from watcher.tables.values import TableSpec
 
 ALBUMS = "CREATE TABLE Albums (AlbumId INT64, Title STRING(MAX)) PRIMARY KEY (AlbumId)"
 SETS = (

@@ -15,16 +15,17 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher.captures.change_stream import ChangeStreamCapture, Wanted, find_stream
-from watcher.clearing import Clearing, Method
-from watcher.clearing.by_index import ByIndex
-from watcher.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
 from watcher.cli import app
+from watcher.consumers.clearing import Clearing, Method
+from watcher.consumers.clearing.by_index import ByIndex
+from watcher.consumers.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
+from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
 from watcher.errors import IndexMissingError
-from watcher.positions import MemoryPositions, Position, SpannerPositions
-from watcher.queries import Queries
-from watcher.stream import micros_of, moment_of
-from watcher.table import TableSpec, WatchedTable, discover
-from watcher.watch_config import watch_config
+from watcher.settings.watcher import watch_config
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import micros_of, moment_of
+from watcher.tables.discovery import discover
+from watcher.tables.values import TableSpec, WatchedTable
 from watcher.window import Window
 
 METHODS = list(Method)

@@ -15,11 +15,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from ddl.parse import parse_schema
 from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
-from watcher.config import SourceOptions
 from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
-from watcher.queries import Queries
 from watcher.runners.spark.reading import Reading, shown_of
-from watcher.table import TableSpec, WatchedTable, watched_table, whole_table
+from watcher.settings.spark import SourceOptions
+from watcher.spanner.queries import Queries
+from watcher.tables.discovery import watched_table, whole_table
+from watcher.tables.values import TableSpec, WatchedTable
 
 TABLE = """CREATE TABLE {} (Id INT64 NOT NULL, Name STRING(MAX), Proto a.b.Message,
   Protos ARRAY<a.b.Message>, Tokens TOKENLIST HIDDEN, Gone BOOL,

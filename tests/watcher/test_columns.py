@@ -20,16 +20,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
-from watcher.cells import UnexpectedValueError
-from watcher.columns import (
+from watcher.spanner.results.cells import UnexpectedValueError
+from watcher.spanner.results.columns import (
     Nanoseconds,
     UnsupportedTypeError,
     arrow_schema,
     record_batches,
 )
-from watcher.stream import micros_of, timestamp_text
-from watcher.timestamps import LossyTimestampError
-from watcher.wire import result_part
+from watcher.spanner.results.wire import result_part
+from watcher.spanner.timestamps import LossyTimestampError, micros_of, timestamp_text
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
     lambda moment: moment.replace(tzinfo=UTC)

@@ -14,20 +14,21 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from watcher.captures.changes import changes_of
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.change import Change
-from watcher.changes import changes_of
-from watcher.clearing import Clearing
-from watcher.consumers import Consumers, Lease, Progress, State
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.leases import Consumers, Lease
+from watcher.consumers.positions import TABLE, Registration, SpannerPositions, consumers_table
+from watcher.consumers.states import Progress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
-from watcher.positions import TABLE, Registration, SpannerPositions, consumers_table
-from watcher.queries import Queries
 from watcher.runners.backfilling import Instance as Holder
 from watcher.runners.sinks import CallbackSink
 from watcher.runners.watching import Watching
-from watcher.shards import groups
-from watcher.table import discover
+from watcher.spanner.queries import Queries
+from watcher.tables.discovery import discover
+from watcher.tables.shards import groups
 
 CONSUMERS = ("one", "two")
 INSTANCES = ("a", "b")

@@ -13,11 +13,11 @@ from google.cloud.spanner_v1 import ExecuteSqlRequest, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher import sql
+from watcher.captures import statements
 from watcher.captures.poll import INT64, Answer, PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.sampling import SampledCuts
-from watcher.stream import micros_of
+from watcher.spanner.timestamps import micros_of
 from watcher.window import ShardGroup, Window
 
 PROFILE = ExecuteSqlRequest.QueryMode.PROFILE
@@ -50,10 +50,10 @@ def test_a_count_with_a_limit_reads_no_further(singers: Database) -> None:
     assert capture.counting(whole, 8)() == 8
     assert capture.counting(whole, ROWS + 1)() == ROWS
     shards = capture.table.shard_values
-    params = sql.window_params(whole, shards) | {"limit": "8"}
-    types = sql.window_types(shards) | {"limit": INT64}
+    params = statements.window_params(whole, shards) | {"limit": "8"}
+    types = statements.window_types(shards) | {"limit": INT64}
     with singers.snapshot() as snapshot:
-        query = sql.count_some(capture.table)
+        query = statements.count_some(capture.table)
         results = snapshot.execute_sql(query, params, types, query_mode=PROFILE)
         assert [row[0] for row in results] == [8]
         assert int(results.stats.query_stats["rows_scanned"]) <= 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
-from watcher.config import SourceOptions
-from watcher.watch_config import watch_config
+from watcher.settings.spark import SourceOptions
+from watcher.settings.watcher import watch_config
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -9,9 +9,9 @@ from fixtures.singers import SINGERS, make_watchable
 
 from emulator.process import ServerProcess
 from watcher import Change, Watcher
-from watcher.database import DatabaseAddress, Endpoint, connect, create_on_emulator
 from watcher.errors import ConfigurationError
-from watcher.watch_config import watch_config
+from watcher.settings.watcher import watch_config
+from watcher.spanner.database import DatabaseAddress, Endpoint, connect, create_on_emulator
 
 PATH = "projects/default/instances/default/databases/omni"
 

@@ -21,12 +21,12 @@ from fixtures.consumers import (
 )
 from google.cloud.spanner_v1.database import Database
 
-import watcher.consumers as leases
 from watcher import Change, Watcher
-from watcher.clearing import Clearing, Fence
-from watcher.consumers import Progress, State, lease_clock
-from watcher.errors import LeaseHeldError, LeaseLostError
-from watcher.positions import (
+from watcher.captures.progress import BackfillProgress
+from watcher.consumers import leases
+from watcher.consumers.clearing import Clearing, Fence
+from watcher.consumers.leases import lease_clock
+from watcher.consumers.positions import (
     TABLE,
     BackfillMove,
     Move,
@@ -35,8 +35,9 @@ from watcher.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.progress import BackfillProgress
-from watcher.table import discover
+from watcher.consumers.states import Progress, State
+from watcher.errors import LeaseHeldError, LeaseLostError
+from watcher.tables.discovery import discover
 
 SECONDS = 60
 AT = 4_102_444_800_000_000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from watcher import Change, Watcher
 from watcher.captures.poll_tables import TABLES_PER_QUERY, ahead
-from watcher.stream import micros_of
+from watcher.spanner.timestamps import micros_of
 
 TABLES = [f"T{number}" for number in range(TABLES_PER_QUERY + 9)]
 MAX_ROWS = 50

@@ -19,12 +19,13 @@ from fixtures.singers import SINGERS
 from google.api_core.exceptions import RetryError
 from google.cloud.spanner_v1.database import Database
 
-import watcher.consumers as leases
 from watcher import Change, Watcher
-from watcher.consumers import Command, Consumers, Lease, Progress, State
+from watcher.consumers import leases
+from watcher.consumers.leases import Consumers, Lease
+from watcher.consumers.positions import TABLE
+from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.states import Command, Progress, State
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
-from watcher.positions import TABLE
-from watcher.positions.unregister import unregister
 
 SECONDS = 60
 STOPPED = "an operator asked consumer 'name' to (stop|drain); start the query again after"

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from google.cloud.spanner_v1.database import Database
 
-from watcher.consumers import Consumers
-from watcher.errors import PositionConflictError, WatcherError
-from watcher.positions import (
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import (
     TABLE,
     MemoryPositions,
     Move,
@@ -18,6 +17,7 @@ from watcher.positions import (
     SpannerPositions,
     consumers_table,
 )
+from watcher.errors import PositionConflictError, WatcherError
 
 
 @pytest.fixture(params=["memory", "spanner"])

@@ -19,7 +19,7 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import spawn
-from watcher.positions import SpannerPositions
+from watcher.consumers.positions import SpannerPositions
 from watcher.runners.schedule import GAVE_UP
 
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]

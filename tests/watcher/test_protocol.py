@@ -26,8 +26,8 @@ from fixtures.singers import SINGERS
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change
-from watcher.consumers import Consumers
-from watcher.positions import (
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import (
     Move,
     Position,
     Registered,
@@ -35,9 +35,9 @@ from watcher.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.positions.unregister import unregister
-from watcher.positions.values import TABLE
-from watcher.stream import micros_of, timestamp_text
+from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.positions.values import TABLE
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 SECOND = 1_000_000
 LONG_AGO = "1970-01-02T00:00:00Z"

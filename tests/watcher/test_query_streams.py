@@ -12,10 +12,11 @@ import pytest
 from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher import Watcher, resumption
+from watcher import Watcher
 from watcher.captures import Changed, Rows
 from watcher.errors import UnavailableError
-from watcher.queries import Queries
+from watcher.spanner import resumption
+from watcher.spanner.queries import Queries
 
 ROWS = 600
 PICTURE = base64.b64encode(b"x" * 30_000)

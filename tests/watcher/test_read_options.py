@@ -15,13 +15,13 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
 from watcher.captures.backfill import BackfillCapture
+from watcher.captures.progress import BackfillProgress
 from watcher.captures.snapshot import SnapshotCapture
-from watcher.config import source_options
 from watcher.errors import ConfigurationError
-from watcher.progress import BackfillProgress
-from watcher.queries import Queries
-from watcher.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
-from watcher.watch_config import watch_config
+from watcher.settings.spark import source_options
+from watcher.settings.watcher import watch_config
+from watcher.spanner.queries import Queries
+from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
 
 READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
 EAST = Replica("us-east4", ReplicaType.READ_ONLY)

@@ -21,7 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change
-from watcher.positions import (
+from watcher.captures.progress import BackfillProgress
+from watcher.consumers.positions import (
     TABLE,
     BackfillMove,
     FilePositions,
@@ -31,9 +32,8 @@ from watcher.positions import (
     Registration,
     SpannerPositions,
 )
-from watcher.positions.cleared import write_cleared
-from watcher.positions.values import plan_registration
-from watcher.progress import BackfillProgress
+from watcher.consumers.positions.cleared import write_cleared
+from watcher.consumers.positions.values import plan_registration
 from watcher.window import BEGINNING
 
 TABLES = tuple(f"T{number:02}" for number in range(25))

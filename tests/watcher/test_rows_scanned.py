@@ -8,8 +8,8 @@ from google.cloud.spanner_v1 import ExecuteSqlRequest, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher import sql
-from watcher.stream import moment_of
+from watcher.captures import statements
+from watcher.spanner.timestamps import moment_of
 
 CHANGED = 1_000
 LOAD = (
@@ -42,7 +42,7 @@ def scanned(database: Database) -> tuple[int, int]:
     assert found
     with database.snapshot(read_timestamp=moment_of(window.end)) as snapshot:
         result = snapshot.execute_sql(
-            sql.select_window(capture.table),
+            statements.select_window(capture.table),
             params={
                 "shards": list(capture.table.shard_values),
                 "start": moment_of(window.start),

@@ -14,10 +14,10 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
 from watcher.captures import Changed
-from watcher.clearing import Clearing
-from watcher.positions import SpannerPositions
-from watcher.stream import QueryStream
-from watcher.table import discover
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.positions import SpannerPositions
+from watcher.spanner.stream import QueryStream
+from watcher.tables.discovery import discover
 
 SECONDS = 60
 HOUR = 3600

@@ -29,14 +29,14 @@ from ddl.schema import (
 )
 from ddl.shards import shard_values
 from watcher.errors import VersionExpiredError
-from watcher.outages import Outages
-from watcher.read_options import ReadOptions
-from watcher.schema_reader import SchemaEpoch, read_digest, read_epoch
-from watcher.schema_rows import schema_of
-from watcher.sessions import SharedSession
-from watcher.stream import QueryStream, WireValue
-from watcher.table import processed_column
-from watcher.wire import ResultPart
+from watcher.spanner.outages import Outages
+from watcher.spanner.read_options import ReadOptions
+from watcher.spanner.results.wire import ResultPart
+from watcher.spanner.sessions import SharedSession
+from watcher.spanner.stream import QueryStream, WireValue
+from watcher.tables.discovery import processed_column
+from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch
+from watcher.tables.schema_rows import schema_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SINGERS = (ROOT / "examples/singers.sql").read_text()
@@ -330,7 +330,7 @@ def test_a_timestamp_past_the_version_retention_is_refused(create_database: Crea
 
 
 def text_of(*values: str | None) -> str:
-    """A row as ``watcher.schema_reader`` has it told."""
+    """A row as ``watcher.tables.schema_reader`` has it told."""
     return "".join("-" if value is None else f"{len(value)}:{value}" for value in values)
 
 

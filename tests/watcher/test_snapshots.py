@@ -13,8 +13,8 @@ from google.cloud.spanner_v1 import Type, TypeCode
 from google.cloud.spanner_v1.database import Database
 
 from watcher.captures.snapshot import SnapshotCapture
-from watcher.conditions import Condition
 from watcher.errors import VersionExpiredError
+from watcher.spanner.conditions import Condition
 from watcher.window import Window
 
 ROWS = 500

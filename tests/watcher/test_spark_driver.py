@@ -15,13 +15,13 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from watcher.config import source_options
+from watcher.consumers.positions import SpannerPositions
 from watcher.errors import NotWatchableError, SchemaChangedError
-from watcher.positions import SpannerPositions
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import reading, snapshot_reading
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.stream import micros_of, timestamp_text
+from watcher.settings.spark import source_options
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 SECONDS = 60
 LONG_AGO = "1970-01-02T00:00:00Z"

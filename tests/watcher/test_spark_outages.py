@@ -16,10 +16,10 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from emulator.process import ServerProcess, spawn
-from watcher.config import source_options
 from watcher.errors import UnavailableError
 from watcher.runners.spark.reading import reading
 from watcher.runners.spark.streaming import ChangesReader
+from watcher.settings.spark import source_options
 
 SECONDS_MAX = 60
 BEGINS, ENDS = "does not answer; trying again", r"answers again, after \d+\.\d s"

@@ -12,9 +12,10 @@ from watcher import Watcher
 from watcher.captures.balance import balanced
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
-from watcher.queries import Queries
-from watcher.stream import micros_of, moment_of
-from watcher.table import TableSpec, discover
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import micros_of, moment_of
+from watcher.tables.discovery import discover
+from watcher.tables.values import TableSpec
 from watcher.window import Window
 
 EVENTS = (

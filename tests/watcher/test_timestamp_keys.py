@@ -20,20 +20,21 @@ from watcher.captures import Rows
 from watcher.captures.backfill import BackfillCapture
 from watcher.captures.change_stream.records import DataRecord, Mod
 from watcher.captures.change_stream.rows import Gathering
+from watcher.captures.changes import change_ids
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.captures.progress import BackfillProgress
 from watcher.captures.ranges import RangeCapture
 from watcher.change import Operation, Shape, ValueCapture
-from watcher.changes import change_ids
-from watcher.columns import Nanoseconds
-from watcher.database import DatabaseAddress
 from watcher.envelopes import encode, envelope
 from watcher.envelopes.order import newest
-from watcher.progress import BackfillProgress
-from watcher.queries import Queries
 from watcher.runners.spark.shaping import stored, typed
-from watcher.table import TableSpec, WatchedTable, discover
-from watcher.timestamps import LossyTimestampError, exact
+from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.queries import Queries
+from watcher.spanner.results.columns import Nanoseconds
+from watcher.spanner.timestamps import LossyTimestampError, exact
+from watcher.tables.discovery import discover
+from watcher.tables.values import TableSpec, WatchedTable
 from watcher.window import Window
 
 EVENTS = (

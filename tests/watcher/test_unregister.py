@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 from ddl.apply import read_schema
 from watcher.cli import app
-from watcher.consumers import Consumers, Progress, State
-from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
-from watcher.positions import (
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import (
     TABLE,
     Position,
     SpannerPositions,
@@ -21,7 +20,9 @@ from watcher.positions import (
     consumers_table,
     create_own_tables,
 )
-from watcher.positions.unregister import unregister
+from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.states import Progress, State
+from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
 
 TABLES = ("Albums", "Singers", "Songs")
 

@@ -17,14 +17,15 @@ from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
 from emulator.process import spawn
-from watcher import Change, Operation, Watcher, resumption
+from watcher import Change, Operation, Watcher
 from watcher.captures import StreamRows
-from watcher.changes import plain_change
 from watcher.cli import app
+from watcher.consumers.positions import Position, SpannerPositions
+from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, NotWatchableError
-from watcher.positions import Position, SpannerPositions
-from watcher.preflight import check
-from watcher.watch_config import watch_config
+from watcher.runners.preflight import check
+from watcher.settings.watcher import watch_config
+from watcher.spanner import resumption
 from watcher.window import BEGINNING
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"

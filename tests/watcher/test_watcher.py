@@ -22,8 +22,10 @@ from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Change, Operation, Watcher
 from watcher.captures import Rows
-from watcher.clearing import Clearing
-from watcher.consumers import Command, Consumers, State
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import FilePositions, SpannerPositions, consumers_table
+from watcher.consumers.states import Command, State
 from watcher.errors import (
     ConfigurationError,
     DeliveryError,
@@ -33,12 +35,11 @@ from watcher.errors import (
     PositionConflictError,
     TableNotFoundError,
 )
-from watcher.positions import FilePositions, SpannerPositions, consumers_table
 from watcher.runners.delivery import dead_letters
 from watcher.runners.watcher import idle_seconds
-from watcher.stream import micros_of
-from watcher.table import discover
-from watcher.watch_config import watch_config
+from watcher.settings.watcher import watch_config
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.discovery import discover
 
 ALBUMS = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Gone BOOL)"

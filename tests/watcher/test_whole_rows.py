@@ -19,9 +19,9 @@ from watcher.captures.change_stream import (
 from watcher.captures.change_stream.records import DataRecord, Mod
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, envelope
-from watcher.queries import Queries
-from watcher.stream import micros_of
-from watcher.table import read_schema
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.discovery import read_schema
 from watcher.window import Window
 
 TABLE = "CREATE TABLE T (Id INT64, Version INT64, Text STRING(MAX)) PRIMARY KEY (Id)"

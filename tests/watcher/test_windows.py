@@ -18,10 +18,10 @@ from google.cloud.spanner_v1.transaction import Transaction
 from benchmarks.demo.verification import MicroBatch, Version, verify
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
-from watcher.clearing import Clearing, Method
+from watcher.consumers.clearing import Clearing, Method
+from watcher.consumers.positions import MemoryPositions, Position
 from watcher.errors import VersionExpiredError
-from watcher.positions import MemoryPositions, Position
-from watcher.stream import micros_of
+from watcher.spanner.timestamps import micros_of
 from watcher.window import Window
 
 KEYS = 40

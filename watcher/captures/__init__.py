@@ -8,9 +8,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from watcher.captures.statements import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.change import Shape
-from watcher.sql import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
-from watcher.table import WatchedTable
+from watcher.tables.values import WatchedTable
 from watcher.window import Slice, Window
 
 __all__ = [

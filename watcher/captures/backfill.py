@@ -15,14 +15,13 @@ import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from watcher import sql
-from watcher.captures import Rows
+from watcher.captures import Rows, statements
 from watcher.captures.poll import PollCapture
-from watcher.columns import record_batch
+from watcher.captures.progress import BackfillProgress, Key
 from watcher.errors import VersionExpiredError
-from watcher.progress import BackfillProgress, Key
+from watcher.spanner.results.columns import record_batch
+from watcher.spanner.results.wire import ResultPart, whole_rows
 from watcher.window import BEGINNING, Window
-from watcher.wire import ResultPart, whole_rows
 
 LOG = logging.getLogger("watcher.backfill")
 PAGE_ROWS = 10_000
@@ -39,7 +38,7 @@ class BackfillCapture:
 
     @cached_property
     def _columns(self) -> list[str]:
-        return [name for name, _ in sql.selected(self.poll.table)]
+        return [name for name, _ in statements.selected(self.poll.table)]
 
     def page(
         self, progress: BackfillProgress, rows: int = PAGE_ROWS

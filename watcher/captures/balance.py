@@ -11,12 +11,12 @@ from google.cloud.spanner_v1 import Type
 
 from ddl.schema import Type as SchemaType
 from ddl.schema import TypeCode
-from watcher import sql
+from watcher.captures import statements
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import parts
-from watcher.columns import arrow_schema, record_batches
-from watcher.stream import WireValue
-from watcher.table import ShardValue
+from watcher.spanner.results.columns import arrow_schema, record_batches
+from watcher.spanner.stream import WireValue
+from watcher.tables.values import ShardValue
 from watcher.window import ShardGroup, Slice, Window
 
 TABLES_PER_QUERY = 50
@@ -67,11 +67,13 @@ def measured(captures: Sequence[PollCapture], windows: Mapping[str, Window]) -> 
     types: dict[str, Type] = {}
     for number, capture in enumerate(captures):
         window = windows[capture.table.name]
-        shards = sql.shard_list(capture.table, None)
-        arms.append(sql.load_of_window(capture.table, shards is not None, str(number)))
-        values = sql.window_params(window, shards)
+        shards = statements.shard_list(capture.table, None)
+        arms.append(statements.load_of_window(capture.table, shards is not None, str(number)))
+        values = statements.window_params(window, shards)
         params |= {f"{name}{number}": value for name, value in values.items()}
-        types |= {f"{name}{number}": type_ for name, type_ in sql.window_types(shards).items()}
+        types |= {
+            f"{name}{number}": type_ for name, type_ in statements.window_types(shards).items()
+        }
     end = max(windows[capture.table.name].end for capture in captures)
     results = captures[0].queries.stream.rows(" UNION ALL ".join(arms), params, types, end)
     loads: list[list[Load]] = [[] for _ in captures]

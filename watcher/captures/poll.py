@@ -15,17 +15,22 @@ from google.cloud.spanner_v1 import Type as TypePb
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 
 from ddl.schema import Type, TypeCode
-from watcher import sql
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
-from watcher.columns import Decode, Nanoseconds, arrow_schema, decoder, record_batches
-from watcher.conditions import Condition
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, statements
 from watcher.errors import VersionExpiredError
-from watcher.queries import Queries
-from watcher.stream import WireValue
-from watcher.table import WatchedTable
-from watcher.timestamps import rounded_up, truncated
+from watcher.spanner.conditions import Condition
+from watcher.spanner.queries import Queries
+from watcher.spanner.results.columns import (
+    Decode,
+    Nanoseconds,
+    arrow_schema,
+    decoder,
+    record_batches,
+)
+from watcher.spanner.results.wire import ResultPart
+from watcher.spanner.stream import WireValue
+from watcher.spanner.timestamps import rounded_up, truncated
+from watcher.tables.values import WatchedTable
 from watcher.window import ShardGroup, Slice, Window
-from watcher.wire import ResultPart
 
 LOG = logging.getLogger("watcher.poll")
 INT64 = TypePb(code=TypeCodePb.INT64)
@@ -74,13 +79,13 @@ class PollCapture:
 
         Its end is a timestamp at which a strong read was served.
         """
-        shards = sql.shard_list(self.table, None)
-        params = sql.window_params(Window(start, start), shards)
-        types = sql.window_types(shards)
+        shards = statements.shard_list(self.table, None)
+        params = statements.window_params(Window(start, start), shards)
+        types = statements.window_types(shards)
         del params["end"], types["end"]
         stream = self.queries.stream
         end, found = stream.look(
-            sql.any_after(self.table, listed=shards is not None), params, types
+            statements.any_after(self.table, listed=shards is not None), params, types
         )
         return Window(start, max(start, end)), found
 
@@ -129,7 +134,7 @@ class PollCapture:
         """As ``count``; at a limit it stops, so that it is cheap also far behind."""
         if window.empty:
             return lambda: 0
-        query = sql.count_window if limit is None else sql.count_some
+        query = statements.count_window if limit is None else statements.count_some
         found = self._scalars(query, window, limit, TypeCode.INT64, group)
         return lambda: next(found, None) or 0
 
@@ -141,24 +146,28 @@ class PollCapture:
         """As ``end_of``."""
         if window.empty:
             return lambda: window.end
-        found = self._scalars(sql.earliest_above, window, max_rows, TypeCode.TIMESTAMP)
+        found = self._scalars(statements.earliest_above, window, max_rows, TypeCode.TIMESTAMP)
         return lambda: min(next(found, None) or window.end, window.end)
 
     def nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
         """The commit timestamp of the ``number``-th row of one shard in a window, as of its end;
         None when there are fewer. Past version garbage collection as of now, like ``read``."""
-        params = sql.window_params(window, None) | {"shard": str(shard), "skip": str(number - 1)}
-        types = sql.window_types(None) | {"shard": INT64, "skip": INT64}
-        query, kind = sql.nth_of_shard(self.table), TypeCode.TIMESTAMP
+        params = statements.window_params(window, None) | {
+            "shard": str(shard),
+            "skip": str(number - 1),
+        }
+        types = statements.window_types(None) | {"shard": INT64, "skip": INT64}
+        query, kind = statements.nth_of_shard(self.table), TypeCode.TIMESTAMP
         try:
             return next(self._values(query, params, types, window.end, kind), None)
         except VersionExpiredError:
             return next(self._values(query, params, types, None, kind), None)
 
     def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        shards = sql.shard_list(self.table, part.shards)
-        query = sql.select_window(self.table, listed=shards is not None)
-        params, types = sql.window_params(part.window, shards), sql.window_types(shards)
+        shards = statements.shard_list(self.table, part.shards)
+        query = statements.select_window(self.table, listed=shards is not None)
+        params = statements.window_params(part.window, shards)
+        types = statements.window_types(shards)
         if self.condition is not None:
             query = f"SELECT * FROM ({query}) WHERE {self.condition.sql}"  # noqa: S608 (our own)
             params |= self.condition.params
@@ -167,9 +176,9 @@ class PollCapture:
         return self.batches(results)
 
     def batches(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
-        """The rows of a result that has the columns of ``watcher.sql.selected``, as ``schema`` has
+        """The rows of a result that has the columns of ``statements.selected``, as ``schema`` has
         them."""
-        columns, key = sql.selected(self.table), self.table.primary_key
+        columns, key = statements.selected(self.table), self.table.primary_key
         places = self.places([name for name, _ in columns])
         schema, types = self.selected_schema, [type_ for _, type_ in columns]
         for batch in record_batches(results, schema, types, self.nanoseconds, key):
@@ -177,16 +186,16 @@ class PollCapture:
 
     @cached_property
     def selected_schema(self) -> pa.Schema:
-        """The columns of ``watcher.sql.selected``."""
+        """The columns of ``statements.selected``."""
         key = self.table.primary_key
-        return arrow_schema(sql.selected(self.table), self.nanoseconds, key)
+        return arrow_schema(statements.selected(self.table), self.nanoseconds, key)
 
     def decoders(self) -> list[Decode]:
-        """How the columns of ``watcher.sql.selected`` are decoded."""
+        """How the columns of ``statements.selected`` are decoded."""
         key = self.table.primary_key
         return [
             decoder(type_, self.nanoseconds, name in key)
-            for name, type_ in sql.selected(self.table)
+            for name, type_ in statements.selected(self.table)
         ]
 
     def arranged(self, batch: pa.RecordBatch, places: Sequence[int | None]) -> pa.RecordBatch:
@@ -205,7 +214,7 @@ class PollCapture:
         None for the commit timestamp and the shard of a table without one.
         """
         columns = [names.index(name) for name, _ in self.table.columns]
-        stamps = sql.stamp_names(self.table)
+        stamps = statements.stamp_names(self.table)
         return columns + [names.index(name) if name else None for name in stamps]
 
     def _scalars(
@@ -217,9 +226,9 @@ class PollCapture:
         group: ShardGroup | None = None,
     ) -> Iterator[int | None]:
         """A query over a window with one column of numbers, or timestamps in microseconds."""
-        shards = sql.shard_list(self.table, group)
-        params = sql.window_params(window, shards)
-        types = sql.window_types(shards)
+        shards = statements.shard_list(self.table, group)
+        params = statements.window_params(window, shards)
+        types = statements.window_types(shards)
         if limit is not None:
             params["limit"] = str(limit)
             types["limit"] = INT64

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from google.cloud.spanner_v1 import Type
 
-from watcher import sql
-from watcher.captures import Look, Rows
+from watcher.captures import Look, Rows, statements
 from watcher.captures.poll import Answer, PollCapture, scalars
 from watcher.captures.sampling import SampledCuts
 from watcher.errors import VersionExpiredError
-from watcher.failures import REFUSALS, refused_by_schema
-from watcher.stream import WireValue, timestamp_text
+from watcher.spanner.failures import REFUSALS, refused_by_schema
+from watcher.spanner.stream import WireValue
+from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher.poll")
@@ -75,14 +75,14 @@ class PolledTables:
         types: dict[str, Type] = {}
         for number, name in enumerate(names):
             table = self._captures[name].table
-            shards = sql.shard_list(table, None)
-            arm = sql.any_after(table, shards is not None, str(number))
+            shards = statements.shard_list(table, None)
+            arm = statements.any_after(table, shards is not None, str(number))
             arms.append(f"SELECT {number} FROM ({arm})")  # noqa: S608 (a number, and our own text)
             params[f"start{number}"] = timestamp_text(starts[name])
-            types[f"start{number}"] = sql.TIMESTAMP
+            types[f"start{number}"] = statements.TIMESTAMP
             if shards is not None:
                 params[f"shards{number}"] = [str(shard) for shard in shards]
-                types[f"shards{number}"] = sql.shards_type(shards)
+                types[f"shards{number}"] = statements.shards_type(shards)
         return " UNION ALL ".join(arms), params, types
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:

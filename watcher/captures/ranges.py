@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from watcher import sql
+from watcher.captures import statements
 from watcher.captures.backfill import raw_key
 from watcher.captures.poll import PollCapture
+from watcher.captures.progress import Key
 from watcher.errors import VersionExpiredError
-from watcher.progress import Key
+from watcher.spanner.results.wire import whole_rows
 from watcher.window import BEGINNING, Slice, Window
-from watcher.wire import whole_rows
 
 LOG = logging.getLogger("watcher.ranges")
 
@@ -109,7 +109,7 @@ class RangeCapture:
             yield from self._read(part, None)
 
     def _read(self, part: RangeSlice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        names = [name for name, _ in sql.selected(self.poll.table)]
+        names = [name for name, _ in statements.selected(self.poll.table)]
         results = self.poll.queries.stream.read_range(
             part.table, names, (part.after, False), (part.upto, True), 0, read_timestamp
         )

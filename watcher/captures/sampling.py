@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from watcher.captures.poll import PollCapture
-from watcher.failures import REFUSALS, refused_by_schema
-from watcher.stream import timestamp_text
+from watcher.spanner.failures import REFUSALS, refused_by_schema
+from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher.poll")

@@ -8,11 +8,12 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from watcher import sql
+from watcher.captures import statements
 from watcher.captures.poll import PollCapture
-from watcher.conditions import Condition
-from watcher.partitions import Params, Partition, Types
-from watcher.table import WatchedTable
+from watcher.spanner.conditions import Condition
+from watcher.spanner.partitions import Params, Partition, Types
+from watcher.spanner.sql import quoted
+from watcher.tables.values import WatchedTable
 from watcher.window import Slice, Window
 
 
@@ -65,9 +66,9 @@ class SnapshotCapture:
 
     @cached_property
     def _sql(self) -> str:
-        columns = ", ".join(sql.quoted(name) for name, _ in sql.selected(self._table))
+        columns = ", ".join(quoted(name) for name, _ in statements.selected(self._table))
         where = f" WHERE {self.condition.sql}" if self.condition is not None else ""
-        return f"SELECT {columns} FROM {sql.quoted(self._table.name)}{where}"  # noqa: S608
+        return f"SELECT {columns} FROM {quoted(self._table.name)}{where}"  # noqa: S608
 
     @property
     def _params(self) -> Params:

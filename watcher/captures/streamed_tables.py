@@ -12,7 +12,7 @@ from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice, 
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import DataRecord
 from watcher.captures.poll import PollCapture
-from watcher.columns import TIMESTAMP
+from watcher.spanner.results.columns import TIMESTAMP
 from watcher.window import Window
 
 SPAN_MIN = 1_000_000

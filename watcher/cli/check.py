@@ -9,8 +9,8 @@ import typer
 
 from watcher.cli.common import JsonOption
 from watcher.cli.output import CONSOLE, print_json
-from watcher.preflight import check
-from watcher.watch_config import read_toml, watch_config
+from watcher.runners.preflight import check
+from watcher.settings.watcher import read_toml, watch_config
 
 
 def command(

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from watcher.clearing import Clearing, Explanation, Method
 from watcher.cli.common import (
     DatabaseOption,
     JsonOption,
@@ -16,13 +15,14 @@ from watcher.cli.common import (
 )
 from watcher.cli.logs import log_as
 from watcher.cli.output import CONSOLE, print_json
-from watcher.config import duration_seconds
-from watcher.database import DatabaseAddress, connect
-from watcher.positions import TABLE, SpannerPositions
+from watcher.consumers.clearing import Clearing, Explanation, Method
+from watcher.consumers.positions import TABLE, SpannerPositions
 from watcher.runners.schedule import Schedule
-from watcher.stream import timestamp_text
-from watcher.table import discover
-from watcher.watch_config import GRACE_SECONDS
+from watcher.settings.fields import duration_seconds
+from watcher.settings.watcher import GRACE_SECONDS
+from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.timestamps import timestamp_text
+from watcher.tables.discovery import discover
 
 
 def command(

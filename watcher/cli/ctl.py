@@ -8,10 +8,11 @@ import typer
 
 from watcher.cli.common import DatabaseOption, PositionsOption
 from watcher.cli.output import CONSOLE
-from watcher.consumers import Command, Consumers
-from watcher.database import DatabaseAddress, connect
-from watcher.positions import TABLE, consumers_table
-from watcher.positions.unregister import unregister
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import TABLE, consumers_table
+from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.states import Command
+from watcher.spanner.database import DatabaseAddress, connect
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -13,7 +13,7 @@ from ddl.render import render
 from emulator.__main__ import DEFAULT_PORT, serve
 from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
-from watcher.database import EMULATOR_HOST, DatabaseAddress, create_on_emulator
+from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress, create_on_emulator
 
 
 def command(

@@ -6,6 +6,7 @@ import json
 import sys
 
 from rich.console import Console
+from rich.markup import escape
 
 CONSOLE = Console(highlight=False)
 ERRORS = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -19,9 +20,4 @@ def print_json(value: object) -> None:
 
 def print_error(message: str) -> None:
     """One clear sentence on the standard error."""
-    ERRORS.print(f"[bold red]error:[/bold red] {escaped(message)}")
-
-
-def escaped(text: str) -> str:
-    """Text in which rich sees no markup."""
-    return text.replace("[", "\\[")
+    ERRORS.print(f"[bold red]error:[/bold red] {escape(message)}")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from watcher.cli.output import print_error
-from watcher.cli.watch import imported
+from watcher.cli.watch import resolve_callback
 from watcher.runners.delivery import dead_letters
 
 
@@ -32,7 +32,7 @@ def command(
     Newer versions of the same rows may have been delivered meanwhile: compare commit timestamps.
     """
     letters = list(dead_letters(file))
-    deliver = imported(callback) if callback is not None and not dry_run else None
+    deliver = resolve_callback(callback) if callback is not None and not dry_run else None
     left = []
     for letter in letters:
         change = {name: value for name, value in letter.items() if name != "error"}

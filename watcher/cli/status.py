@@ -12,14 +12,15 @@ from rich.table import Table
 from watcher.captures.poll import PollCapture
 from watcher.cli.common import DatabaseOption, JsonOption, PositionsOption
 from watcher.cli.output import CONSOLE, print_json
-from watcher.consumers import Consumers, ConsumerStatus
-from watcher.database import DatabaseAddress, connect
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import TABLE, Position, SpannerPositions, consumers_table
+from watcher.consumers.states import ConsumerStatus
 from watcher.errors import NotWatchableError, TableNotFoundError
-from watcher.positions import TABLE, Position, SpannerPositions, consumers_table
-from watcher.queries import Queries
-from watcher.shards import groups
-from watcher.stream import timestamp_text
-from watcher.table import discover
+from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.queries import Queries
+from watcher.spanner.timestamps import timestamp_text
+from watcher.tables.discovery import discover
+from watcher.tables.shards import groups
 from watcher.window import Window
 
 

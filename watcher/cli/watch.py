@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated
 
 import typer
 
 from watcher.cli.common import PositionsOption
 from watcher.cli.logs import log_as
+from watcher.consumers.positions import TABLE
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError
-from watcher.positions import TABLE
 from watcher.runners.sinks import CallbackEach, ChangeSink, Lines, OnChange, RotatingFile
 from watcher.runners.watcher import Watcher
-from watcher.watch_config import WatchConfig, read_toml, watch_config
+from watcher.settings.watcher import WatchConfig, read_toml, watch_config
 
 
 def command(
@@ -145,23 +145,21 @@ def sink_of(config: WatchConfig) -> ChangeSink:
     """Where changes go."""
     delivery = config.delivery
     if delivery.callback is not None:
-        return CallbackEach(imported(delivery.callback))
+        return CallbackEach(resolve_callback(delivery.callback))
     if delivery.to == "-":
         return Lines(sys.stdout, JsonLines(config.format))
     return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.format))
 
 
-def imported(name: str) -> OnChange:
+def resolve_callback(name: str) -> OnChange:
     """The function ``module:function``. Raises ConfigurationError."""
-    module, _, function = name.partition(":")
     sys.path.insert(0, "")
     try:
-        found = getattr(import_module(module), function)
+        callback: OnChange = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigurationError(
             f"'{name}' is no function that can be imported ({error}); write MODULE:FUNCTION"
         ) from error
-    if not callable(found):
+    if not callable(callback):
         raise ConfigurationError(f"'{name}' is no function")
-    callback: OnChange = found
     return callback

@@ -15,11 +15,11 @@ from fastavro.types import Schema
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Shape, Value
-from watcher.columns import UnsupportedTypeError
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
 from watcher.errors import EnvelopeError
-from watcher.stream import micros_of
+from watcher.spanner.results.columns import UnsupportedTypeError
+from watcher.spanner.timestamps import micros_of
 
 AVRO_TYPES: dict[TypeCode, Json] = {
     TypeCode.BOOL: "boolean",

@@ -9,7 +9,7 @@ from watcher.change import Change, Operation, Origin, Shape
 from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
 from watcher.envelopes.values import Writing
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Shape
-from watcher.columns import UnsupportedTypeError
 from watcher.envelopes.message import Json
+from watcher.spanner.results.columns import UnsupportedTypeError
 
 CONNECT_TYPES = {
     TypeCode.BOOL: "boolean",

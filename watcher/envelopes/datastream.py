@@ -23,7 +23,7 @@ from watcher.envelopes.message import (
 )
 from watcher.envelopes.values import Writing
 from watcher.errors import ConfigurationError
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 
 WRITING = Writing(int64_as_text=True, json_nested=True)
 NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")

@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 from pydantic import model_validator
 
 from watcher.change import Change, Operation
-from watcher.database import DatabaseAddress
 from watcher.envelopes.connect_schema import event_schema, key_schema
 from watcher.envelopes.images import Row, has_whole_new_row, new_row, old_row, refuse_part
 from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
 from watcher.envelopes.values import Writing
 from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.spanner.database import DatabaseAddress
 
 WRITING = Writing()
 OPS = {

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddl.schema import Type, TypeCode
+from watcher.captures.changes import plain
 from watcher.change import Shape, Value
-from watcher.changes import plain
 from watcher.envelopes.message import Json
 from watcher.errors import EnvelopeError
 

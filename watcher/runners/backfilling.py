@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from watcher.captures.backfill import PAGE_ROWS, BackfillCapture
+from watcher.captures.progress import BackfillProgress
+from watcher.consumers.positions import BackfillMove, Positions
 from watcher.failpoints import failpoint
-from watcher.positions import BackfillMove, Positions
-from watcher.progress import BackfillProgress
 from watcher.runners.sinks import Sink
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 
 LOG = logging.getLogger("watcher.backfill")
 

@@ -10,21 +10,21 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
 from watcher.captures.backfill import BackfillCapture
-from watcher.consumers import Consumers, Lease
-from watcher.database import connect
-from watcher.epochs import Epochs
-from watcher.errors import LeaseHeldError, NotWatchableError
-from watcher.positions import (
+from watcher.consumers.leases import Consumers, Lease
+from watcher.consumers.positions import (
     FilePositions,
     MemoryPositions,
     Positions,
     SpannerPositions,
     consumers_table,
 )
-from watcher.selection import matches
-from watcher.sources import WatchedTables, polled, queries_of, selection_of, streamed
-from watcher.table import TableSpec
-from watcher.watch_config import WatchConfig
+from watcher.errors import LeaseHeldError, NotWatchableError
+from watcher.runners.sources import WatchedTables, polled, queries_of, selection_of, streamed
+from watcher.settings.watcher import WatchConfig
+from watcher.spanner.database import connect
+from watcher.tables.epochs import Epochs
+from watcher.tables.selection import matches
+from watcher.tables.values import TableSpec
 
 NAMELESS = "watch"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from watcher.change import Change
-from watcher.changes import plain_change
+from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError
 from watcher.runners.sinks import ChangeSink
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.streamed_tables import StreamedTables, without_early
+from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
-from watcher.positions import Move, Position, Positions
 from watcher.runners.backfilling import Instance
 from watcher.runners.sinks import Sink
 from watcher.runners.watching import Delivered, Follow, Watching, ignore, ignore_saved
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")

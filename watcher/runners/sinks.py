@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from watcher.captures import Changed
+from watcher.captures.changes import changes_of
 from watcher.change import Change
-from watcher.changes import changes_of
 from watcher.envelopes.lines import JsonLines
 
 TORN_BLOCK_BYTES = 65_536

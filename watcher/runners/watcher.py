@@ -14,19 +14,15 @@ from watcher.captures import Changed
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
-from watcher.clearing import Clearing
-from watcher.clearing.bounds import Fence
-from watcher.config import resolve_start
-from watcher.consumers import Command, Progress, State
-from watcher.database import connect
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.clearing.bounds import Fence
+from watcher.consumers.positions import Registration
+from watcher.consumers.states import Command, Progress, State
 from watcher.errors import ConfigurationError, LeaseLostError, UnavailableError, WatcherError
-from watcher.failures import Kind, advice, kind_of
-from watcher.metrics import Metrics
-from watcher.outages import is_outage
-from watcher.positions import Registration
 from watcher.runners.backfilling import Backfilling, Instance
 from watcher.runners.connection import NAMELESS, Connection, Tables
 from watcher.runners.delivery import Delivering, DeliveryPolicy
+from watcher.runners.metrics import Metrics
 from watcher.runners.pushing import Pushing
 from watcher.runners.schedule import Schedule
 from watcher.runners.sinks import (
@@ -39,10 +35,14 @@ from watcher.runners.sinks import (
     OnTransaction,
     Sink,
 )
+from watcher.runners.sources import WatchedTables
 from watcher.runners.watching import Delivered, Watching
-from watcher.sources import WatchedTables
-from watcher.stream import timestamp_text
-from watcher.watch_config import WatchConfig, watch_config
+from watcher.settings.fields import resolve_start
+from watcher.settings.watcher import WatchConfig, watch_config
+from watcher.spanner.database import connect
+from watcher.spanner.failures import Kind, advice, kind_of
+from watcher.spanner.outages import is_outage
+from watcher.spanner.timestamps import timestamp_text
 from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
@@ -79,7 +79,7 @@ class Watcher:
     >>> watcher.on_change(print)
     >>> watcher.run()
 
-    Options are those of ``watcher.watch_config.WatchConfig``. Polling sees no deletes.
+    Options are those of ``watcher.settings.watcher.WatchConfig``. Polling sees no deletes.
     """
 
     def __init__(self, config: WatchConfig | None = None, **options: object) -> None:

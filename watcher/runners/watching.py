@@ -13,12 +13,12 @@ from itertools import groupby
 import pyarrow as pa
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Look, Source, StreamRows
+from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
-from watcher.positions import Move, Position, Positions
 from watcher.runners.backfilling import Instance
 from watcher.runners.sinks import Sink
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")

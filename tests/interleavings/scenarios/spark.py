@@ -13,11 +13,12 @@ from interleavings.scenarios.base import (
     write_rows,
 )
 from interleavings.spark_query import SparkQuery
-from watcher.consumers import Command, Consumers
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import Position, SpannerPositions, consumers_table
+from watcher.consumers.positions.values import TABLE as POSITIONS
+from watcher.consumers.states import Command
 from watcher.errors import LeaseHeldError, WatcherError
-from watcher.positions import Position, SpannerPositions, consumers_table
-from watcher.positions.values import TABLE as POSITIONS
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 
 QUERY = {
     "tables": "*",

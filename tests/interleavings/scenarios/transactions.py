@@ -8,7 +8,7 @@ from interleavings.scenarios.base import ROWS, Body, Scenario, catch_up, deliver
 from interleavings.scenarios.spark import query_of
 from interleavings.scenarios.watching import TAKEN_OVER, instance, time_passes
 from interleavings.scheduler import current_scheduler
-from watcher.stream import timestamp_text
+from watcher.spanner.timestamps import timestamp_text
 
 OTHERS = "CREATE TABLE Others (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 TWO = {"statements": (ROWS, OTHERS), "watchable": ("Rows", "Others")}

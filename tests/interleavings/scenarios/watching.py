@@ -11,16 +11,17 @@ from interleavings.scenarios.base import (
     deliver_and_clear,
     write_rows,
 )
-from watcher.consumers import Command, Consumers, Progress, State
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import consumers_table
+from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.positions.values import TABLE as POSITIONS
+from watcher.consumers.states import Command, Progress, State
 from watcher.errors import (
     LeaseHeldError,
     LeaseLostError,
     PositionConflictError,
     UnavailableError,
 )
-from watcher.positions import consumers_table
-from watcher.positions.unregister import unregister
-from watcher.positions.values import TABLE as POSITIONS
 
 TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError, UnavailableError)
 """How an instance may end that another has replaced."""

@@ -13,7 +13,7 @@ from fixtures.envelope_examples import CAPTURES, EXAMPLES, TABLE_ROWS, Options, 
 from fixtures.envelope_examples import example_record as record_of
 
 from watcher.envelopes import ENVELOPES
-from watcher.watch_config import watch_config
+from watcher.settings.watcher import watch_config
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "envelopes.md").read_text()
 CELL = re.compile(r"`(\w+) = \"(\w+)\"`")

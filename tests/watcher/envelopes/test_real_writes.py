@@ -26,9 +26,9 @@ from watcher import Watcher
 from watcher.envelopes import order
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError
-from watcher.preflight import check
+from watcher.runners.preflight import check
 from watcher.runners.sinks import Lines
-from watcher.watch_config import WatchConfig, watch_config
+from watcher.settings.watcher import WatchConfig, watch_config
 
 Create = Callable[..., Database]
 SAMPLE = """CREATE TABLE SAMPLE (

@@ -19,7 +19,7 @@ from watcher.errors import ConfigurationError, EnvelopeError
 from watcher.runners.delivery import Delivering, DeliveryPolicy, dead_letters
 from watcher.runners.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher
-from watcher.watch_config import WatchConfig, watch_config
+from watcher.settings.watcher import WatchConfig, watch_config
 
 NAMES = ("SingerId", "FirstName", "LastName", "BirthDate", "Picture")
 

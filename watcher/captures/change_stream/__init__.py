@@ -6,7 +6,6 @@ and when, ``capture`` reads them, ``rows`` are their changes as columns.
 
 from __future__ import annotations
 
-from watcher.captures.change_stream.capture import ChangeStreamCapture, PartitionSlice
 from watcher.captures.change_stream.rows import CHANGES, changes_of_stream
 from watcher.captures.change_stream.watched import (
     Wanted,
@@ -15,6 +14,7 @@ from watcher.captures.change_stream.watched import (
     find_stream,
 )
 from watcher.captures.change_stream.whole_rows import WholeRows
+from watcher.captures.change_stream.windows import ChangeStreamCapture, PartitionSlice
 
 __all__ = [
     "CHANGES",

@@ -12,9 +12,9 @@ from itertools import compress
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Operation, Shape, ValueCapture
-from watcher.column_choice import ColumnChoice
-from watcher.stream import micros_of
-from watcher.wire import ResultPart, cell, elements, unchunked
+from watcher.spanner.results.wire import ResultPart, cell, elements, unchunked
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.column_choice import ColumnChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from ddl.schema import Type, TypeCode
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.records import DataRecord
 from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
-from watcher.columns import TIMESTAMP
-from watcher.stream import timestamp_text
+from watcher.spanner.results.columns import TIMESTAMP
+from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
 BATCH_ROWS = 10_000

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from ddl.schema import ChangeStream, Dialect, Schema, Table
 from watcher.captures.change_stream.records import DataRecord, with_columns
 from watcher.change import Operation, ValueCapture
-from watcher.column_choice import ColumnChoice
 from watcher.errors import NotWatchableError
-from watcher.selection import Selection
+from watcher.tables.column_choice import ColumnChoice
+from watcher.tables.selection import Selection
 
 MUTABLE = "MUTABLE_KEY_RANGE"
 

@@ -12,8 +12,8 @@ from google.protobuf.struct_pb2 import Value
 from watcher.captures.change_stream.records import DataRecord, Mod
 from watcher.change import Operation, Shape
 from watcher.errors import SchemaChangedError
-from watcher.queries import Queries
-from watcher.wire import whole_rows
+from watcher.spanner.queries import Queries
+from watcher.spanner.results.wire import whole_rows
 
 JsonRow = dict[str, object]
 """Columns of a row in the JSON of Spanner's API."""

@@ -14,7 +14,7 @@ from ddl.schema import Dialect, Schema
 from watcher.cli.common import JsonOption
 from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
 from watcher.cli.output import CONSOLE, print_json
-from watcher.config import duration_seconds
+from watcher.settings.fields import duration_seconds
 
 SAMPLE_ROWS = 10_000
 

@@ -15,9 +15,9 @@ from ddl.errors import PlanError
 from ddl.options import Modulo, Strategy, WatchFile, WatchOptions
 from ddl.parse import parse_schema
 from ddl.schema import Dialect, Schema
-from watcher.config import explained
-from watcher.database import DatabaseAddress, connect
-from watcher.watch_config import read_toml
+from watcher.settings.fields import explained
+from watcher.settings.watcher import read_toml
+from watcher.spanner.database import DatabaseAddress, connect
 
 Tables = Annotated[
     list[str] | None,

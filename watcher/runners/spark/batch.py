@@ -15,21 +15,22 @@ from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
-from watcher.columns import Nanoseconds
-from watcher.conditions import all_of
-from watcher.config import ClearedRows, SourceOptions, resolve_start
-from watcher.database import connect
+from watcher.consumers.positions import cleared_table
+from watcher.consumers.positions.cleared import read_cleared
 from watcher.errors import ClearedError, ConfigurationError
-from watcher.positions import cleared_table
-from watcher.positions.cleared import read_cleared
-from watcher.resumption import expired_or
 from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.filters import Pusher
 from watcher.runners.spark.planning import planning
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
-from watcher.schema_reader import read_epoch
-from watcher.stream import moment_of, timestamp_text
+from watcher.settings.fields import resolve_start
+from watcher.settings.spark import ClearedRows, SourceOptions
+from watcher.spanner.conditions import all_of
+from watcher.spanner.database import connect
+from watcher.spanner.results.columns import Nanoseconds
+from watcher.spanner.resumption import expired_or
+from watcher.spanner.timestamps import moment_of, timestamp_text
+from watcher.tables.schema_reader import read_epoch
 from watcher.window import BEGINNING, Window
 
 LOG = logging.getLogger("watcher.spark")

@@ -13,12 +13,8 @@ from collections.abc import Iterable, Mapping
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from watcher.config import SourceOptions
-from watcher.consumers import Command, Consumers, Lease, Progress, State
-from watcher.database import connect
-from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
-from watcher.outages import Outages, is_outage
-from watcher.positions import (
+from watcher.consumers.leases import Consumers, Lease
+from watcher.consumers.positions import (
     Move,
     Position,
     Registered,
@@ -26,7 +22,12 @@ from watcher.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.stream import timestamp_text
+from watcher.consumers.states import Command, Progress, State
+from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
+from watcher.settings.spark import SourceOptions
+from watcher.spanner.database import connect
+from watcher.spanner.outages import Outages, is_outage
+from watcher.spanner.timestamps import timestamp_text
 
 LOG = logging.getLogger("watcher.spark")
 RENEWALS_PER_LEASE = 3

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from watcher.database import explained
 from watcher.errors import IndexMissingError, WatcherError
-from watcher.failures import Kind, kind_of
-from watcher.outages import outlasting
 from watcher.runners.spark.reading import Reading, schema_changed
+from watcher.spanner.database import explained
+from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.outages import outlasting
 
 Answer = TypeVar("Answer")
 

@@ -30,9 +30,10 @@ from pyspark.sql.datasource import (
 )
 
 from ddl.schema import TypeCode
-from watcher.conditions import Condition
-from watcher.sql import quoted
-from watcher.stream import WireValue, micros_of, timestamp_text
+from watcher.spanner.conditions import Condition
+from watcher.spanner.sql import quoted
+from watcher.spanner.stream import WireValue
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 COMPARED = {
     TypeCode.BOOL,

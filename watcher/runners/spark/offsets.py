@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from watcher.config import EARLIEST
+from watcher.captures.progress import Key
 from watcher.errors import CheckpointError
-from watcher.progress import Key
-from watcher.stream import micros_of, timestamp_text
+from watcher.settings.fields import EARLIEST
+from watcher.spanner.timestamps import micros_of, timestamp_text
 
 VERSION = 2
 VERSIONS = (1, VERSION)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from watcher.captures.progress import Key
 from watcher.captures.ranges import Page, RangeCapture
 from watcher.errors import CheckpointError
-from watcher.progress import Key
 from watcher.runners.spark.reading import Reading
 from watcher.window import Slice
 

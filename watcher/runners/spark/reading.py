@@ -20,15 +20,12 @@ from watcher.captures.change_stream import (
     columns_told,
     find_stream,
 )
+from watcher.captures.changes import changes_of
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
-from watcher.changes import changes_of
-from watcher.config import EARLIEST, JsonType, SchemaChange, SourceOptions, listed
-from watcher.database import connect
+from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.errors import ConfigurationError, SchemaChangedError
-from watcher.positions import own_tables
-from watcher.queries import Queries
 from watcher.runners.spark.shaping import (
     CHANGE_ID_COLUMN,
     ENVELOPE,
@@ -44,10 +41,15 @@ from watcher.runners.spark.shaping import (
     typed,
 )
 from watcher.runners.spark.variants import of_variants, with_texts, with_variants
-from watcher.schema_reader import read_epoch
-from watcher.selection import Selection, is_glob, one, select, select_streamed
-from watcher.shards import groups
-from watcher.table import WatchedTable, watched_table, whole_table
+from watcher.settings.fields import EARLIEST
+from watcher.settings.spark import JsonType, SchemaChange, SourceOptions, listed
+from watcher.spanner.database import connect
+from watcher.spanner.queries import Queries
+from watcher.tables.discovery import watched_table, whole_table
+from watcher.tables.schema_reader import read_epoch
+from watcher.tables.selection import Selection, is_glob, one, select, select_streamed
+from watcher.tables.shards import groups
+from watcher.tables.values import WatchedTable
 
 
 @dataclass(frozen=True)

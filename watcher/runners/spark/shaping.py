@@ -9,15 +9,21 @@ import pyarrow as pa
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows, StreamRows
+from watcher.captures.changes import change_ids, json_text
 from watcher.change import Change
 from watcher.change import Value as Cell
-from watcher.changes import change_ids, json_text
-from watcher.columns import TIMESTAMP, Nanoseconds, arrow_schema, decoder, record_batch
-from watcher.config import SourceOptions
 from watcher.envelopes import AnyEnvelope, envelope
 from watcher.errors import ConfigurationError
-from watcher.table import WatchedTable
-from watcher.timestamps import key_timestamps
+from watcher.settings.spark import SourceOptions
+from watcher.spanner.results.columns import (
+    TIMESTAMP,
+    Nanoseconds,
+    arrow_schema,
+    decoder,
+    record_batch,
+)
+from watcher.spanner.timestamps import key_timestamps
+from watcher.tables.values import WatchedTable
 
 CHANGE_ID_COLUMN = "_change_id"
 OPERATION_COLUMN = "_operation"

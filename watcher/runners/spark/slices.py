@@ -13,13 +13,13 @@ from watcher.captures import Rows
 from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice
 from watcher.captures.poll import PollCapture
 from watcher.captures.ranges import RangeCapture, RangeSlice
-from watcher.config import SchemaChange
-from watcher.database import connect
 from watcher.errors import TableNotFoundError
-from watcher.failures import Kind, kind_of
 from watcher.runners.spark.failing import explaining
 from watcher.runners.spark.reading import Reading
-from watcher.table import read_schema
+from watcher.settings.spark import SchemaChange
+from watcher.spanner.database import connect
+from watcher.spanner.failures import Kind, kind_of
+from watcher.tables.discovery import read_schema
 from watcher.window import Slice
 
 LOG = logging.getLogger("watcher.spark")

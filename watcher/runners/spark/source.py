@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from watcher.config import SourceOptions, source_options
 from watcher.errors import NotWatchableError
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import Reading, reading, snapshot_reading
 from watcher.runners.spark.streaming import ChangesReader
+from watcher.settings.spark import SourceOptions, source_options
 
 FORMAT = "spanner-changes"
 
@@ -17,7 +17,7 @@ FORMAT = "spanner-changes"
 class SpannerChanges(DataSource):
     """Changes of tables as a stream; changes or whole tables as a batch.
 
-    Options: see ``watcher.config.SourceOptions``.
+    Options: see ``watcher.settings.spark.SourceOptions``.
     """
 
     @classmethod

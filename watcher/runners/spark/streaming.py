@@ -20,16 +20,12 @@ from pyspark.sql.streaming.datasource import (
 from ddl.schema import Schema
 from watcher.captures import Look
 from watcher.captures.poll_tables import shortened
-from watcher.config import EARLIEST, SourceOptions, resolve_start
-from watcher.epochs import Epochs
 from watcher.errors import (
     CheckpointError,
     NotWatchableError,
     TableNotFoundError,
     VersionExpiredError,
 )
-from watcher.failures import Kind, kind_of
-from watcher.outages import Outages
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.failing import answered
@@ -38,7 +34,12 @@ from watcher.runners.spark.paging import BackfillPlace, Pages
 from watcher.runners.spark.planning import Planning, planning
 from watcher.runners.spark.reading import Reading, selection_of
 from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
-from watcher.stream import timestamp_text
+from watcher.settings.fields import EARLIEST, resolve_start
+from watcher.settings.spark import SourceOptions
+from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.outages import Outages
+from watcher.spanner.timestamps import timestamp_text
+from watcher.tables.epochs import Epochs
 from watcher.window import BEGINNING, Window
 
 

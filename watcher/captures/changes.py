@@ -1,0 +1,142 @@
+"""Rows of a capture -> changes: for callbacks that take one change, and for envelopes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ddl.schema import TypeCode
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, Rows, StreamRows
+from watcher.captures.change_stream import changes_of_stream
+from watcher.change import Change, Operation, Shape, Value, ValueCapture
+from watcher.spanner.timestamps import exact, micros_of, timestamp_text
+
+
+def changes_of(rows: Changed, database: str) -> Iterator[Change]:
+    """What a batch says changed, as values."""
+    if isinstance(rows, StreamRows):
+        return changes_of_stream(rows, database)
+    return changes_of_rows(rows, database)
+
+
+def changes_of_rows(rows: Rows, database: str) -> Iterator[Change]:
+    """The rows of a batch as changes: UPSERT, READ from a backfill, or DELETE where the soft-delete
+    column is set. A row that was never stamped counts as of its snapshot's timestamp."""
+    table = rows.table
+    shape = Shape(table.name, table.columns, table.primary_key)
+    for number, row in zip(change_ids(rows), rows.batch.to_pylist(), strict=True):
+        stamp = row.pop(COMMIT_TIMESTAMP_COLUMN)
+        commit = micros_of(stamp) if stamp is not None else rows.window.end
+        shard = row.pop(SHARD_ID_COLUMN)
+        values = {name: cell(value) for name, value in row.items()}
+        key = {name: values[name] for name in table.primary_key}
+        gone = table.deleted is not None and bool(row[table.deleted])
+        yield Change(
+            id=number,
+            database=database,
+            shape=shape,
+            operation=operation_of(rows, gone),
+            commit_timestamp=commit,
+            key=key,
+            new_values={n: v for n, v in values.items() if n not in key},
+            old_values=None,
+            captured=ValueCapture.NEW_ROW,
+            window=rows.window,
+            shard_id=shard if isinstance(shard, int) else None,
+        )
+
+
+def operation_of(rows: Rows, gone: bool) -> Operation:
+    """What is known of a row; one that is deleted softly is deleted in a backfill, too."""
+    if gone:
+        return Operation.DELETE
+    return Operation.READ if rows.backfill else Operation.UPSERT
+
+
+def cell(value: object) -> Value:
+    """A value of Arrow as a cell of a change."""
+    if isinstance(value, datetime):
+        return timestamp_text(micros_of(value))
+    if isinstance(value, list):
+        return [cell(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str | bytes | Decimal | date):
+        return value
+    raise TypeError(f"a cell cannot be a {type(value).__name__}")
+
+
+def change_ids(rows: Rows) -> list[str]:
+    """Digests of table, key and commit timestamp of each row: the same on every delivery of a
+    version, whatever becomes of nanoseconds elsewhere."""
+    commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
+    unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
+    texts = stamp_texts(pc.fill_null(commits, unstamped))
+    keys = [key_texts(rows, name) for name in rows.table.primary_key]
+    key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
+    table = json.dumps(rows.table.name, ensure_ascii=False)
+    joined = pc.binary_join_element_wise(f"[{table}, [", key, '], "', texts, '"]', "")
+    return [
+        hashlib.blake2b(text, digest_size=16).hexdigest()
+        for text in joined.cast(pa.binary()).to_pylist()
+    ]
+
+
+def key_texts(rows: Rows, name: str) -> pa.Array:
+    """The cells of a key column as JSON texts: equal keys have equal ones, others do not."""
+    column = rows.batch.column(name)
+    if rows.table.column_type(name).code is TypeCode.TIMESTAMP:
+        return pc.fill_null(pc.binary_join_element_wise('"', exact(column), '"', ""), "null")
+    return json_texts(column)
+
+
+def stamp_texts(column: pa.Array) -> pa.Array:
+    """Timestamps as ``timestamp_text`` writes them."""
+    return pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
+
+
+def json_texts(column: pa.Array) -> pa.Array:
+    """The cells of a column as JSON texts."""
+    if pa.types.is_integer(column.type):
+        found = column.cast(pa.string())
+    elif pa.types.is_date(column.type):
+        found = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+    else:
+        cells = (plain(cell(value)) for value in column.to_pylist())
+        return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())
+    return pc.fill_null(found, "null")
+
+
+def json_text(cells: Mapping[str, Value]) -> str:
+    """Cells as a JSON object."""
+    values = {name: plain(value) for name, value in cells.items()}
+    return json.dumps(values, ensure_ascii=False)
+
+
+def plain(value: Value) -> object:
+    """A cell as JSON: BYTES as base64, DATE as ISO 8601, NUMERIC as a string, NaN as 'NaN'."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return numeric_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def numeric_text(value: Decimal) -> str:
+    """A NUMERIC as Spanner writes it: all its digits, no zeros behind them."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

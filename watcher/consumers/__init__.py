@@ -1,0 +1,1 @@
+"""Who watches: leases and states, positions, and clearing behind the slowest."""

@@ -1,0 +1,202 @@
+"""Up to where a table may be cleared, by what its consumers have delivered: rule 2 of
+docs/protocol.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from google.cloud.spanner_v1.transaction import Transaction
+
+from watcher.consumers.positions import (
+    Position,
+    Positions,
+    SpannerPositions,
+    check_owner,
+    consumers_table,
+    create_own_tables,
+)
+from watcher.consumers.positions.cleared import write_cleared
+from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
+from watcher.consumers.positions.tables import Columns, read_columns
+from watcher.errors import ConfigurationError
+from watcher.spanner.sql import quoted
+from watcher.spanner.timestamps import micros_of
+from watcher.tables.selection import Selection
+from watcher.tables.values import WatchedTable
+from watcher.window import BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class Slowest:
+    """The consumer that clearing of a table waits for. ``micros`` is everything that it has
+    delivered; ``registered`` is False when it polls the table but has no position in it yet."""
+
+    consumer: str
+    micros: int
+    registered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The instance that clears: it must own the lease of its consumer."""
+
+    consumer: str
+    owner: str
+
+
+class Bounds(Protocol):
+    """Says up to where may be cleared."""
+
+    def read(self, table: WatchedTable) -> Slowest:
+        """The slowest consumer now. Raises ConfigurationError when there is none: then nothing is
+        known to be delivered."""
+        ...
+
+    def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
+        """Up to where may be cleared, ``end`` at most, and who is the slowest. From now on whoever
+        registers knows of it. Raises LeaseLostError when another instance has taken over."""
+        ...
+
+
+class KnownPositions:
+    """Bounds by positions alone, for those that are not kept in Spanner: one process clears behind
+    itself."""
+
+    def __init__(self, positions: Positions) -> None:
+        self._positions = positions
+
+    def read(self, table: WatchedTable) -> Slowest:
+        """As ``Bounds.read``."""
+        return slowest(table, self._positions.every(), {})
+
+    def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
+        """As ``Bounds.announce``; there is nobody to tell."""
+        found = self.read(table)
+        return safe_end(found, margin, end), found
+
+
+class SharedPositions:
+    """Bounds by the positions and selections in Spanner; cleared-to is written there."""
+
+    def __init__(self, positions: SpannerPositions, fence: Fence | None) -> None:
+        self._database = positions.database
+        self._name = positions.table
+        self._fence = fence
+        self._created = False
+
+    def read(self, table: WatchedTable) -> Slowest:
+        """As ``Bounds.read``; makes no table."""
+        columns = read_columns(self._database, [self._name, consumers_table(self._name)])
+        with self._database.snapshot(multi_use=True) as snapshot:
+            return self._slowest(snapshot, table, columns)
+
+    def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
+        """As ``Bounds.announce``; one read-write transaction, so that a consumer registers before
+        it, and is seen, or after it, and sees cleared-to.
+
+        One who computed an end and goes on much later does no harm: cleared-to is as high as ever.
+        """
+        self._create()
+
+        def work(transaction: Transaction) -> tuple[int, Slowest]:
+            if self._fence is not None:
+                check_owner(transaction, self._name, self._fence.consumer, self._fence.owner)
+            found = self._slowest(transaction, table, None)
+            safe = safe_end(found, margin, end)
+            if safe > BEGINNING:
+                write_cleared(transaction, self._name, announced_names(table), safe)
+            return safe, found
+
+        result: tuple[int, Slowest] = self._database.run_in_transaction(work)
+        return result
+
+    def _create(self) -> None:
+        """From here on every table and column is there: a selection that is stored is seen."""
+        if not self._created:
+            create_own_tables(self._database, self._name)
+            self._created = True
+
+    def _slowest(self, reader: Reader, table: WatchedTable, columns: Columns | None) -> Slowest:
+        """What an older release has not made (``columns`` None: everything is there) is empty."""
+        consumers = (consumers_table(self._name), SELECTION_COLUMN)
+        positions: list[Position] = []
+        selections: dict[str, Selection] = {}
+        if columns is None or (self._name, "Position") in columns:
+            positions = read_positions(reader, self._name)
+        if columns is None or consumers in columns:
+            selections = read_selections(reader, self._name)
+        return slowest(table, positions, selections)
+
+
+def bounds_of(positions: Positions, fence: Fence | None) -> Bounds:
+    """The bounds that positions give. Raises ConfigurationError for a fence without leases."""
+    if isinstance(positions, SpannerPositions):
+        return SharedPositions(positions, fence)
+    if fence is not None:
+        raise ConfigurationError("leases need positions that are kept in Spanner")
+    return KnownPositions(positions)
+
+
+def read_positions(reader: Reader, positions_table: str) -> list[Position]:
+    """Every position that there is."""
+    rows = reader.execute_sql(
+        f"SELECT Consumer, WatchedTable, Position FROM {quoted(positions_table)}"  # noqa: S608
+    )
+    return [Position(row[0], row[1], micros_of(row[2])) for row in rows]
+
+
+def slowest(
+    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
+) -> Slowest:
+    """The consumer that has delivered least of a table. Raises ConfigurationError without any."""
+    found = waited_for(table, positions, selections)
+    if not found:
+        raise ConfigurationError(
+            f"no consumer of {table.name} is registered, so nothing is known to be"
+            " delivered; start one first (spanner-watcher watch, or a Spark query with the"
+            " option consumer)"
+        )
+    return min(found, key=lambda each: (each.micros, each.consumer))
+
+
+def waited_for(
+    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
+) -> list[Slowest]:
+    """Everybody who has to deliver before a table is cleared.
+
+    Change sets are shared by tables that are not all known here: every position counts, and every
+    polling consumer. Else a consumer that polls the table but has not registered it counts with the
+    least of its positions: it will begin where it stands, or at the beginning when it has none.
+    """
+    least: dict[str, int] = {}
+    for each in positions:
+        least[each.consumer] = min(least.get(each.consumer, each.micros), each.micros)
+    if table.change_sets is not None:
+        places = {consumer: Slowest(consumer, micros) for consumer, micros in least.items()}
+        polling = list(selections)
+    else:
+        places = {
+            each.consumer: Slowest(each.consumer, each.micros)
+            for each in positions
+            if each.table == table.name
+        }
+        polling = [name for name, each in selections.items() if each.means(table.name)]
+    for consumer in polling:
+        if consumer not in places:
+            place = least.get(consumer, BEGINNING)
+            places[consumer] = Slowest(consumer, place, registered=False)
+    return list(places.values())
+
+
+def safe_end(found: Slowest, margin: int, end: int) -> int:
+    """Where clearing ends, ``end`` at most, all in microseconds."""
+    return min(max(found.micros - margin, BEGINNING), end)
+
+
+def announced_names(table: WatchedTable) -> tuple[str, ...]:
+    """The tables whose rows may be missed: with change sets, theirs and that of the rows."""
+    sets = table.change_sets
+    return (table.name,) if sets is None else (sets.table, table.name)

@@ -1,0 +1,131 @@
+"""Two ways to clear the same rows: by partitioned DML, or key by key from the index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from google.cloud.spanner_v1 import Type, param_types
+from google.cloud.spanner_v1.database import Database
+
+from watcher.consumers.clearing.statements import (
+    count_clearable,
+    count_table,
+    latest_clearable,
+    statement,
+)
+from watcher.errors import IndexMissingError
+from watcher.spanner.timestamps import micros_of, moment_of
+from watcher.tables.values import WatchedTable
+from watcher.window import BEGINNING
+
+TABLE_ROWS_PER_CLEARED = 10
+"""``auto`` goes by the index when the table has more than so many rows for each that is cleared.
+Partitioned DML scans the table and writes in bulk; by the index each row costs a read by its key
+and a part of a transaction, which is dearer than scanning one row, but not by orders of
+magnitude."""
+
+
+class Method(StrEnum):
+    """How rows leave the index."""
+
+    PARTITIONED = "partitioned"
+    """One partitioned DML statement: scans the whole table, once a split, and asks for nothing."""
+    INDEX = "index"
+    """Reads the keys of delivered rows from the index and clears them in ordinary transactions."""
+    AUTO = "auto"
+    """The cheaper one by an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLoad:
+    """The rows of one shard that may be cleared; ``latest`` is in microseconds since 1970."""
+
+    shard: int | str | None
+    rows: int
+    latest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What may be cleared, shard by shard; ``shard_type`` is the type of the shard column."""
+
+    shards: tuple[ShardLoad, ...]
+    shard_type: Type
+
+    @property
+    def rows(self) -> int:
+        """Over all shards."""
+        return sum(each.rows for each in self.shards)
+
+    @property
+    def latest(self) -> int:
+        """The latest timestamp among them: what lies above it is not touched."""
+        return max((each.latest for each in self.shards), default=BEGINNING)
+
+
+def micros_above(timestamp: Any) -> int:
+    """A timestamp of the client's in microseconds since 1970, rounded up: a row is at or below a
+    bound in microseconds when this is. (Applications may write nanoseconds; Spanner does not.)"""
+    return micros_of(timestamp) + int(timestamp.nanosecond % 1_000 > 0)
+
+
+def read_load(database: Database, table: WatchedTable, safe: int) -> Load:
+    """What may be cleared up to ``safe``: one query of the index alone."""
+    with database.snapshot() as snapshot:
+        result = snapshot.execute_sql(
+            count_clearable(table),
+            params={"safe": moment_of(safe)},
+            param_types={"safe": param_types.TIMESTAMP},
+        )
+        shards = [ShardLoad(r[0], int(r[1]), micros_above(r[2])) for r in result if r[1]]
+        return Load(tuple(shards), result.fields[0].type_)
+
+
+def capped(database: Database, table: WatchedTable, safe: int, rows_max: int) -> int:
+    """Up to where about ``rows_max`` of the oldest rows lie."""
+    with database.snapshot() as snapshot:
+        rows = snapshot.execute_sql(
+            latest_clearable(table),
+            params={"safe": moment_of(safe), "limit": rows_max},
+            param_types={"safe": param_types.TIMESTAMP, "limit": param_types.INT64},
+        )
+        latest = next(iter(rows))[0]
+    return safe if latest is None else min(safe, micros_above(latest))
+
+
+def table_rows(database: Database, table: WatchedTable, limit: int) -> int:
+    """How many rows the table has; ``limit`` when there are as many or more."""
+    with database.snapshot() as snapshot:
+        rows = snapshot.execute_sql(
+            count_table(table), params={"limit": limit}, param_types={"limit": param_types.INT64}
+        )
+        return int(next(iter(rows))[0])
+
+
+def chosen(database: Database, table: WatchedTable, method: Method, rows: int) -> Method:
+    """The method that clears so many rows. Raises IndexMissingError when it needs an index that is
+    not there."""
+    if method is Method.INDEX and table.index is None:
+        raise IndexMissingError(
+            f"table {table.name} has no index to clear through; make one with 'spanner-watcher ddl"
+            " apply', or set the method of clearing to 'partitioned'"
+        )
+    if method is not Method.AUTO:
+        return method
+    if table.index is None:
+        return Method.PARTITIONED
+    enough = rows * TABLE_ROWS_PER_CLEARED + 1
+    return Method.INDEX if table_rows(database, table, enough) == enough else Method.PARTITIONED
+
+
+def clear_partitioned(database: Database, table: WatchedTable, safe: int) -> int:
+    """Clears by partitioned DML; a lower bound of how many rows."""
+    rows = database.execute_partitioned_dml(
+        statement(table),
+        params={"safe": moment_of(safe)},
+        param_types={"safe": param_types.TIMESTAMP},
+        exclude_txn_from_change_streams=True,
+    )
+    return int(rows)

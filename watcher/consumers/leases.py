@@ -1,0 +1,263 @@
+"""Who holds a consumer's name, and the tables in which its state, commands and errors are."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from watcher.consumers.positions import check_owner, create_own_tables
+from watcher.consumers.states import Command, ConsumerStatus, Progress, State, StoredError
+from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
+from watcher.spanner.sql import quoted
+from watcher.spanner.timestamps import micros_of
+
+LEASE_SECONDS = 15.0
+ERRORS_SHOWN_MAX = 100
+
+
+def lease_clock() -> float:
+    """Seconds of this machine that also pass while it is suspended, where it can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+@dataclass(slots=True)
+class Lease:
+    """A consumer's name, held by this instance under the token ``owner``. ``valid`` counts by this
+    machine's own clock, from before the last renewal was asked for, so that it never lasts longer
+    than Spanner's. ``command`` is what operators asked for when it was acquired, and
+    ``selection_before`` the selection of whoever held the name before."""
+
+    consumer: str
+    owner: str
+    seconds: float
+    renewed_at: float
+    command: Command | None = None
+    selection_before: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        """True while no other instance can have taken the name."""
+        return lease_clock() - self.renewed_at < self.seconds
+
+
+class Consumers:
+    """The tables ``...Consumers`` and ``...ConsumerErrors`` of a Spanner database."""
+
+    def __init__(self, database: Database, table: str) -> None:
+        self._database = database
+        self._name = table
+        self._positions = table.removesuffix("Consumers") + "Positions"
+        self._sql_name = quoted(table)
+        self._errors = table.removesuffix("s") + "Errors"
+        self._sql_errors = quoted(self._errors)
+
+    @property
+    def table(self) -> str:
+        """The name of the table of leases and states."""
+        return self._name
+
+    def create(self) -> None:
+        """Creates the product's own tables where they are missing."""
+        create_own_tables(self._database, self._positions)
+
+    def acquire(
+        self,
+        consumer: str,
+        seconds: float = LEASE_SECONDS,
+        owner: str | None = None,
+        selection: str | None = None,
+    ) -> Lease:
+        """Takes a name that nobody holds, or whose holder has not renewed in time.
+
+        ``owner`` is the token of this acquisition; asking again with it gives the same lease.
+        ``selection`` says which tables are polled, for clearing. A command of an operator stays.
+        Raises LeaseHeldError while another instance holds the name.
+        """
+        lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
+        values: dict[str, tuple[object, object]] = {
+            "consumer": (consumer, param_types.STRING),
+            "owner": (lease.owner, param_types.STRING),
+            "state": (str(State.STARTING), param_types.STRING),
+            "milliseconds": (round(seconds * 1000), param_types.INT64),
+            "selection": (selection, param_types.STRING),
+        }
+        params = {name: value for name, (value, _) in values.items()}
+        types = {name: type_ for name, (_, type_) in values.items()}
+
+        def work(transaction: Transaction) -> str | None:
+            rows = list(
+                transaction.execute_sql(
+                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
+                    f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
+                    params={"consumer": consumer},
+                    param_types={"consumer": param_types.STRING},
+                )
+            )
+            if rows and rows[0][0] and rows[0][1] != lease.owner:
+                return str(rows[0][1])
+            lease.command = Command(rows[0][2]) if rows and rows[0][2] else None
+            if not rows or rows[0][1] != lease.owner:  # else this has committed, unseen
+                lease.selection_before = rows[0][3] if rows else None
+            text = self._take if rows else self._insert
+            transaction.execute_update(text, params=params, param_types=types)
+            return None
+
+        if self._database.run_in_transaction(work) is not None:
+            raise LeaseHeldError(
+                f"another instance runs as consumer '{consumer}'; choose another name, stop it"
+                f" (spanner-watcher ctl stop {consumer}), or wait until it is gone"
+            )
+        return lease
+
+    @property
+    def _take(self) -> str:
+        """The statement that gives a known consumer's name to an owner, with the lease at once."""
+        return (
+            f"UPDATE {self._sql_name} SET State = @state, Owner = @owner,"  # noqa: S608 (quoted)
+            " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+            " Selection = @selection, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
+            " WHERE Consumer = @consumer"
+        )
+
+    @property
+    def _insert(self) -> str:
+        """As ``_take``, for a consumer that is new."""
+        return (
+            f"INSERT INTO {self._sql_name}"  # noqa: S608 (quoted)
+            " (Consumer, State, Owner, LeaseUntil, Selection, UpdatedAt)"
+            " VALUES (@consumer, @state, @owner,"
+            " TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+            " @selection, PENDING_COMMIT_TIMESTAMP())"
+        )
+
+    def renew(self, lease: Lease, state: State, progress: Progress) -> Command | None:
+        """Holds the name for another while and tells the state; what operators have asked for.
+
+        Raises LeaseLostError when another instance has taken the name.
+        """
+        asked_at = lease_clock()
+        command = self._update(lease, state, progress, lease.seconds)
+        lease.renewed_at = asked_at
+        return command
+
+    def release(
+        self, lease: Lease, state: State, progress: Progress, obeyed: Command | None = None
+    ) -> None:
+        """Gives the name back and leaves the last state behind. A command that was ``obeyed`` is
+        taken back, unless an operator has replaced it."""
+        self._update(lease, state, progress, None, obeyed)
+
+    def _update(
+        self,
+        lease: Lease,
+        state: State,
+        progress: Progress,
+        seconds: float | None,
+        obeyed: Command | None = None,
+    ) -> Command | None:
+        values: dict[str, tuple[object, object]] = {
+            "consumer": (lease.consumer, param_types.STRING),
+            "owner": (lease.owner, param_types.STRING),
+            "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
+            "state": (str(state), param_types.STRING),
+            "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
+            "windows": (progress.windows, param_types.INT64),
+            "rows": (progress.rows, param_types.INT64),
+            "rate": (progress.rows_per_second, param_types.FLOAT64),
+            "dead": (progress.dead_letters, param_types.INT64),
+            "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
+        }
+
+        def work(transaction: Transaction) -> list[list[str | None]]:
+            rows: list[list[str | None]] = list(
+                transaction.execute_sql(
+                    f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
+                    " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds"
+                    " MILLISECOND), Command = NULLIF(Command, @obeyed), Windows = @windows,"
+                    " DeliveredRows = @rows, RowsPerSecond = @rate, DeadLetters = @dead,"
+                    " UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
+                    " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command",
+                    params={name: value for name, (value, _) in values.items()},
+                    param_types={name: type_ for name, (_, type_) in values.items()},
+                )
+            )
+            return rows
+
+        rows = self._database.run_in_transaction(work)
+        if not rows:
+            raise LeaseLostError(
+                f"another instance has taken over the consumer '{lease.consumer}', or it was"
+                " unregistered; this one stops"
+            )
+        return Command(rows[0][0]) if rows[0][0] else None
+
+    def command(self, consumer: str) -> Command | None:
+        """What operators have asked of a consumer."""
+        with self._database.snapshot() as snapshot:
+            rows = list(snapshot.read(self._name, ("Command",), KeySet(keys=[[consumer]])))
+        return Command(rows[0][0]) if rows and rows[0][0] else None
+
+    def ask(self, consumer: str, command: Command) -> None:
+        """Leaves a command for a consumer. Raises ConfigurationError for one that is not known."""
+        if self.status(consumer) is None:
+            known = ", ".join(each.consumer for each in self.all()) or "none"
+            raise ConfigurationError(f"there is no consumer '{consumer}'; there are: {known}")
+        value = None if command is Command.RESUME else str(command)
+        with self._database.batch() as batch:
+            batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])
+
+    def status(self, consumer: str) -> ConsumerStatus | None:
+        """A consumer, or None."""
+        return next((each for each in self.all() if each.consumer == consumer), None)
+
+    def all(self) -> tuple[ConsumerStatus, ...]:
+        """Every consumer, by name."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                "SELECT Consumer, State, Command,"  # noqa: S608 (quoted)
+                " Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), UpdatedAt,"
+                " IFNULL(Windows, 0), IFNULL(DeliveredRows, 0), IFNULL(RowsPerSecond, 0.0),"
+                f" IFNULL(DeadLetters, 0) FROM {self._sql_name}"
+                " ORDER BY Consumer"
+            )
+            return tuple(
+                ConsumerStatus(
+                    row[0],
+                    State(row[1]),
+                    Command(row[2]) if row[2] else None,
+                    bool(row[3]),
+                    micros_of(row[4]),
+                    Progress(row[5], row[6], row[7], row[8]),
+                )
+                for row in rows
+            )
+
+    def store_error(self, consumer: str, error: BaseException, owner: str | None = None) -> None:
+        """Keeps an error for operators to see. Raises LeaseLostError when ``owner`` does not hold
+        the consumer's lease any more."""
+        columns = ("Consumer", "ErrorId", "Kind", "Message", "OccurredAt")
+        row = (consumer, str(uuid.uuid4()), type(error).__name__, str(error), COMMIT_TIMESTAMP)
+
+        def work(transaction: Transaction) -> None:
+            check_owner(transaction, self._positions, consumer, owner)
+            transaction.insert(self._errors, columns, [row])
+
+        self._database.run_in_transaction(work)
+
+    def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
+        """The newest errors of a consumer, the newest first."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT OccurredAt, Kind, Message FROM {self._sql_errors}"  # noqa: S608 (quoted)
+                " WHERE Consumer = @consumer ORDER BY OccurredAt DESC LIMIT @limit",
+                params={"consumer": consumer, "limit": limit},
+                param_types={"consumer": param_types.STRING, "limit": param_types.INT64},
+            )
+            return [StoredError(consumer, micros_of(r[0]), r[1], r[2]) for r in rows]

@@ -1,0 +1,40 @@
+"""Which tables each polling consumer watches, also those that it has not registered yet."""
+
+from __future__ import annotations
+
+import json
+
+from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.tables import consumers_table, own_tables
+from watcher.errors import CheckpointError
+from watcher.spanner.sql import quoted
+from watcher.tables.selection import Selection
+
+SELECTION_COLUMN = "Selection"
+
+
+def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selection:
+    """A selection as it is stored. Raises CheckpointError for one that cannot be read: nobody may
+    clear while it is not known what a consumer watches."""
+    try:
+        stored = json.loads(text)
+        return Selection(
+            tuple(map(str, stored["include"])), tuple(map(str, stored.get("exclude", ()))), ours
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"the stored selection of consumer '{consumer}' cannot be read ({text!r}); start that"
+            " consumer again with this release, or unregister it: spanner-watcher ctl forget"
+            f" {consumer}"
+        ) from error
+
+
+def read_selections(reader: Reader, positions_table: str) -> dict[str, Selection]:
+    """The selections of all polling consumers, by consumer. Change streams and releases that store
+    none have none."""
+    ours = own_tables(positions_table)
+    rows = reader.execute_sql(
+        f"SELECT Consumer, {SELECTION_COLUMN} FROM"  # noqa: S608 (quoted)
+        f" {quoted(consumers_table(positions_table))} WHERE {SELECTION_COLUMN} IS NOT NULL"
+    )
+    return {row[0]: parse_selection(row[1], row[0], ours) for row in rows}

@@ -1,0 +1,243 @@
+"""Positions in tables of a Spanner database: the place that several machines share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from watcher.captures.progress import BackfillProgress
+from watcher.consumers.positions.cleared import read_cleared
+from watcher.consumers.positions.tables import (
+    backfills_table,
+    consumers_table,
+    create_own_tables,
+)
+from watcher.consumers.positions.values import (
+    TABLE,
+    BackfillMove,
+    Move,
+    Position,
+    Registered,
+    Registration,
+    check_backfills,
+    moved,
+    plan_registration,
+)
+from watcher.errors import LeaseLostError
+from watcher.spanner.sql import quoted
+from watcher.spanner.timestamps import micros_of, moment_of
+
+POSITION_COLUMNS = ("Consumer", "WatchedTable", "Position", "UpdatedAt")
+BACKFILL_COLUMNS = ("Consumer", "WatchedTable", "Progress")
+
+
+def check_owner(
+    transaction: Transaction, positions_table: str, consumer: str, owner: str | None
+) -> None:
+    """Raises LeaseLostError unless this instance holds the consumer's lease; ``owner`` None has
+    none to be checked. In the transaction of the write that it fences."""
+    if owner is None:
+        return
+    rows = transaction.execute_sql(
+        f"SELECT Owner FROM {quoted(consumers_table(positions_table))}"  # noqa: S608 (quoted)
+        " WHERE Consumer = @consumer",
+        params={"consumer": consumer},
+        param_types={"consumer": param_types.STRING},
+    )
+    if [row[0] for row in rows] != [owner]:
+        raise LeaseLostError(
+            f"another instance has taken over the consumer '{consumer}', or it was unregistered;"
+            " this one stops"
+        )
+
+
+class SpannerPositions:
+    """Positions in tables of a Spanner database, which are made when they are not there."""
+
+    def __init__(self, database: Database, table: str = TABLE) -> None:
+        self._database = database
+        self._name = table
+        self._sql_name = quoted(table)
+        self._backfills = backfills_table(table)
+
+    @property
+    def database(self) -> Database:
+        """The database that keeps the positions."""
+        return self._database
+
+    @property
+    def table(self) -> str:
+        """The name of the table of positions."""
+        return self._name
+
+    def create(self) -> None:
+        """Creates the product's own tables where they are missing. Several at once may try."""
+        create_own_tables(self._database, self._name)
+
+    def load(self, consumer: str, table: str) -> Position | None:
+        """As ``Positions.load``."""
+        micros = self.of(consumer).get(table)
+        return None if micros is None else Position(consumer, table, micros)
+
+    def register(self, registration: Registration, owner: str | None = None) -> Registered:
+        """As ``Positions.register``; the transaction reads how far each table was cleared, so that
+        nothing above a new position is gone or will go."""
+        consumer = registration.consumer
+
+        def work(transaction: Transaction) -> Registered:
+            check_owner(transaction, self._name, consumer, owner)
+            kept = self._read(transaction, consumer)
+            cleared = read_cleared(transaction, self._name, registration.tables_cleared)
+            plan = plan_registration(registration, kept, cleared)
+            if plan.moved:
+                rows = [(consumer, table, at) for table, at in plan.moved.items()]
+                self._write(transaction, rows)
+                self._write_backfills(transaction, consumer, plan.backfills.items())
+            return plan
+
+        plan: Registered = self._database.run_in_transaction(work)
+        return plan
+
+    def save(self, position: Position, expected: int | None) -> None:
+        """As ``Positions.save``."""
+        self.save_all([Move(position, expected)])
+
+    def save_all(
+        self,
+        moves: Sequence[Move],
+        owner: str | None = None,
+        backfills: Sequence[BackfillMove] = (),
+        consumer: str | None = None,
+    ) -> None:
+        """As ``Positions.save_all``; one read-write transaction."""
+        if not moves and not backfills:
+            return
+        name = consumer or moves[0].position.consumer
+
+        def work(transaction: Transaction) -> None:
+            check_owner(transaction, self._name, name, owner)
+            if moves:
+                self._move(transaction, name, moves, owner)
+            if backfills:
+                self._move_backfills(transaction, name, backfills, owner)
+
+        self._database.run_in_transaction(work)
+
+    def _move(
+        self, transaction: Transaction, consumer: str, moves: Sequence[Move], owner: str | None
+    ) -> None:
+        kept = {(consumer, table): at for table, at in self._read(transaction, consumer).items()}
+        if owner is not None and all(
+            kept.get((consumer, m.position.table)) == m.position.micros for m in moves
+        ):
+            return  # a commit of ours whose answer was lost, tried again
+        moved(kept, moves)
+        self._write(
+            transaction, [(m.position.consumer, m.position.table, m.position.micros) for m in moves]
+        )
+
+    def _move_backfills(
+        self,
+        transaction: Transaction,
+        consumer: str,
+        moves: Sequence[BackfillMove],
+        owner: str | None,
+    ) -> None:
+        kept = self._read_backfills(transaction, consumer)
+        if owner is not None and all(kept.get(m.table) == m.progress for m in moves):
+            return  # as in _move
+        check_backfills(consumer, kept, moves)
+        under_way = [(m.table, m.progress) for m in moves if m.progress is not None]
+        self._write_backfills(transaction, consumer, under_way)
+        done = [[consumer, m.table] for m in moves if m.progress is None]
+        if done:
+            transaction.delete(self._backfills, KeySet(keys=done))
+
+    def _write(self, transaction: Transaction, rows: Iterable[tuple[str, str, int]]) -> None:
+        values = [(c, table, moment_of(micros), COMMIT_TIMESTAMP) for c, table, micros in rows]
+        transaction.insert_or_update(self._name, POSITION_COLUMNS, values)
+
+    def _write_backfills(
+        self, transaction: Transaction, consumer: str, items: Iterable[tuple[str, BackfillProgress]]
+    ) -> None:
+        rows = [(consumer, table, progress.to_text()) for table, progress in items]
+        if rows:
+            transaction.insert_or_update(self._backfills, BACKFILL_COLUMNS, rows)
+
+    def _read(self, transaction: Transaction, consumer: str) -> dict[str, int]:
+        rows = transaction.execute_sql(
+            f"SELECT WatchedTable, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
+            " WHERE Consumer = @consumer",
+            params={"consumer": consumer},
+            param_types={"consumer": param_types.STRING},
+        )
+        return {row[0]: micros_of(row[1]) for row in rows}
+
+    def _read_backfills(
+        self, transaction: Transaction, consumer: str
+    ) -> dict[str, BackfillProgress]:
+        rows = transaction.execute_sql(
+            f"SELECT WatchedTable, Progress FROM {quoted(self._backfills)}"  # noqa: S608 (quoted)
+            " WHERE Consumer = @consumer",
+            params={"consumer": consumer},
+            param_types={"consumer": param_types.STRING},
+        )
+        return {row[0]: BackfillProgress.from_text(row[1]) for row in rows}
+
+    def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:
+        """As ``Positions.remove``."""
+        keys = KeySet(keys=[[consumer, table] for table in tables])
+
+        def work(transaction: Transaction) -> None:
+            check_owner(transaction, self._name, consumer, owner)
+            transaction.delete(self._name, keys)
+            transaction.delete(self._backfills, keys)
+
+        if tables:
+            self._database.run_in_transaction(work)
+
+    def forget(self, consumer: str) -> int:
+        """Unregisters a consumer, so that clearing does not wait for it; how many tables it had."""
+
+        def work(transaction: Transaction) -> int:
+            tables = list(self._read(transaction, consumer))
+            keys = KeySet(keys=[[consumer, table] for table in tables])
+            transaction.delete(self._name, keys)
+            transaction.delete(self._backfills, keys)
+            return len(tables)
+
+        count: int = self._database.run_in_transaction(work)
+        return count
+
+    def of(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.of``."""
+        with self._database.snapshot() as snapshot:
+            return self._read(snapshot, consumer)
+
+    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """As ``Positions.backfills``."""
+        with self._database.snapshot() as snapshot:
+            return self._read_backfills(snapshot, consumer)
+
+    def all(self, table: str) -> tuple[Position, ...]:
+        """As ``Positions.all``."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT Consumer, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
+                " WHERE WatchedTable = @table ORDER BY Consumer",
+                params={"table": table},
+                param_types={"table": param_types.STRING},
+            )
+            return tuple(Position(row[0], table, micros_of(row[1])) for row in rows)
+
+    def every(self) -> tuple[Position, ...]:
+        """As ``Positions.every``, by consumer and table."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608
+                " ORDER BY Consumer, WatchedTable"
+            )
+            return tuple(Position(row[0], row[1], micros_of(row[2])) for row in rows)

@@ -1,0 +1,141 @@
+"""Unregisters a consumer, or some of its tables: clearing does not wait for them any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1 import KeyRange, KeySet, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
+
+from watcher.consumers.positions.selections import SELECTION_COLUMN, parse_selection
+from watcher.consumers.positions.tables import (
+    Columns,
+    backfills_table,
+    consumers_table,
+    own_tables,
+    read_columns,
+)
+from watcher.errors import ConfigurationError, LeaseHeldError
+from watcher.spanner.sql import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConsumer:
+    """What is stored of a consumer: is it alive, what it polls, where it has positions."""
+
+    alive: bool
+    selection: str | None
+    tables: tuple[str, ...]
+
+
+def unregister(
+    database: Database,
+    positions_table: str,
+    consumer: str,
+    tables: Sequence[str] | None = None,
+    dry_run: bool = False,
+) -> tuple[str, ...]:
+    """Removes positions and backfills of these tables, or all that there is of the consumer, in one
+    transaction; the tables whose positions went (or, with ``dry_run``, would go).
+
+    A consumer without any position left goes whole: else clearing would wait for it to register.
+    Raises LeaseHeldError while the consumer is alive, unless it polls none of the tables any more;
+    ConfigurationError for a table in which it has no position.
+    """
+    columns = read_columns(database, own_tables(positions_table))
+    if not columns:
+        return ()  # nobody was ever registered here
+
+    def work(transaction: Transaction) -> tuple[str, ...]:
+        stored = read_consumer(transaction, positions_table, consumer, columns)
+        gone = stored.tables if tables is None else checked(stored, consumer, tables)
+        named = None if tables is None else gone
+        check_not_alive(stored, positions_table, consumer, named)
+        if not dry_run:
+            whole = tables is None or (not stored.alive and set(gone) == set(stored.tables))
+            delete(transaction, positions_table, consumer, gone, whole, columns)
+        return gone
+
+    result: tuple[str, ...] = database.run_in_transaction(work)
+    return result
+
+
+def checked(stored: StoredConsumer, consumer: str, tables: Sequence[str]) -> tuple[str, ...]:
+    """The tables that are named, in their own spelling. Raises ConfigurationError."""
+    spelled = {name.casefold(): name for name in stored.tables}
+    for name in tables:
+        if name.casefold() not in spelled:
+            known = ", ".join(sorted(stored.tables)) or "none"
+            raise ConfigurationError(
+                f"consumer '{consumer}' has no position in table {name}; it has positions in:"
+                f" {known}"
+            )
+    return tuple(dict.fromkeys(spelled[name.casefold()] for name in tables))
+
+
+def check_not_alive(
+    stored: StoredConsumer, positions_table: str, consumer: str, tables: Sequence[str] | None
+) -> None:
+    """Raises LeaseHeldError when a live consumer would lose a position that it needs."""
+    if not stored.alive:
+        return
+    needed = list(tables or ())
+    if stored.selection is not None:
+        selection = parse_selection(stored.selection, consumer, own_tables(positions_table))
+        needed = [name for name in needed if selection.means(name)]
+    if tables is None or needed:
+        of_tables = f" and watches {', '.join(needed)}" if needed else ""
+        raise LeaseHeldError(
+            f"consumer '{consumer}' is alive{of_tables}; stop it first:"
+            f" spanner-watcher ctl stop {consumer}"
+        )
+
+
+def read_consumer(
+    transaction: Transaction, positions_table: str, consumer: str, columns: Columns
+) -> StoredConsumer:
+    """What is stored of a consumer. Tables and columns that an older release has not made are as
+    if they were empty."""
+    consumers = consumers_table(positions_table)
+    arguments = {
+        "params": {"consumer": consumer},
+        "param_types": {"consumer": param_types.STRING},
+    }
+    alive, selection, tables = False, None, ()
+    if (consumers, "Owner") in columns:
+        stored = SELECTION_COLUMN if (consumers, SELECTION_COLUMN) in columns else "NULL"
+        rows = transaction.execute_sql(
+            f"SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), {stored}"  # noqa: S608
+            f" FROM {quoted(consumers)} WHERE Consumer = @consumer",
+            **arguments,
+        )
+        alive, selection = next(((bool(row[0]), row[1]) for row in rows), (False, None))
+    if (positions_table, "Position") in columns:
+        rows = transaction.execute_sql(
+            f"SELECT WatchedTable FROM {quoted(positions_table)} WHERE Consumer = @consumer",  # noqa: S608
+            **arguments,
+        )
+        tables = tuple(row[0] for row in rows)
+    return StoredConsumer(alive, selection, tables)
+
+
+def delete(
+    transaction: Transaction,
+    positions_table: str,
+    consumer: str,
+    tables: Sequence[str],
+    whole: bool,
+    columns: Columns,
+) -> None:
+    """Removes the rows of some tables, or of the whole consumer."""
+    keys = KeySet(keys=[[consumer, table] for table in tables])
+    backfills, consumers = backfills_table(positions_table), consumers_table(positions_table)
+    if tables:
+        transaction.delete(positions_table, keys)
+    if (backfills, "Progress") in columns:
+        one = KeyRange(start_closed=[consumer], end_closed=[consumer])
+        transaction.delete(backfills, KeySet(ranges=[one]) if whole else keys)
+    if whole and (consumers, "Owner") in columns:
+        transaction.delete(consumers, KeySet(keys=[[consumer]]))

@@ -1,0 +1,217 @@
+"""Where a consumer stands in each table: values, and the rules of moving them. No I/O.
+
+The protocol is in docs/protocol.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from watcher.captures.progress import BackfillProgress
+from watcher.errors import PositionConflictError, WatcherError
+from watcher.spanner.timestamps import timestamp_text
+from watcher.window import BEGINNING
+
+TABLE = "SpannerWatcherPositions"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A consumer's place in the changes of one table; ``micros`` is the end of its last window."""
+
+    consumer: str
+    table: str
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A position to be saved, and the one that must be there (None: the consumer is new)."""
+
+    position: Position
+    expected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillMove:
+    """The progress of a backfill to be saved (None: it is done), and the one that must be there."""
+
+    table: str
+    progress: BackfillProgress | None
+    expected: BackfillProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Where a consumer wants to begin in tables that it has no position in.
+
+    ``now`` are tables whose start is a read timestamp of just now; where something above it was
+    cleared already, all of them begin there instead. ``filled`` are tables whose backfill begins at
+    their position. ``backwards``: positions above their start go back to it; else they stay.
+    ``cleared_with`` maps tables to that of their change sets, which is cleared for them.
+    """
+
+    consumer: str
+    starts: Mapping[str, int]
+    now: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
+    backwards: bool = False
+    cleared_with: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables_cleared(self) -> tuple[str, ...]:
+        """The tables by which it is known how far those of this registration were cleared."""
+        return (*self.starts, *self.cleared_with.values())
+
+    def cleared_to(self, table: str, cleared: Mapping[str, int]) -> int:
+        """How far a table may have been cleared, given that of ``tables_cleared``."""
+        names = (table, self.cleared_with.get(table, table))
+        return max(cleared.get(name, BEGINNING) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What a registration leads to. ``positions`` are those of all its tables afterwards, ``moved``
+    what has to be written for it. ``cleared`` maps tables that begin below what was cleared already
+    to that timestamp: rows between the two may be missing."""
+
+    positions: Mapping[str, int]
+    moved: Mapping[str, int]
+    backfills: Mapping[str, BackfillProgress] = field(default_factory=dict)
+    cleared: Mapping[str, int] = field(default_factory=dict)
+
+
+class Positions(Protocol):
+    """Keeps positions and the progress of backfills. Saving compares and sets: who expects another
+    position is refused."""
+
+    def load(self, consumer: str, table: str) -> Position | None:
+        """The position of a consumer, or None for one that is not registered."""
+        ...
+
+    def register(self, registration: Registration, owner: str | None = None) -> Registered:
+        """Gives a consumer its first positions, in one transaction.
+
+        Raises PositionConflictError, and saves nothing, when the lease is another's.
+        """
+        ...
+
+    def save(self, position: Position, expected: int | None) -> None:
+        """``save_all`` of one."""
+        ...
+
+    def save_all(
+        self,
+        moves: Sequence[Move],
+        owner: str | None = None,
+        backfills: Sequence[BackfillMove] = (),
+        consumer: str | None = None,
+    ) -> None:
+        """Moves positions, and the progress of backfills of a ``consumer``, in one transaction.
+
+        ``owner`` names the instance that must hold the consumer's lease in the same transaction.
+        Raises PositionConflictError, and saves nothing, when something kept is not what is expected
+        or the lease is another's.
+        """
+        ...
+
+    def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:
+        """Unregisters a consumer from tables that were dropped."""
+        ...
+
+    def of(self, consumer: str) -> dict[str, int]:
+        """The positions of a consumer by table, in microseconds since 1970."""
+        ...
+
+    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """The backfills of a consumer that are under way, by table."""
+        ...
+
+    def all(self, table: str) -> tuple[Position, ...]:
+        """Every consumer of a table."""
+        ...
+
+    def every(self) -> tuple[Position, ...]:
+        """Every consumer of every table."""
+        ...
+
+
+def conflict(position: Position, expected: int | None, actual: int | None) -> PositionConflictError:
+    """The refusal of a position that somebody else has moved."""
+    shown = [timestamp_text(m) if m is not None else "none" for m in (expected, actual)]
+    return PositionConflictError(
+        f"the position of consumer '{position.consumer}' in {position.table} should be {shown[0]}"
+        f" but is {shown[1]}: another instance with the same name seems to run"
+    )
+
+
+def check_forward(position: Position, expected: int | None) -> None:
+    """A window moves a position forward only."""
+    if expected is not None and position.micros < expected:
+        raise WatcherError(
+            f"the position of '{position.consumer}' would go back from {timestamp_text(expected)}"
+            f" to {timestamp_text(position.micros)}"
+        )
+
+
+def moved(kept: Mapping[tuple[str, str], int], moves: Sequence[Move]) -> dict[tuple[str, str], int]:
+    """What saving the moves changes. Raises PositionConflictError before anything is changed."""
+    changes = {}
+    for move in moves:
+        check_forward(move.position, move.expected)
+        key = (move.position.consumer, move.position.table)
+        if kept.get(key) != move.expected:
+            raise conflict(move.position, move.expected, kept.get(key))
+        changes[key] = move.position.micros
+    return changes
+
+
+def check_backfills(
+    consumer: str, kept: Mapping[str, BackfillProgress], moves: Iterable[BackfillMove]
+) -> None:
+    """Raises PositionConflictError when a backfill is not where it is expected."""
+    for move in moves:
+        if kept.get(move.table) != move.expected:
+            raise PositionConflictError(
+                f"the backfill of {move.table} for consumer '{consumer}' was moved by somebody"
+                " else: another instance with the same name seems to run"
+            )
+
+
+def floated(registration: Registration, cleared: Mapping[str, int]) -> dict[str, int]:
+    """The starts, those of ``now`` where nothing above them was cleared. Also of tables that have a
+    position: until it took the name another instance may have delivered, and all have cleared."""
+    floating = registration.starts.keys() & registration.now
+    latest = [
+        max(registration.starts[table], registration.cleared_to(table, cleared))
+        for table in floating
+    ]
+    return {**registration.starts, **dict.fromkeys(floating, max(latest, default=BEGINNING))}
+
+
+def plan_registration(
+    registration: Registration, kept: Mapping[str, int], cleared: Mapping[str, int]
+) -> Registered:
+    """What a registration changes. ``kept`` are the consumer's positions, ``cleared`` is how far
+    each of the tables may have been cleared."""
+    starts = floated(registration, cleared)
+    new = {table: at for table, at in starts.items() if table not in kept}
+    back = {
+        table: at
+        for table, at in starts.items()
+        if registration.backwards and kept.get(table, at) > at
+    }
+    changes = new | back
+    tables = registration.starts.keys()
+    return Registered(
+        positions={table: at for table, at in {**kept, **changes}.items() if table in tables},
+        moved=changes,
+        backfills={t: BackfillProgress(new[t], None) for t in new if t in registration.filled},
+        cleared={
+            table: registration.cleared_to(table, cleared)
+            for table, at in changes.items()
+            if BEGINNING < at < registration.cleared_to(table, cleared)
+        },
+    )

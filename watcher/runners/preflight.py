@@ -1,0 +1,152 @@
+"""Is this database ready to be watched, and what to do if not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from google.api_core.exceptions import GoogleAPICallError
+from google.cloud.spanner_v1 import param_types
+from google.cloud.spanner_v1.database import Database
+
+from watcher.consumers.leases import Consumers
+from watcher.consumers.positions import consumers_table
+from watcher.errors import WatcherError
+from watcher.runners.sources import polled, queries_of, streamed
+from watcher.settings.watcher import WatchConfig
+from watcher.spanner.database import connect
+from watcher.spanner.failures import advice
+from watcher.tables.discovery import read_schema
+from watcher.tables.values import WatchedTable
+from watcher.window import BEGINNING, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. ``advice`` says what to do when it is not ``ok``."""
+
+    name: str
+    ok: bool
+    detail: str
+    advice: str = ""
+
+
+def check(config: WatchConfig) -> Iterator[Finding]:
+    """Looks at access, schema and indexes, one after another; ends where nothing more can be said.
+
+    Changes nothing.
+    """
+    try:
+        database = connect(config.address)
+    except WatcherError as error:
+        yield Finding("access", False, str(error), "see above")
+        return
+    yield Finding("access", True, f"{config.address} answers")
+    if config.capture == "change-stream":
+        yield from check_stream(config, database)
+    else:
+        yield from check_polled(config, database)
+    if config.positions.keep == "spanner" and config.consumer is not None:
+        yield check_consumer(config, config.consumer)
+    if config.consumer is None:
+        yield Finding(
+            "consumer",
+            True,
+            "no consumer is named: nothing is remembered, and clearing does not wait",
+        )
+
+
+def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
+    """Is there a change stream that watches the tables, and can it be read?"""
+    try:
+        tables = streamed(config, queries_of(config), read_schema(database), database.name)
+        stream = tables.stream
+        now = tables.look(dict.fromkeys(tables.tables, BEGINNING)).end
+        parts = len(tables.partitions(Window(now - 1, now)))
+    except WatcherError as error:
+        yield Finding("change stream", False, str(error), "see above")
+        return
+    except GoogleAPICallError as error:
+        yield Finding("change stream", False, str(error.message), advice(error))
+        return
+    yield Finding("tables", True, ", ".join(tables.tables))
+    yield Finding(
+        f"change stream {stream.name}", True, f"readable, {parts} partitions, {stream.captured}"
+    )
+
+
+def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
+    """Are there tables that can be polled, and their indexes readable?"""
+    try:
+        found = polled(config, queries_of(config), read_schema(database), database.name, None)
+        tables = [found.capture(name).table for name in found.tables]
+    except WatcherError as error:
+        advice_ = "run 'spanner-watcher ddl plan' to see how; an index counts once it is backfilled"
+        yield Finding("tables", False, str(error), advice_)
+        return
+    except GoogleAPICallError as error:
+        yield Finding("schema", False, str(error.message), advice(error))
+        return
+    yield Finding("tables", True, ", ".join(table.name for table in tables))
+    for table in tables:
+        yield from check_table(database, table)
+
+
+def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:
+    """Are the index and the shard column readable, and can the index be cleared?"""
+    if table.index is None:
+        yield Finding(
+            f"{table.name}: index",
+            False,
+            "there is no index on the shard and the commit timestamp: each poll scans the table",
+            f"spanner-watcher ddl apply --database spanner://{database.name} --table {table.name}",
+        )
+        return
+    state = scalar(
+        database,
+        "SELECT INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES"
+        " WHERE TABLE_NAME = @table AND INDEX_NAME = @name",
+        {"table": table.name.rsplit(".", maxsplit=1)[-1], "name": table.index.rsplit(".")[-1]},
+    )
+    yield Finding(
+        f"{table.name}: index {table.index}",
+        state in ("READ_WRITE", None, ""),
+        f"state {state}" if state else "readable",
+        "its backfill is under way: wait for it",
+    )
+    clears = table.processed_column is not None or table.clears_by_null
+    yield Finding(
+        f"{table.name}: clearing",
+        clears,
+        "delivered rows can leave the index" if clears else "the timestamp column is NOT NULL",
+        "drop the NOT NULL, or use the strategy 'processed'",
+    )
+
+
+def check_consumer(config: WatchConfig, consumer: str) -> Finding:
+    """Is the consumer's name free?"""
+    database = connect(config.positions_address)
+    name = consumers_table(config.positions.table)
+    exists = scalar(
+        database,
+        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = @name",
+        {"name": name},
+    )
+    status = Consumers(database, name).status(consumer) if exists else None
+    if status is not None and status.alive:
+        return Finding(
+            f"consumer {consumer}",
+            False,
+            f"another instance runs under this name ({status.state})",
+            f"stop it (spanner-watcher ctl stop {consumer}), or choose another name",
+        )
+    return Finding(f"consumer {consumer}", True, "the name is free")
+
+
+def scalar(database: Database, query: str, params: dict[str, str]) -> str | None:
+    """The first cell of a query's result; None without a row."""
+    with database.snapshot() as snapshot:
+        rows = snapshot.execute_sql(
+            query, params=params, param_types=dict.fromkeys(params, param_types.STRING)
+        )
+        return next((row[0] for row in rows), None)

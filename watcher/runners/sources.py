@@ -1,0 +1,84 @@
+"""The tables of a configuration as a ``Source``: polled, or told by a change stream."""
+
+from __future__ import annotations
+
+from ddl.schema import Schema
+from watcher.captures.change_stream import ChangeStreamCapture, Wanted, WholeRows, find_stream
+from watcher.captures.poll import PollCapture
+from watcher.captures.poll_tables import PolledTables
+from watcher.captures.streamed_tables import StreamedTables
+from watcher.change import Shape
+from watcher.consumers.positions import own_tables
+from watcher.envelopes import Known
+from watcher.settings.watcher import WatchConfig
+from watcher.spanner.queries import Queries
+from watcher.tables.discovery import whole_table
+from watcher.tables.selection import Selection, is_glob, select, select_streamed
+from watcher.tables.shards import groups
+
+WatchedTables = PolledTables | StreamedTables
+
+
+def selection_of(config: WatchConfig) -> Selection:
+    """The tables that a configuration means; never those in which the product keeps its state."""
+    return Selection(config.tables, config.exclude, own_tables(config.positions.table))
+
+
+def queries_of(config: WatchConfig) -> Queries:
+    """Where a watcher reads; all its captures have it in common."""
+    return Queries(config.address, config.read_options)
+
+
+def polled(
+    config: WatchConfig,
+    queries: Queries,
+    schema: Schema,
+    database: str,
+    scan: frozenset[str] | None,
+) -> PolledTables:
+    """Tables that are polled. ``scan`` names those that may be read without their index.
+
+    Raises NotWatchableError, TableNotFoundError.
+    """
+    tables = select(schema, selection_of(config), config.table, database, scan)
+    return PolledTables(
+        [
+            PollCapture(
+                queries,
+                each,
+                groups(each.shard_values, config.shard_groups),
+                config.nanoseconds,
+            )
+            for each in tables
+        ]
+    )
+
+
+def streamed(
+    config: WatchConfig, queries: Queries, schema: Schema, database: str
+) -> StreamedTables:
+    """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
+    ConfigurationError when the stream cannot fill the envelope."""
+    named = tuple(name for name in config.tables if not is_glob(name))
+    spelled = tuple(whole_table(schema, name, database).name for name in named)
+    stream = find_stream(schema, config.stream.name, spelled, database)
+    whole = config.stream.whole_rows
+    known = stream.captured.with_whole_row if whole else stream.captured
+    config.format.check(Known("change-stream", known, bool(config.backfill)))
+    tables = select_streamed(schema, selection_of(config), stream.tables, database, config.table)
+    choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
+    shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
+    capture = ChangeStreamCapture(
+        queries,
+        stream,
+        Wanted(
+            frozenset(table.name for table in tables),
+            config.stream.wanted_operations,
+            config.stream.tag,
+            {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
+            selection_of(config),
+        ),
+        WholeRows(queries, shapes) if whole else None,
+    )
+    captures = [PollCapture(queries, each, (), config.nanoseconds) for each in tables]
+    return StreamedTables(capture, captures)

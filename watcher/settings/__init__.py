@@ -1,0 +1,1 @@
+"""Settings of the Spark source and of a watcher: each one validated model."""

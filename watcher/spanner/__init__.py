@@ -1,0 +1,1 @@
+"""Everything that reads Spanner: client, sessions, queries as streams, results as columns."""

@@ -1,0 +1,52 @@
+"""Where captures read: a database, how it is to serve the reads, and a stream of their own."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.outages import STREAM_OUTAGE_SECONDS, Outages
+from watcher.spanner.partitions import PartitionedQuery
+from watcher.spanner.read_options import ReadOptions
+from watcher.spanner.sessions import shared_session
+
+NO_OPTIONS = ReadOptions()
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The handle that the captures of one watcher, or one reader of Spark, have in common.
+
+    Picklable, and equal to another by what it names: an executor opens a stream of its own.
+    ``outage_seconds`` is how long a call is tried again while the server does not answer.
+    """
+
+    address: DatabaseAddress
+    options: ReadOptions = NO_OPTIONS
+    outage_seconds: float = STREAM_OUTAGE_SECONDS
+    outages: Outages = field(init=False, repr=False, compare=False)
+    _opened: list[PartitionedQuery] = field(
+        init=False, repr=False, compare=False, default_factory=list
+    )
+    _opening: threading.Lock = field(
+        init=False, repr=False, compare=False, default_factory=threading.Lock
+    )
+
+    def __post_init__(self) -> None:
+        outages = Outages(str(self.address), self.outage_seconds)
+        object.__setattr__(self, "outages", outages)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Queries, (self.address, self.options, self.outage_seconds)
+
+    @property
+    def stream(self) -> PartitionedQuery:
+        """Runs the queries. Its client, channel and session are those of the process; what it
+        counts, and when it stops, are its own."""
+        with self._opening:
+            if not self._opened:
+                session = shared_session(self.address)
+                self._opened.append(PartitionedQuery(session, self.options, self.outages))
+            return self._opened[0]

@@ -1,0 +1,1 @@
+"""Results as they come over the wire, and as Arrow columns."""

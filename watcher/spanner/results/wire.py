@@ -1,0 +1,147 @@
+"""Results as they come over the wire: each value stays the bytes that it was sent as.
+
+Protocol buffers let a message be read by another definition of it. Here a PartialResultSet is one
+whose values are byte strings, so that a million values cost no million message objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, cast
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.struct_pb2 import Value
+
+PACKAGE = "watcher.spanner.results.wire"
+FIELD = descriptor_pb2.FieldDescriptorProto
+BATCH_VALUES = 200_000
+BATCH_BYTES = 4 * 1024 * 1024
+
+
+class ResultPart(Protocol):
+    """google.spanner.v1.PartialResultSet, with values as they were sent.
+
+    ``metadata`` is a google.spanner.v1.ResultSetMetadata; empty in all messages but the first.
+    ``stats`` is a google.spanner.v1.ResultSetStats; empty in all but the last, and there unless the
+    query asks for it.
+    """
+
+    metadata: bytes
+    values: Sequence[bytes]
+    chunked_value: bool
+    resume_token: bytes
+    stats: bytes
+
+    def ByteSize(self) -> int:  # noqa: N802 (protobuf's name)
+        """The length of the message."""
+        ...
+
+
+class Elements(Protocol):
+    """google.protobuf.ListValue, with values as they were sent."""
+
+    values: Sequence[bytes]
+
+
+def definitions() -> descriptor_pool.DescriptorPool:
+    """The messages, with the field numbers that Spanner gives them."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="watcher/spanner/results/wire.proto", package=PACKAGE, syntax="proto3"
+    )
+    part = file.message_type.add(name="ResultPart")
+    part.field.add(name="metadata", number=1, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
+    part.field.add(name="values", number=2, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
+    part.field.add(name="chunked_value", number=3, type=FIELD.TYPE_BOOL, label=FIELD.LABEL_OPTIONAL)
+    part.field.add(name="resume_token", number=4, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
+    part.field.add(name="stats", number=5, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
+    elements = file.message_type.add(name="Elements")
+    elements.field.add(name="values", number=1, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
+    cell = file.message_type.add(name="Cell")
+    cell.field.add(name="text", number=3, type=FIELD.TYPE_STRING, label=FIELD.LABEL_OPTIONAL)
+    cell.field.add(name="boolean", number=4, type=FIELD.TYPE_BOOL, label=FIELD.LABEL_OPTIONAL)
+    cell.field.add(name="list", number=6, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+POOL = definitions()
+RESULT_PART = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.ResultPart"))
+ELEMENTS = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Elements"))
+CELL = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Cell"))
+
+
+def result_part(data: bytes) -> ResultPart:
+    """A PartialResultSet from its bytes."""
+    return cast(ResultPart, RESULT_PART.FromString(data))
+
+
+class Cell(Protocol):
+    """google.protobuf.Value: the field that was sent is set, the others are empty."""
+
+    text: str
+    boolean: bool
+    list: bytes
+
+
+def cell(value: bytes) -> Cell:
+    """One value from its bytes."""
+    return cast(Cell, CELL.FromString(value))
+
+
+def elements(lists: bytes) -> list[bytes]:
+    """The elements of one or many ListValues, one after the other: concatenated messages merge."""
+    return list(cast(Elements, ELEMENTS.FromString(lists)).values)
+
+
+def whole_rows(results: Iterable[ResultPart], width: int) -> Iterator[list[bytes]]:
+    """The values of whole rows; chunked values are put together.
+
+    Small messages are gathered into larger steps, because each step has its own cost.
+    """
+    held: list[bytes] = []
+    size = 0
+    for values, length in unchunked(results):
+        held += values
+        size += length
+        if len(held) >= BATCH_VALUES or size >= BATCH_BYTES:
+            complete = len(held) - len(held) % width
+            if complete:
+                yield held if complete == len(held) else held[:complete]
+            held, size = held[complete:], 0
+    complete = len(held) - len(held) % width
+    if complete:
+        yield held[:complete]
+
+
+def unchunked(results: Iterable[ResultPart]) -> Iterator[tuple[list[bytes], int]]:
+    """The values that each message completes, and how long the message was."""
+    chunk: bytes | None = None
+    for message in results:
+        values = list(message.values)
+        if chunk is not None and values:
+            values[0] = merged(chunk, values[0])
+            chunk = None
+        if message.chunked_value:
+            chunk = values.pop()
+        yield values, message.ByteSize()
+
+
+def merged(left: bytes, right: bytes) -> bytes:
+    """A value that was cut between two messages."""
+    value = Value.FromString(left)
+    merge(value, Value.FromString(right))
+    return value.SerializeToString()
+
+
+def merge(left: Value, right: Value) -> None:
+    """Appends the second part of a chunked value: strings are joined, lists at their seam."""
+    if left.WhichOneof("kind") == "string_value":
+        left.string_value += right.string_value
+        return
+    items, more = left.list_value.values, list(right.list_value.values)
+    if items and more:
+        kinds = {items[-1].WhichOneof("kind"), more[0].WhichOneof("kind")}
+        if kinds in ({"string_value"}, {"list_value"}):
+            merge(items[-1], more.pop(0))
+    items.extend(more)

@@ -1,0 +1,1 @@
+"""What is known of tables: found in the schema, never guessed."""

@@ -1,0 +1,124 @@
+"""Which columns of a table are read: those that can be decoded, and of them what is chosen."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ddl.render import type_text
+from ddl.schema import Column, Table, Type, TypeCode
+from watcher.errors import ConfigurationError, NotWatchableError
+from watcher.spanner.results.columns import ARROW
+
+LOG = logging.getLogger("watcher.columns")
+
+Columns = tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """``include`` None is every column that is not hidden; ``exclude`` is left out of it. Names are
+    compared without regard to case."""
+
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+    def takes(self, name: str) -> bool:
+        """Whether a column is chosen."""
+        folded = name.casefold()
+        included = self.include is None or folded in {each.casefold() for each in self.include}
+        return included and folded not in {each.casefold() for each in self.exclude}
+
+
+EVERYTHING = ColumnChoice()
+
+
+def is_readable(type_: Type) -> bool:
+    """True for a type that can be decoded: not PROTO, ENUM, TOKENLIST, or what is not known."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return is_readable(type_.element)
+    return type_.code in ARROW
+
+
+def columns_of(table: Table, choice: ColumnChoice, always: Collection[str]) -> Columns:
+    """The columns of a table that are read: the chosen ones, its key and ``always``, in the order
+    of the table. What cannot be decoded is left out, and said so once.
+
+    Raises ConfigurationError for a name that the table has not, one that cannot be decoded, or one
+    that is excluded and must be read; NotWatchableError when the key cannot be decoded.
+    """
+    required = {part.column.casefold() for part in table.primary_key}
+    check_key(table, required)
+    required |= {name.casefold() for name in always}
+    check_choice(table, choice, required)
+    named = {name.casefold() for name in choice.include or ()}
+    shown = [c for c in table.columns if not c.hidden or c.name.casefold() in required | named]
+    chosen = [c for c in shown if c.name.casefold() in required or choice.takes(c.name)]
+    unreadable = tuple(column for column in chosen if not is_readable(column.type))
+    if unreadable:
+        report_left_out(table.name, unreadable)
+    return tuple((c.name, c.type) for c in chosen if is_readable(c.type))
+
+
+def check_key(table: Table, key: Collection[str]) -> None:
+    """Raises NotWatchableError when a column of the key cannot be decoded."""
+    for column in table.columns:
+        if column.name.casefold() in key and not is_readable(column.type):
+            raise NotWatchableError(
+                f"the key column {table.name}.{column.name} has type {type_name(column.type)},"
+                " which cannot be read; the table cannot be watched"
+            )
+
+
+def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) -> None:
+    """Raises ConfigurationError for a name in the choice that will not do."""
+    for name in (*(choice.include or ()), *choice.exclude):
+        if table.column(name) is None:
+            raise unknown_column(table, name)
+    for name in choice.include or ():
+        column = table.column(name)
+        if column is not None and not is_readable(column.type):
+            raise ConfigurationError(
+                f"column {table.name}.{column.name} has type {type_name(column.type)}, which"
+                " cannot be read; take it out of columns"
+            )
+    for name in choice.exclude:
+        if name.casefold() in required:
+            raise ConfigurationError(
+                f"column {table.name}.{name} is always read: it is part of the key, the commit"
+                " timestamp, or says what a change is; take it out of exclude_columns"
+            )
+
+
+def unknown_column(table: Table, name: str) -> ConfigurationError:
+    """The refusal of a column that is not there, with the nearest one that is."""
+    names = {column.name.casefold(): column.name for column in table.columns}
+    near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.5)
+    hint = f"did you mean '{names[near[0]]}'?" if near else f"it has: {', '.join(names.values())}"
+    return ConfigurationError(f"table {table.name} has no column '{name}'; {hint}")
+
+
+def type_name(type_: Type) -> str:
+    """A type as messages write it: PROTO<a.b.C>."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return f"ARRAY<{type_name(type_.element)}>"
+    if type_.code in (TypeCode.PROTO, TypeCode.ENUM):
+        return f"{type_.code.value}<{type_.proto_name}>"
+    return type_text(type_)
+
+
+@lru_cache(maxsize=1024)
+def report_left_out(table: str, columns: tuple[Column, ...]) -> None:
+    """One line a table and process, and another one when its columns change: the schema is read
+    again and again."""
+    names = ", ".join(column.name for column in columns)
+    types = ", ".join(dict.fromkeys(type_name(column.type) for column in columns))
+    LOG.warning(
+        "table %s: columns %s have types %s that cannot be read and are left out",
+        table,
+        names,
+        types,
+    )

@@ -1,0 +1,232 @@
+"""Rows of INFORMATION_SCHEMA, as texts -> the schema that they describe."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from ddl.errors import DdlSyntaxError
+from ddl.parse import not_null_columns
+from ddl.parse_parts import type_of
+from ddl.reader import Reader
+from ddl.schema import (
+    ChangeStream,
+    Column,
+    Index,
+    Interleave,
+    KeyPart,
+    OnDelete,
+    Schema,
+    Table,
+    Type,
+    TypeCode,
+    WatchedTable,
+)
+from ddl.tokens import Kind
+
+Row = tuple[str | None, ...]
+Name = tuple[str | None, ...]
+PRIMARY_KEY = "PRIMARY_KEY"
+
+
+def schema_of(texts: Iterable[str]) -> Schema:
+    """The schema that the texts of ``schema_reader.LINES`` describe. Tables, indexes and change
+    streams stand in the order of their names; columns that are written but cannot be read yet,
+    indexes under backfill and those that Spanner manages are left out."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for text in texts:
+        kind, *values = fields(text)
+        rows[kind or ""].append(tuple(values))
+    tables = tuple(sorted(tables_of(rows), key=lambda table: table.name))
+    by_name = {table.name: table for table in tables}
+    return Schema(
+        tables=tables,
+        indexes=tuple(sorted(indexes_of(rows, by_name), key=lambda index: index.name)),
+        change_streams=tuple(sorted(streams_of(rows, by_name), key=lambda stream: stream.name)),
+    )
+
+
+def fields(text: str) -> Row:
+    """The values of a row: ``-`` is NULL, any other begins with its length and a colon."""
+    found: list[str | None] = []
+    place = 0
+    while place < len(text):
+        if text[place] == "-":
+            found.append(None)
+            place += 1
+            continue
+        colon = text.index(":", place)
+        end = colon + 1 + int(text[place:colon])
+        found.append(text[colon + 1 : end])
+        place = end
+    return tuple(found)
+
+
+def grouped(rows: Iterable[Row], width: int) -> dict[Name, list[Row]]:
+    """Rows by the name that their first columns make; the rest of each."""
+    found: dict[Name, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row[:width]].append(row[width:])
+    return found
+
+
+def path(schema: str | None, name: str | None) -> str:
+    """A name with its named schema."""
+    return f"{schema}.{name}" if schema else name or ""
+
+
+def yes(value: str | None) -> bool:
+    """True for YES and TRUE, which Spanner writes in the one view and the other."""
+    return (value or "").upper() in ("YES", "TRUE")
+
+
+def is_ready(state: str | None, ready: str) -> bool:
+    """True for what has no state, or is in the last one of its backfill."""
+    return not state or state == ready
+
+
+def tables_of(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
+    """The tables that can be written."""
+    columns = grouped(rows["column"], 2)
+    options = grouped(rows["column option"], 3)
+    keys = grouped(rows["index column"], 4)
+    names = {path(row[0], row[1]) for row in rows["table"]}
+    for schema, name, parent, on_delete, kind, state in rows["table"]:
+        if not is_ready(state, "COMMITTED"):
+            continue
+        found = sorted(columns[schema, name], key=lambda row: int(row[1] or 0))
+        yield Table(
+            path(schema, name),
+            tuple(
+                column_of(row, options[schema, name, row[0]])
+                for row in found
+                if is_ready(row[-1], "COMMITTED")
+            ),
+            key_parts(keys[schema, name, PRIMARY_KEY, PRIMARY_KEY]),
+            interleave_of(beside(schema, parent, names), on_delete, kind),
+        )
+
+
+def column_of(row: Row, options: list[Row]) -> Column:
+    """A column with its options."""
+    name, _, type_, nullable, generated, stored, hidden, _ = row
+    given = {option or "": literal(kind, value) for option, kind, value in options}
+    commit = given.pop("allow_commit_timestamp", "").lower() == "true"
+    return Column(
+        name or "",
+        read_type(type_ or ""),
+        not_null=not yes(nullable),
+        generated=unwrapped(generated) if generated is not None else None,
+        stored=generated is not None and yes(stored),
+        hidden=yes(hidden),
+        allow_commit_timestamp=commit,
+        options=tuple(sorted(given.items())),
+    )
+
+
+def read_type(text: str) -> Type:
+    """A type from its text; one that is not known is a PROTO of that name: nobody can read it."""
+    reader = Reader(text)
+    try:
+        found = type_of(reader)
+        reader.end()
+    except DdlSyntaxError:
+        return Type(TypeCode.PROTO, proto_name=text)
+    return found
+
+
+def unwrapped(expression: str) -> str:
+    """An expression without the parentheses around all of it."""
+    if not expression.startswith("("):
+        return expression
+    reader = Reader(expression)
+    inner = reader.parenthesised()
+    return inner if reader.token.kind is Kind.END else expression
+
+
+def literal(kind: str | None, value: str | None) -> str:
+    """The value of an option as DDL writes it."""
+    text = value or ""
+    if kind == "BOOL":
+        return text.lower()
+    return text if kind != "STRING" or text[:1] in ("'", '"') else f"'{text}'"
+
+
+def beside(schema: str | None, name: str | None, names: set[str]) -> str:
+    """The table that a table or an index is interleaved in. Spanner tells its name alone: it is
+    that of the same named schema where there is one."""
+    own = path(schema, name)
+    return own if own in names else name or ""
+
+
+def interleave_of(parent: str, on_delete: str | None, kind: str | None) -> Interleave | None:
+    """INTERLEAVE IN [PARENT], if the table is interleaved."""
+    if not parent:
+        return None
+    action = OnDelete.CASCADE if on_delete == OnDelete.CASCADE.value else OnDelete.NO_ACTION
+    return Interleave(parent, action, enforced=kind != "IN")
+
+
+def key_parts(columns: list[Row]) -> tuple[KeyPart, ...]:
+    """The key columns of an index in their order; stored columns have none."""
+    keys = [row for row in columns if row[1] is not None]
+    ordered = sorted(keys, key=lambda row: int(row[1] or 0))
+    return tuple(KeyPart(row[0] or "", row[2] == "DESC") for row in ordered)
+
+
+def indexes_of(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) -> Iterable[Index]:
+    """The secondary indexes that can be read."""
+    columns = grouped(rows["index column"], 4)
+    for row in rows["index"]:
+        schema, table, name, type_, parent, unique, null_filtered, state, managed, where = row
+        known = tables.get(path(schema, table))
+        ready = is_ready(state, "READ_WRITE")
+        if type_ != "INDEX" or yes(managed) or not ready or known is None:
+            continue
+        listed = columns[schema, table, name, type_]
+        filtered = () if yes(null_filtered) else filter_of(known, listed, where)
+        yield Index(
+            path(schema, name),
+            known.name,
+            key_parts(listed),
+            storing=tuple(sorted(row[0] or "" for row in listed if row[1] is None)),
+            unique=yes(unique),
+            null_filtered=yes(null_filtered),
+            where_not_null=filtered,
+            interleave_in=beside(schema, parent, set(tables)) or None,
+        )
+
+
+def filter_of(table: Table, columns: list[Row], where: str | None) -> tuple[str, ...]:
+    """The columns of WHERE c IS NOT NULL AND ...: from the text where it is told, else the key
+    columns that may be NULL in the table and not in the index."""
+    if where:
+        return not_null_columns(Reader(where.replace("(", " ").replace(")", " ")))
+    names = (row[0] or "" for row in columns if row[1] is not None and row[3] == "NO")
+    return tuple(name for name in names if (c := table.column(name)) and not c.not_null)
+
+
+def streams_of(
+    rows: Mapping[str, list[Row]], tables: Mapping[str, Table]
+) -> Iterable[ChangeStream]:
+    """The change streams."""
+    watched = grouped(rows["watched table"], 2)
+    columns = grouped(rows["watched column"], 4)
+    options = grouped(rows["stream option"], 2)
+    for schema, name, for_all in rows["change stream"]:
+        watches = []
+        for table_schema, table, whole in watched[schema, name]:
+            full = path(table_schema, table)
+            named = {row[0] for row in columns[schema, name, table_schema, table]}
+            known = tables.get(full)
+            listed = [c.name for c in known.columns if c.name in named] if known else ()
+            watches.append(WatchedTable(full, None if yes(whole) else tuple(listed)))
+        given = (
+            (option or "", literal(kind, value)) for option, kind, value in options[schema, name]
+        )
+        yield ChangeStream(
+            path(schema, name),
+            tuple(sorted(watches, key=lambda each: each.table)),
+            yes(for_all),
+            tuple(sorted(given)),
+        )

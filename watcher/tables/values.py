@@ -1,0 +1,97 @@
+"""A watched table, and what a configuration says of one: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict
+
+from ddl.schema import Type, TypeCode
+from watcher.tables.column_choice import ColumnChoice
+
+ShardValue = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetSource:
+    """Where a table without a commit timestamp gets it from: each transaction writes a row of
+    ``table``, and its id into ``rows_column`` of every row that it touches."""
+
+    table: str
+    id_column: str
+    rows_column: str
+    rows_index: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedTable:
+    """A table with its commit-timestamp column, and the shard column and index where it has them.
+
+    ``shard_values`` are all values that the shard can have; None when they cannot be listed: then a
+    query asks for ``IS NOT NULL`` only. ``index`` None polls through whatever Spanner chooses.
+    ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
+    column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
+    that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
+    the shard is a hash of the key, so that each has about as many rows as the others.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Type], ...]
+    primary_key: tuple[str, ...]
+    timestamp_column: str
+    shard_column: str | None
+    shard_values: tuple[ShardValue, ...] | None
+    index: str | None
+    processed_column: str | None = None
+    clears_by_null: bool = True
+    deleted: str | None = None
+    change_sets: ChangeSetSource | None = None
+    hashed: bool = False
+
+    def column_type(self, name: str) -> Type:
+        """The type of a column, or INT64 for a hidden one."""
+        return next((type_ for n, type_ in self.columns if n == name), Type(TypeCode.INT64))
+
+
+ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """How one table is polled, where the schema does not say it or shall not decide.
+
+    ``shard``: ``computed`` (all values of the generated column, found from its expression),
+    ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
+    minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
+    ``time`` reads as ``not-null`` does: a row may have any interval, because the application's
+    clock, the commit and an update that keeps the column are not the window's; ``shard_interval``
+    says what applications write, and no query depends on it.
+    ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
+    ``change_sets`` names the table of change sets, for a table without a commit timestamp;
+    ``change_set_column`` the column of both that holds their ids. ``backfill_from`` (inside) and
+    ``backfill_to`` (outside) are primary keys, or their first columns, that bound a backfill.
+    ``columns`` names the columns that are read, ``exclude_columns`` those that are not; the primary
+    key and the commit timestamp always are.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    shard: ShardKind | None = None
+    shard_column: str | None = None
+    shard_values: tuple[ShardValue, ...] | None = None
+    shard_interval: Literal["day", "hour", "minute"] = "day"
+    timestamp_column: str | None = None
+    index: str | None = None
+    deleted: str | None = None
+    change_sets: str | None = None
+    change_set_column: str = "ChangeSetId"
+    backfill_from: tuple[str | int, ...] | None = None
+    backfill_to: tuple[str | int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] = ()
+
+    @property
+    def choice(self) -> ColumnChoice:
+        """Which columns are read."""
+        return ColumnChoice(self.columns, self.exclude_columns)
