@@ -1,140 +1,95 @@
-"""The map of the project, held by a test: imports point downwards only, without a circle."""
+"""The map in ARCHITECTURE.md, held by a test: imports follow its order, without a circle."""
 
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 PACKAGES = ("ddl", "emulator", "watcher", "benchmarks")
-
-# What a package may import of another; longer names are stricter.
-ALLOWED = {
-    "ddl": (),
-    "emulator": (
-        "ddl.dialect",
-        "ddl.errors",
-        "ddl.evolve",
-        "ddl.parse",
-        "ddl.references",
-        "ddl.render",
-        "ddl.schema",
-        "ddl.sequences",
-        "ddl.steps",
-        "ddl.views",
-    ),
-    "watcher": ("ddl", "emulator.process"),
-    "watcher.cli": ("ddl", "emulator", "benchmarks"),
-    "benchmarks": ("ddl", "emulator", "watcher"),
-}
-
-# From the bottom up: a module imports only from its own layer and those before it.
-LAYERS = {
-    "emulator": [
-        ("emulator.errors", "emulator.limits", "emulator.unsupported", "emulator.faults"),
-        ("emulator.engine.requests", "emulator.storage.forms"),
-        ("emulator.sql", "emulator.catalog"),
-        ("emulator.storage",),
-        ("emulator.engine",),
-        ("emulator.wire",),
-        ("emulator.services",),
-        ("emulator.server",),
-        ("emulator.process", "emulator.__main__"),
-    ],
-    "watcher": [
-        (
-            "watcher.errors",
-            "watcher.window",
-            "watcher.change",
-            "watcher.failpoints",
-            "watcher.java",
-            "watcher.progress",
-        ),
-        (
-            "watcher.wire",
-            "watcher.cells",
-            "watcher.base64_column",
-            "watcher.timestamps",
-            "watcher.outages",
-            "watcher.bounded_client",
-            "watcher.read_options",
-        ),
-        (
-            "watcher.database",
-            "watcher.sessions",
-            "watcher.resumption",
-            "watcher.stream",
-            "watcher.columns",
-        ),
-        ("watcher.conditions", "watcher.partitions"),
-        ("watcher.queries",),
-        ("watcher.failures",),
-        ("watcher.schema_rows",),
-        ("watcher.schema_reader", "watcher.column_choice"),
-        ("watcher.epochs",),
-        ("watcher.table", "watcher.shards"),
-        ("watcher.sql", "watcher.selection"),
-        ("watcher.captures",),
-        ("watcher.positions",),
-        ("watcher.consumers", "watcher.clearing", "watcher.changes", "watcher.change_sets"),
-        ("watcher.envelopes",),
-        ("watcher.config", "watcher.watch_config", "watcher.metrics"),
-        ("watcher.sources",),
-        ("watcher.preflight",),
-        ("watcher.runners",),
-        ("watcher.cli",),
-    ],
-}
-
-# pyspark is heavy, and only those who run Spark have a Java: the one late import.
-LATE_IMPORTS = {"watcher"}
+DESCRIPTION_INDENT = 20
+"""Lines that are indented further continue a description."""
 
 
-def modules() -> dict[str, Path]:
-    found = {}
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            found[name] = path
-    return found
+def module_name(path: str) -> str:
+    return path.removesuffix("/").removesuffix(".py").replace("/", ".")
 
 
-MODULES = modules()
+def read_map() -> tuple[dict[str, int], set[str]]:
+    """The modules and folders that the map names, with the number of their line, and the folders
+    whose files it lists."""
+    (block,) = re.findall(r"## The map\n.*?```\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    places: dict[str, int] = {}
+    listing: set[str] = set()
+    folders: list[tuple[int, str]] = []
+    for number, line in enumerate(block.splitlines()):
+        indent = len(line) - len(line.lstrip())
+        if not line.strip() or indent >= DESCRIPTION_INDENT:
+            continue
+        folders = [(depth, folder) for depth, folder in folders if depth < indent]
+        parent = folders[-1][1] if folders else ""
+        listing.add(module_name(parent))
+        for path in re.split(r" {2,}", line.strip())[0].split():
+            places[module_name(parent + path)] = number
+            if path.endswith("/"):
+                folders.append((indent, parent + path))
+    return places, listing
 
 
-def imported(name: str) -> set[str]:
-    """The modules of ours that a module imports when it is loaded (not for typing alone)."""
-    found: set[str] = set()
+def read_permissions() -> dict[str, tuple[str, ...]]:
+    """What each package may import of others; longer names are stricter."""
+    _, _, table = ARCHITECTURE.partition("| Package | May import |")
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", table, re.MULTILINE)
+    return {package: tuple(re.findall(r"`([\w.]+)`", allowed)) for package, allowed in rows}
+
+
+def read_modules() -> dict[str, Path]:
+    return {
+        module_name(str(path.relative_to(ROOT))).removesuffix(".__init__"): path
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+    }
+
+
+MAP, LISTING = read_map()
+PERMISSIONS = read_permissions()
+MODULES = read_modules()
+LATE_IMPORTS = set(re.findall(r"inside a function, except by\s+`([\w.]+)`", ARCHITECTURE))
+
+
+def read_imports(name: str) -> set[str]:
+    """The modules of ours that a module imports, also for typing alone."""
+    targets: set[str] = set()
     for node in ast.walk(ast.parse(MODULES[name].read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            targets |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                found.add(inner if inner in MODULES else node.module)
-    return {module for module in found if module in MODULES and module != name}
+                targets.add(inner if inner in MODULES else node.module)
+    return {module for module in targets if module in MODULES and module != name}
 
 
-GRAPH = {name: imported(name) for name in MODULES}
+GRAPH = {name: read_imports(name) for name in MODULES}
 
 
 def inside(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith(prefix + ".")
 
 
-def layer(name: str) -> int | None:
-    package = name.split(".", maxsplit=1)[0]
-    places = [
-        (len(prefix), number)
-        for number, prefixes in enumerate(LAYERS.get(package, []))
-        for prefix in prefixes
-        if inside(name, prefix)
-    ]
-    return max(places)[1] if places else None
+def package_of(name: str) -> str:
+    """The package of the table of permissions that a module belongs to."""
+    return max((prefix for prefix in PERMISSIONS if inside(name, prefix)), key=len)
+
+
+def entry_of(name: str) -> str:
+    """The entry of the map that a module belongs to: the one that names most of its path."""
+    return max((path for path in MAP if inside(name, path)), key=len)
 
 
 def test_there_is_no_circle() -> None:
@@ -145,22 +100,29 @@ def test_there_is_no_circle() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_imports_point_downwards(name: str) -> None:
-    own = name.split(".", maxsplit=1)[0]
-    rule = max((prefix for prefix in ALLOWED if inside(name, prefix)), key=len)
+def test_imports_follow_the_map(name: str) -> None:
     for target in GRAPH[name]:
-        if target.split(".")[0] != own:
-            assert any(inside(target, p) for p in ALLOWED[rule]), f"{name} imports {target}"
-            continue
-        above, below = layer(name), layer(target)
-        if above is not None and below is not None:
-            assert below <= above, f"{name} imports {target}, which stands above it"
+        gathers = MODULES[name].name == "__init__.py" and inside(target, name)
+        above = MAP[entry_of(target)] <= MAP[entry_of(name)]
+        assert gathers or above, f"{name} imports {target}, which the map has below it"
 
 
-@pytest.mark.parametrize("package", sorted(LAYERS))
-def test_every_module_has_a_place_on_the_map(package: str) -> None:
-    lost = [n for n in MODULES if inside(n, package) and n != package and layer(n) is None]
-    assert not lost, "give these a layer in LAYERS and a line in ARCHITECTURE.md"
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_imports_between_packages_are_in_the_table(name: str) -> None:
+    for target in GRAPH[name]:
+        if target.partition(".")[0] != name.partition(".")[0]:
+            allowed = PERMISSIONS[package_of(name)]
+            assert any(inside(target, each) for each in allowed), f"{name} imports {target}"
+
+
+def test_every_module_is_on_the_map() -> None:
+    lost = [name for name in MODULES if name not in MAP and entry_of(name) in LISTING]
+    assert not lost, "give each a line in the map of ARCHITECTURE.md"
+
+
+def test_everything_on_the_map_is_there() -> None:
+    gone = [path for path in MAP if not inside(path, "tests") and path not in MODULES]
+    assert not gone, "the map in ARCHITECTURE.md names modules that do not exist"
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
@@ -176,13 +138,13 @@ def test_nothing_is_imported_late(name: str) -> None:
 
 def test_only_one_module_of_watcher_opens_a_client() -> None:
     for name, path in MODULES.items():
-        if inside(name, "watcher") and name != "watcher.database":
+        if inside(name, "watcher") and name != "watcher.spanner.database":
             calls = [
                 node
                 for node in ast.walk(ast.parse(path.read_text()))
                 if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("spanner.Client")
             ]
-            assert not calls, f"{name} opens a client; only watcher.database may"
+            assert not calls, f"{name} opens a client; only watcher.spanner.database may"
 
 
 def test_the_server_is_driven_through_its_wire_only() -> None:
