@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ddl.errors import PlanError
+from ddl.names import choose_free_name
 from ddl.schema import (
     Column,
     Interleave,
@@ -15,7 +16,6 @@ from ddl.schema import (
     TypeCode,
 )
 from ddl.steps import CreateTable
-from ddl.tracking import free_name
 
 
 def history_table(
@@ -51,7 +51,7 @@ def history_table(
         if column.generated is None or column.name.casefold() in keys
     ]
     history = Table(
-        free_name(schema, name or f"{table.name}History"),
+        choose_free_name(schema, name or f"{table.name}History"),
         tuple(
             [c for c in copied if c.name.casefold() in keys]
             + [stamp]

@@ -58,15 +58,5 @@ class PlanError(DdlError):
     exit_code = 2
 
 
-class UnsupportedDialectError(DdlError):
-    """DDL of another dialect than GoogleSQL."""
-
-    exit_code = 2
-
-    def __init__(self, dialect: str) -> None:
-        super().__init__(f"the {dialect} dialect is not supported yet; GoogleSQL is")
-        self.dialect = dialect
-
-
 class ApplyError(DdlError):
     """The database refused a plan, or its schema is not the one that the plan was made for."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ddl.references import columns_in
+from ddl.references import find_referenced_columns
 from ddl.schema import Column, Index, KeyPart, Schema, Table, TypeCode
 from ddl.shards import shard_values
 
@@ -213,7 +213,7 @@ def processed_not_null(schema: Schema, setting: Setting) -> Iterator[Finding]:  
     for table, _, shard, _ in watching(schema):
         if not (shard.generated or "").lstrip().upper().startswith("CASE"):
             continue
-        for name in columns_in(shard.generated or "", table):
+        for name in find_referenced_columns(shard.generated or "", table):
             column = table.column(name)
             if column and column.type.code is TypeCode.BOOL and column.not_null:
                 yield Finding(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from ddl import steps
 from ddl.errors import DdlSyntaxError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.parse_parts import (
     OTHER_KINDS,
     VERBATIM_KINDS,
@@ -63,7 +63,7 @@ def parse_schema(statements: str | Iterable[str], dialect: Dialect = Dialect.GOO
     text = statements if isinstance(statements, str) else ";\n".join(statements)
     schema = Schema(dialect=dialect)
     for step in parse_script(text, dialect):
-        schema = apply(schema, step)
+        schema = apply_step(schema, step)
     return schema
 
 

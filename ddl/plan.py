@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 
-from ddl.evolve import apply
+from ddl.evolve import apply_step
+from ddl.names import list_names
 from ddl.options import Strategy, WatchOptions
 from ddl.render import render, render_schema
 from ddl.reverse import reverse
 from ddl.schema import Index, Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
-from ddl.tracking import all_names, wanted_steps
+from ddl.tracking import wanted_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def make_plan(schema: Schema, tables: Iterable[str], options: WatchOptions | Opt
     """
     statements: list[Statement] = []
     whole, behind = schema, list[Step]()
-    names = {name.casefold() for name in all_names(schema)}
+    names = {name.casefold() for name in list_names(schema)}
     indexes = indexes_by_table(schema)
     for table in tables:
         chosen = options if isinstance(options, WatchOptions) else options(table)
@@ -80,7 +81,7 @@ def make_plan(schema: Schema, tables: Iterable[str], options: WatchOptions | Opt
                 found = None  # a name is taken by another table's object: look at all of them
         if found is None:
             for step in behind:
-                whole = apply(whole, step)
+                whole = apply_step(whole, step)
             behind.clear()
             found = planned(whole, table, chosen)
         names |= {name.casefold() for name in created(found)}
@@ -94,7 +95,7 @@ def planned(schema: Schema, table: str, options: WatchOptions) -> list[tuple[Ste
     now, found = schema, []
     for wanted in wanted_steps(schema, table, options):
         undo = tuple(render(s, now.dialect) for s in reverse(wanted.step, now))
-        now = apply(now, wanted.step)
+        now = apply_step(now, wanted.step)
         cost = cost_of(wanted.step, wanted.backfill)
         sql = render(wanted.step, now.dialect)
         found.append(

@@ -10,7 +10,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import NameNotFoundError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.parse import parse_statement
 from ddl.plan import Plan
 from ddl.render import render
@@ -72,7 +72,7 @@ def rollback_statements(
         for sql in kept.get(table, ()):
             step = parse_statement(sql, schema.dialect)
             try:
-                after = apply(schema, step)
+                after = apply_step(schema, step)
             except NameNotFoundError:
                 continue  # it was never put in, or somebody has taken it out
             if after != schema:

@@ -6,7 +6,7 @@ from functools import singledispatch
 
 from ddl import steps
 from ddl.errors import PlanError
-from ddl.evolve import column_of, table_of
+from ddl.names import require_column, require_table
 from ddl.schema import Schema
 from ddl.steps import Step
 
@@ -33,43 +33,43 @@ def _(step: steps.CreateTable, before: Schema) -> tuple[Step, ...]:
 
 @_reverse.register
 def _(step: steps.AddColumn, before: Schema) -> tuple[Step, ...]:
-    there = table_of(before, step.table).column(step.column.name) is not None
+    there = require_table(before, step.table).column(step.column.name) is not None
     return () if there else (steps.DropColumn(step.table, step.column.name),)
 
 
 @_reverse.register
 def _(step: steps.AlterColumn, before: Schema) -> tuple[Step, ...]:
-    old = column_of(table_of(before, step.table), step.column.name)
+    old = require_column(require_table(before, step.table), step.column.name)
     return (steps.AlterColumn(step.table, old),)
 
 
 @_reverse.register
 def _(step: steps.SetNotNull, before: Schema) -> tuple[Step, ...]:
-    old = column_of(table_of(before, step.table), step.column)
+    old = require_column(require_table(before, step.table), step.column)
     return (steps.SetNotNull(step.table, step.column, old.not_null),)
 
 
 @_reverse.register
 def _(step: steps.SetType, before: Schema) -> tuple[Step, ...]:
-    old = column_of(table_of(before, step.table), step.column)
+    old = require_column(require_table(before, step.table), step.column)
     return (steps.SetType(step.table, step.column, old.type),)
 
 
 @_reverse.register
 def _(step: steps.SetDefault, before: Schema) -> tuple[Step, ...]:
-    old = column_of(table_of(before, step.table), step.column)
+    old = require_column(require_table(before, step.table), step.column)
     return (steps.SetDefault(step.table, step.column, old.default),)
 
 
 @_reverse.register
 def _(step: steps.SetOnUpdate, before: Schema) -> tuple[Step, ...]:
-    old = column_of(table_of(before, step.table), step.column)
+    old = require_column(require_table(before, step.table), step.column)
     return (steps.SetOnUpdate(step.table, step.column, old.on_update),)
 
 
 @_reverse.register
 def _(step: steps.SetColumnOptions, before: Schema) -> tuple[Step, ...]:
-    old = column_of(table_of(before, step.table), step.column)
+    old = require_column(require_table(before, step.table), step.column)
     value = "true" if old.allow_commit_timestamp else None
     return (steps.SetColumnOptions(step.table, step.column, (("allow_commit_timestamp", value),)),)
 
@@ -90,7 +90,7 @@ def _(step: steps.AddForeignKey, before: Schema) -> tuple[Step, ...]:  # noqa: A
 
 @_reverse.register
 def _(step: steps.SetRowDeletionPolicy, before: Schema) -> tuple[Step, ...]:
-    old = table_of(before, step.table).row_deletion_policy
+    old = require_table(before, step.table).row_deletion_policy
     return (steps.SetRowDeletionPolicy(step.table, old),)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ddl.errors import PlanError
+from ddl.names import NAME_LENGTH_MAX, choose_free_name, is_taken
 from ddl.options import Modulo, Strategy, WatchOptions
 from ddl.postgres.render import name as postgres_name
 from ddl.render import name
@@ -35,7 +36,6 @@ from ddl.steps import (
 )
 
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
-NAME_LENGTH_MAX = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def change_set(schema: Schema, table: Table, options: WatchOptions) -> list[Want
     if not any(
         i.parts[0].column.casefold() == column.casefold() for i in schema.indexes_of(table.name)
     ):
-        chosen = options.index or free_name(schema, f"{table.name}ByChangeSet")
+        chosen = options.index or choose_free_name(schema, f"{table.name}ByChangeSet")
         index = Index(chosen, table.name, (KeyPart(column),))
         reason = "polls go from the change sets to their rows through it"
         steps.append(Wanted(CreateIndex(index), reason, backfill=True))
@@ -292,14 +292,14 @@ def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
             raise PlanError(f"table {table.name} has no column {column} to store in the index")
     postgres = schema.dialect is Dialect.POSTGRESQL
     index = Index(
-        options.index or free_name(schema, index_name(table, postgres)),
+        options.index or choose_free_name(schema, index_name(table, postgres)),
         table.name,
         (KeyPart(options.shard_column), KeyPart(options.timestamp_column)),
         storing=options.storing,
         null_filtered=not postgres,
         where_not_null=(options.shard_column, options.timestamp_column) if postgres else (),
     )
-    if options.index and taken(schema, options.index):
+    if options.index and is_taken(schema, options.index):
         raise PlanError(f"the name {options.index} is taken: choose another with --index")
     reason = (
         "polls read only changed rows through it; rows whose timestamp or shard is NULL are not in"
@@ -312,26 +312,6 @@ def index_name(table: Table, postgres: bool = False) -> str:
     """What the index is called when nobody says otherwise."""
     suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
     return f"{table.name}{suffix}"[-NAME_LENGTH_MAX:]
-
-
-def taken(schema: Schema, wanted: str) -> bool:
-    """True when an object of this name is there."""
-    return any(each.casefold() == wanted.casefold() for each in all_names(schema))
-
-
-def all_names(schema: Schema) -> Iterable[str]:
-    """Names of one space: tables, indexes, change streams, views."""
-    for items in (schema.tables, schema.indexes, schema.change_streams, schema.verbatim):
-        yield from (item.name for item in items)
-
-
-def free_name(schema: Schema, wanted: str) -> str:
-    """The name, or with a number at its end the first that is free."""
-    chosen, number = wanted, 2
-    while taken(schema, chosen):
-        suffix = str(number)
-        chosen, number = wanted[: NAME_LENGTH_MAX - len(suffix)] + suffix, number + 1
-    return chosen
 
 
 STRATEGIES: dict[Strategy, Callable[[Schema, Table, WatchOptions], list[Wanted]]] = {

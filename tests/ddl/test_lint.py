@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fixtures.singers import SINGERS
 
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.lint import RULES, Setting, lint
 from ddl.options import Strategy, WatchOptions
 from ddl.parse import parse_schema, parse_statement
@@ -97,7 +97,7 @@ def planned(strategy: Strategy) -> Schema:
     schema = parse_schema(SINGERS)
     plan = make_plan(schema, ["Singers"], WatchOptions(strategy=strategy))
     for statement in plan.statements:
-        schema = apply(schema, parse_statement(statement.sql))
+        schema = apply_step(schema, parse_statement(statement.sql))
     return schema
 
 

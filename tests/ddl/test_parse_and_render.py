@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddl.errors import DdlSyntaxError, SchemaError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.parse import parse_schema, parse_script, parse_statement
 from ddl.render import render, render_schema
 from ddl.schema import (
@@ -152,7 +152,7 @@ REFUSED = [
 def test_what_spanner_refuses_is_refused(text: str, words: str) -> None:
     schema = parse_schema(BASE)
     with pytest.raises(SchemaError, match=words):
-        apply(schema, parse_statement(text))
+        apply_step(schema, parse_statement(text))
 
 
 def test_a_default_cannot_go_while_on_update_stands() -> None:
@@ -162,7 +162,7 @@ def test_a_default_cannot_go_while_on_update_stands() -> None:
         ") PRIMARY KEY (k)"
     )
     with pytest.raises(SchemaError, match="ON UPDATE"):
-        apply(schema, parse_statement("ALTER TABLE t ALTER COLUMN c DROP DEFAULT"))
+        apply_step(schema, parse_statement("ALTER TABLE t ALTER COLUMN c DROP DEFAULT"))
 
 
 names = st.text(string.ascii_letters, min_size=1, max_size=12).map(lambda text: "n" + text)

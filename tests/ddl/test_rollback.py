@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.errors import PlanError, SchemaError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.options import Strategy, WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
@@ -205,10 +205,10 @@ def test_the_reverse_of_any_steps_restores_the_schema(chosen: list[int]) -> None
             continue
         step = parse_statement(COLUMN_STEPS[which].format(n=number, d=number + 1))
         back.append(reverse(step, now))
-        now = apply(now, step)
+        now = apply_step(now, step)
     for undo in reversed(back):
         for step in undo:
-            now = apply(now, step)
+            now = apply_step(now, step)
     assert shown(now) == shown(start)
 
 

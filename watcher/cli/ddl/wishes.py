@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -134,11 +133,6 @@ class Wish:
         return self._file.options_for(table).model_copy(
             update=WatchOptions.model_validate(self._flags).model_dump(include=set(self._flags))
         )
-
-    @property
-    def for_all(self) -> Callable[[str], WatchOptions]:
-        """As ``make_plan`` wants it."""
-        return self.options
 
 
 def schema_from(
