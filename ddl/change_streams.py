@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
-from ddl.schema import ChangeStream, Schema, WatchedTable
+from ddl.schema import ChangeStream, ChangeStreamTable, Schema
 from ddl.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
 
 STREAMS_MAX = 10
@@ -25,15 +25,15 @@ RETENTION_MIN, RETENTION_MAX = 86_400, 30 * 86_400
 WATCHED = re.compile(r"([A-Za-z_][\w.]*)(?:\(([^)]*)\))?\Z")
 
 
-def watched(text: str) -> WatchedTable:
+def watched(text: str) -> ChangeStreamTable:
     """``T``, ``T(a, b)`` or ``T()`` for its key alone. Raises PlanError."""
     match = WATCHED.match(text.strip())
     if match is None:
         raise PlanError(f"'{text}' names no table: write T, T(column, column), or T() for the key")
     if match.group(2) is None:
-        return WatchedTable(match.group(1))
+        return ChangeStreamTable(match.group(1))
     columns = tuple(each.strip() for each in match.group(2).split(",") if each.strip())
-    return WatchedTable(match.group(1), columns)
+    return ChangeStreamTable(match.group(1), columns)
 
 
 def stream_options(

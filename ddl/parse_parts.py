@@ -6,6 +6,7 @@ from typing import cast
 
 from ddl.reader import Reader
 from ddl.schema import (
+    ChangeStreamTable,
     Column,
     ForeignKey,
     Identity,
@@ -16,7 +17,6 @@ from ddl.schema import (
     StructField,
     Type,
     TypeCode,
-    WatchedTable,
 )
 from ddl.tokens import Kind
 
@@ -252,13 +252,13 @@ def foreign_key(reader: Reader, name: str | None) -> ForeignKey:
     return ForeignKey(name, columns, table, referenced, action, enforced)
 
 
-def watches(reader: Reader) -> tuple[tuple[WatchedTable, ...], bool]:
+def watches(reader: Reader) -> tuple[tuple[ChangeStreamTable, ...], bool]:
     """ALL | t1, t2(c1, c2), t3(): the tables of a change stream, and whether it is ALL."""
     if reader.accept("ALL"):
         return (), True
     tables = []
     while True:
         name = reader.path("a table name")
-        tables.append(WatchedTable(name, reader.names() if reader.peek("(") else None))
+        tables.append(ChangeStreamTable(name, reader.names() if reader.peek("(") else None))
         if not reader.accept(","):
             return tuple(tables), False

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from ddl.evolve import apply_step
 from ddl.names import list_names
 from ddl.options import Strategy, WatchOptions
-from ddl.render import render, render_schema
+from ddl.render import render_schema, render_step
 from ddl.reverse import reverse
 from ddl.schema import Index, Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
@@ -94,10 +94,10 @@ def planned(schema: Schema, table: str, options: WatchOptions) -> list[tuple[Ste
     """The steps for one table, tried on the schema, with what is said of each."""
     now, found = schema, []
     for wanted in wanted_steps(schema, table, options):
-        undo = tuple(render(s, now.dialect) for s in reverse(wanted.step, now))
+        undo = tuple(render_step(s, now.dialect) for s in reverse(wanted.step, now))
         now = apply_step(now, wanted.step)
         cost = cost_of(wanted.step, wanted.backfill)
-        sql = render(wanted.step, now.dialect)
+        sql = render_step(wanted.step, now.dialect)
         found.append(
             (wanted.step, Statement(table, sql, wanted.reason, wanted.backfill, cost, undo))
         )

@@ -13,7 +13,7 @@ from ddl.errors import NameNotFoundError
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
 from ddl.plan import Plan
-from ddl.render import render
+from ddl.render import render_step
 from ddl.schema import Column, KeyPart, Schema, Table, Type, TypeCode
 from ddl.steps import CreateTable, DropTable
 
@@ -35,7 +35,7 @@ def record(database: Database, plan: Plan, schema: Schema) -> None:
 
     Statements of an earlier plan that was interrupted stay, behind those of this one.
     """
-    create = render(CreateTable(RECORDS, if_not_exists=True), schema.dialect)
+    create = render_step(CreateTable(RECORDS, if_not_exists=True), schema.dialect)
     database.update_ddl([create]).result(600)
     kept = recorded(database, RECORDED_SCHEMA)
     rows = []
@@ -86,4 +86,4 @@ def forget(database: Database, tables: Sequence[str], schema: Schema) -> None:
     with database.batch() as batch:
         batch.delete(TABLE, KeySet(keys=[[table] for table in tables]))
     if not recorded(database, schema):
-        database.update_ddl([render(DropTable(TABLE), schema.dialect)]).result(600)
+        database.update_ddl([render_step(DropTable(TABLE), schema.dialect)]).result(600)

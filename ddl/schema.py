@@ -188,7 +188,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedTable:
+class ChangeStreamTable:
     """A table of a change stream's FOR clause: ``columns`` None is all of them, () the key only."""
 
     table: str
@@ -200,7 +200,7 @@ class ChangeStream:
     """CREATE CHANGE STREAM: ``watches`` None is nothing yet, ``for_all`` the whole database."""
 
     name: str
-    watches: tuple[WatchedTable, ...] = ()
+    watches: tuple[ChangeStreamTable, ...] = ()
     for_all: bool = False
     options: tuple[tuple[str, str], ...] = ()
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
-from ddl.postgres.render import name as postgres_name
-from ddl.render import name
+from ddl.render import quote_name
 from ddl.schema import Column, Dialect, Table, TypeCode
 
 # How a value of each type becomes a STRING, injectively and without regard to time zones.
@@ -79,7 +78,7 @@ def googlesql_text(columns: Sequence[Column]) -> str:
 
 def postgres_text(table: Table, columns: Sequence[Column]) -> str:
     """The columns as one text, never NULL. Raises PlanError for a type that has none."""
-    quoted = [postgres_name(column.name) for column in columns]
+    quoted = [quote_name(column.name, Dialect.POSTGRESQL) for column in columns]
     if len(columns) == 1 and columns[0].type.code is TypeCode.BYTES:
         return f"coalesce({quoted[0]}, ''::bytea)"
     texts = []
@@ -127,7 +126,7 @@ def hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
 
 def text_of(column: Column) -> str:
     """A column as STRING."""
-    return TEXT[column.type.code].format(name(column.name))
+    return TEXT[column.type.code].format(quote_name(column.name))
 
 
 def part_of(column: Column) -> str:

@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.param_types import STRING
 from ddl.errors import DdlError
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import indexes_by_table
-from ddl.render import name
+from ddl.render import quote_name
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
 from ddl.tracking import wanted_steps
@@ -104,7 +104,7 @@ def index_rows(database: Database, status: TableStatus) -> int | None:
     """How many rows are in the index that polls read; None without one."""
     if status.index is None or status.shards is None:
         return None
-    hint = f"{name(status.table)}@{{FORCE_INDEX={name(status.index)}}}"
+    hint = f"{quote_name(status.table)}@{{FORCE_INDEX={quote_name(status.index)}}}"
     with database.snapshot() as snapshot:
         parts = snapshot.execute_sql(
             "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS WHERE INDEX_NAME = @index"
@@ -112,7 +112,7 @@ def index_rows(database: Database, status: TableStatus) -> int | None:
             params={"index": status.index.rsplit(".", maxsplit=1)[-1]},
             param_types={"index": STRING},
         )
-        condition = " AND ".join(f"{name(row[0])} IS NOT NULL" for row in parts)
+        condition = " AND ".join(f"{quote_name(row[0])} IS NOT NULL" for row in parts)
     with database.snapshot() as snapshot:
         query = f"SELECT COUNT(*) FROM {hint} WHERE {condition}"  # noqa: S608 (names are quoted)
         return int(next(iter(snapshot.execute_sql(query)))[0])

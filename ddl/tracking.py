@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from ddl.errors import PlanError
 from ddl.names import NAME_LENGTH_MAX, choose_free_name, is_taken
 from ddl.options import Modulo, Strategy, WatchOptions
-from ddl.postgres.render import name as postgres_name
-from ddl.render import name
+from ddl.render import quote_name
 from ddl.schema import (
     ChangeStream,
+    ChangeStreamTable,
     Column,
     Dialect,
     Index,
@@ -20,7 +20,6 @@ from ddl.schema import (
     Table,
     Type,
     TypeCode,
-    WatchedTable,
 )
 from ddl.shards import shard_expression
 from ddl.steps import (
@@ -142,7 +141,7 @@ def change_sets_table(schema: Schema, options: WatchOptions) -> Table:
 def change_stream(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
     """A native change stream; the table itself stays as it is."""
     stream = schema.change_stream(options.change_stream)
-    watched = WatchedTable(table.name)
+    watched = ChangeStreamTable(table.name)
     if stream is None:
         new = ChangeStream(
             options.change_stream,
@@ -255,8 +254,8 @@ def shard_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
     signed = options.modulo is Modulo.SIGNED
     expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
     if options.strategy is Strategy.PROCESSED:
-        quote = postgres_name if schema.dialect is Dialect.POSTGRESQL else name
-        expression = f"CASE WHEN {quote(options.processed_column)} THEN NULL ELSE {expression} END"
+        processed_column = quote_name(options.processed_column, schema.dialect)
+        expression = f"CASE WHEN {processed_column} THEN NULL ELSE {expression} END"
     column = table.column(options.shard_column)
     if column is None:
         new = Column(

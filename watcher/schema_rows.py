@@ -11,6 +11,7 @@ from ddl.parse_parts import type_of
 from ddl.reader import Reader
 from ddl.schema import (
     ChangeStream,
+    ChangeStreamTable,
     Column,
     Index,
     Interleave,
@@ -20,7 +21,6 @@ from ddl.schema import (
     Table,
     Type,
     TypeCode,
-    WatchedTable,
 )
 from ddl.tokens import Kind
 
@@ -220,7 +220,7 @@ def streams_of(
             named = {row[0] for row in columns[schema, name, table_schema, table]}
             known = tables.get(full)
             listed = [c.name for c in known.columns if c.name in named] if known else ()
-            watches.append(WatchedTable(full, None if yes(whole) else tuple(listed)))
+            watches.append(ChangeStreamTable(full, None if yes(whole) else tuple(listed)))
         given = (
             (option or "", literal(kind, value)) for option, kind, value in options[schema, name]
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ddl.postgres.types import type_of
 from ddl.reader import Reader
 from ddl.schema import (
+    ChangeStreamTable,
     Check,
     Column,
     ForeignKey,
@@ -15,7 +16,6 @@ from ddl.schema import (
     RowDeletionPolicy,
     Type,
     TypeCode,
-    WatchedTable,
 )
 from ddl.tokens import Kind
 
@@ -205,14 +205,14 @@ def key_parts(reader: Reader) -> tuple[KeyPart, ...]:
     return tuple(parts)
 
 
-def watches(reader: Reader) -> tuple[tuple[WatchedTable, ...], bool]:
+def watches(reader: Reader) -> tuple[tuple[ChangeStreamTable, ...], bool]:
     """ALL, or t, t(a, b), t()."""
     if reader.accept("ALL"):
         return (), True
     tables = []
     while True:
         name = reader.path("a table name")
-        tables.append(WatchedTable(name, reader.names() if reader.peek("(") else None))
+        tables.append(ChangeStreamTable(name, reader.names() if reader.peek("(") else None))
         if not reader.accept(","):
             return tuple(tables), False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ddl.errors import DdlError
 from ddl.reader import Reader
 from ddl.schema import Type, TypeCode
 
@@ -73,13 +72,3 @@ def length(reader: Reader) -> int | None:
     found = reader.number()
     reader.expect(")")
     return found
-
-
-def type_text(type_: Type) -> str:
-    """A type as this dialect writes it. Raises DdlError for one that it has not."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return f"{type_text(type_.element)}[]"
-    if type_.code not in NAMES:
-        raise DdlError(f"Spanner's PostgreSQL dialect has no type {type_.code.value}")
-    sized = type_.code is TypeCode.STRING and type_.length is not None
-    return NAMES[type_.code] + (f"({type_.length})" if sized else "")

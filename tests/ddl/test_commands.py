@@ -18,8 +18,8 @@ from ddl.apply import read_schema
 from ddl.changelog import history_table
 from ddl.errors import PlanError
 from ddl.parse import parse_schema
-from ddl.render import render
-from ddl.schema import ChangeStream, WatchedTable
+from ddl.render import render_step
+from ddl.schema import ChangeStream, ChangeStreamTable
 from ddl.selection import chosen_tables
 from ddl.status import index_rows, statuses
 
@@ -150,13 +150,15 @@ DOCUMENTS = (
 
 def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
     schema = parse_schema(DOCUMENTS)
-    assert render(history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")) == (
+    assert render_step(
+        history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")
+    ) == (
         "CREATE TABLE DocumentHistory (\n  UserId INT64 NOT NULL,\n  DocumentId INT64 NOT NULL,\n"
         "  Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true),\n"
         "  Contents STRING(MAX),\n) PRIMARY KEY(UserId, DocumentId, Ts),\n"
         "  INTERLEAVE IN PARENT Documents ON DELETE CASCADE"
     )
-    apart = render(history_table(schema, "Documents", interleaved=False, keep_days=30))
+    apart = render_step(history_table(schema, "Documents", interleaved=False, keep_days=30))
     assert "INTERLEAVE" not in apart
     assert "ROW DELETION POLICY (OLDER_THAN(ChangedAt, INTERVAL 30 DAY))" in apart
     for given, said in [
@@ -196,7 +198,7 @@ def test_a_history_can_be_created_and_written(database: Database) -> None:
 def test_change_streams_are_checked_against_the_limits() -> None:
     schema = parse_schema(MUSIC)
     stream = ChangeStream("S", (change_streams.watched("Singers(FirstName)"),))
-    assert render(change_streams.create(schema, stream)) == (
+    assert render_step(change_streams.create(schema, stream)) == (
         "CREATE CHANGE STREAM S FOR Singers(FirstName)"
     )
     crowded = parse_schema(
@@ -218,7 +220,7 @@ def test_change_streams_are_checked_against_the_limits() -> None:
         change_streams.stream_options("1h", None, ())
     with pytest.raises(PlanError, match="no value capture type"):
         change_streams.stream_options(None, "ALL", ())
-    assert change_streams.watched("T()") == WatchedTable("T", ())
+    assert change_streams.watched("T()") == ChangeStreamTable("T", ())
 
 
 @pytest.mark.ddl(SINGERS)
@@ -248,7 +250,7 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
     )
     stream = read_schema(database).change_stream("Mine")
     assert stream is not None
-    assert stream.watches == (WatchedTable("Singers", ("FirstName",)),)
+    assert stream.watches == (ChangeStreamTable("Singers", ("FirstName",)),)
     assert dict(stream.options)["retention_period"] == "'3d'"
     assert run("change-stream", "drop", "Mine", *where, "--apply").returncode == 0
     assert read_schema(database).change_streams == ()

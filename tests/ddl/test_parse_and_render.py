@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ddl.errors import DdlSyntaxError, SchemaError
 from ddl.evolve import apply_step
 from ddl.parse import parse_schema, parse_script, parse_statement
-from ddl.render import render, render_schema
+from ddl.render import render_schema, render_step
 from ddl.schema import (
     Check,
     Column,
@@ -90,7 +90,7 @@ STATEMENTS = [
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_a_statement_survives_being_rendered_and_parsed_again(text: str) -> None:
     step = parse_statement(text)
-    assert parse_statement(render(step)) == step
+    assert parse_statement(render_step(step)) == step
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import typer
 from ddl import change_streams
 from ddl.apply import ignore, run
 from ddl.errors import PlanError
-from ddl.render import render
+from ddl.render import render_step
 from ddl.schema import ChangeStream, Schema
 from ddl.steps import Step
 from watcher.cli.common import JsonOption
@@ -112,7 +112,7 @@ def finish(
     schema: Schema, step: Step, database: str | None, apply: bool, json_output: bool
 ) -> None:
     """Shows a statement, and runs it on request."""
-    statement = render(step, schema.dialect)
+    statement = render_step(step, schema.dialect)
     if json_output:
         print_json({"statements": [statement], "applied": apply})
     else:

@@ -8,7 +8,7 @@ import typer
 
 from ddl.apply import ignore, run
 from ddl.changelog import history_table
-from ddl.render import render
+from ddl.render import render_step
 from watcher.cli.common import JsonOption
 from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
 from watcher.cli.output import CONSOLE, print_json
@@ -51,7 +51,7 @@ def command(
         timestamp=timestamp,
         keep_days=keep_days,
     )
-    statement = render(step, found.dialect)
+    statement = render_step(step, found.dialect)
     if json_output:
         print_json({"table": step.table.name, "statements": [statement], "applied": apply})
     else:

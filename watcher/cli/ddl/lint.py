@@ -9,7 +9,7 @@ import typer
 from google.cloud.spanner_v1.database import Database
 
 from ddl.lint import Setting, lint, watching
-from ddl.render import name
+from ddl.render import quote_name
 from ddl.schema import Dialect, Schema
 from watcher.cli.common import JsonOption
 from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
@@ -61,9 +61,10 @@ def sampled(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
     if schema.dialect is Dialect.POSTGRESQL:
         return counts
     for table, _, shard, _ in watching(schema):
+        column, source = quote_name(shard.name), quote_name(table.name)
         query = (
-            f"SELECT s, COUNT(*) FROM (SELECT {name(shard.name)} AS s FROM {name(table.name)}"  # noqa: S608
-            f" LIMIT {SAMPLE_ROWS}) WHERE s IS NOT NULL GROUP BY s"
+            f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
+            " WHERE s IS NOT NULL GROUP BY s"
         )
         with client.snapshot() as snapshot:
             counts[table.name] = {row[0]: row[1] for row in snapshot.execute_sql(query)}
