@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddl.schema import Dialect, Table
-from ddl.tokens import Kind, tokenize
+from ddl.tokens import TokenKind, tokenize
 
 
 def find_referenced_columns(
@@ -12,7 +12,7 @@ def find_referenced_columns(
     """The columns of the table that the expression names, each once, in order."""
     columns: dict[str, None] = {}
     for token in tokenize(expression, dialect):
-        if token.kind in {Kind.WORD, Kind.QUOTED}:
+        if token.kind in {TokenKind.WORD, TokenKind.QUOTED}:
             column = table.column(token.value)
             if column is not None:
                 columns[column.name] = None

@@ -41,6 +41,7 @@ STATEMENTS = [
       FOREIGN KEY (d) REFERENCES o (x, y) ON DELETE CASCADE,
     ) PRIMARY KEY (d, k DESC), INTERLEAVE IN PARENT p ON DELETE CASCADE,
       ROW DELETION POLICY (OLDER_THAN(b, INTERVAL 30 DAY))""",
+    "CREATE TABLE t (a INT64) PRIMARY KEY (a), OPTIONS (locality_group = 'cold')",
     "ALTER TABLE t ADD COLUMN c TIMESTAMP OPTIONS (allow_commit_timestamp=true)",
     "ALTER TABLE t ADD COLUMN IF NOT EXISTS c INT64",
     "ALTER TABLE t DROP COLUMN c",
@@ -102,6 +103,7 @@ def test_a_statement_survives_being_rendered_and_parsed_again(text: str) -> None
         ("ALTER TABLE t ADD COLUMN c STRING", 1, 34, "("),
         ("DROP TABLE t; DROP TABLE u", 1, 15, "the end of the statement"),
         ("DROP TABLE t u", 1, 14, "the end of the statement"),
+        ("ALTER DATABASE d SET OPTIONS (a = [1, 2", 1, 40, "']'"),
         ("", 1, 1, "a statement"),
     ],
 )
