@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.errors import ApplyError, PlanError
 from ddl.parse import parse_schema
 from ddl.plan import Plan, fingerprint
-from ddl.record import forget, record, recorded, rollback_statements
+from ddl.record import delete_records, read_records, record_plan, select_rollback_statements
 from ddl.schema import Dialect, Schema
 
 OPERATION_SECONDS_MAX = 24 * 3600
@@ -30,7 +30,7 @@ WHERE INDEX_STATE IS NOT NULL AND INDEX_STATE <> 'READ_WRITE'"""
 Progress = Callable[[int], None]
 
 
-def ignore(done: int) -> None:
+def ignore_progress(done: int) -> None:
     """Nobody watches."""
 
 
@@ -42,7 +42,7 @@ def read_schema(database: Database) -> Schema:
     return parse_schema(list(database.ddl_statements), dialect)
 
 
-def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> None:
+def apply_plan(database: Database, plan: Plan, progress: Progress = ignore_progress) -> None:
     """Applies a plan and returns when its columns and indexes can be read.
 
     What takes it back is recorded first. ``progress`` is told how many statements are done. Raises
@@ -56,13 +56,13 @@ def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> N
         raise ApplyError(
             f"the schema of {database.name} has changed since the plan was made; plan again"
         )
-    record(database, plan, schema)
-    run(database, [statement.sql for statement in plan.statements], progress)
+    record_plan(database, plan, schema)
+    run_statements(database, [statement.sql for statement in plan.statements], progress)
     wait_until_readable(database)
 
 
 def roll_back(
-    database: Database, tables: Sequence[str] = (), progress: Progress = ignore
+    database: Database, tables: Sequence[str] = (), progress: Progress = ignore_progress
 ) -> list[str]:
     """Takes out what ``apply_plan`` put in for the tables (none: all recorded ones).
 
@@ -71,16 +71,16 @@ def roll_back(
     """
     statements, chosen = plan_rollback(database, tables)
     if statements:
-        run(database, statements, progress)
+        run_statements(database, statements, progress)
     if chosen:
-        forget(database, chosen, read_schema(database))
+        delete_records(database, chosen, read_schema(database))
     return statements
 
 
 def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """The statements of a rollback, and the tables that it is for. Changes nothing."""
     schema = read_schema(database)
-    kept = recorded(database, schema)
+    kept = read_records(database, schema)
     by_name = {table.casefold(): table for table in kept}
     unknown = [table for table in tables if table.casefold() not in by_name]
     if unknown:
@@ -90,21 +90,23 @@ def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[
             f" out; recorded: {known}"
         )
     chosen = [by_name[table.casefold()] for table in tables] or list(kept)
-    return rollback_statements(schema, kept, chosen), chosen
+    return select_rollback_statements(schema, kept, chosen), chosen
 
 
-def run(database: Database, statements: Sequence[str], progress: Progress = ignore) -> None:
+def run_statements(
+    database: Database, statements: Sequence[str], progress: Progress = ignore_progress
+) -> None:
     """Runs DDL statements as batches, in their order. Raises ApplyError for the one that fails."""
     done = 0
-    for batch in batches(statements):
+    for batch in split_batches(statements):
         operation = database.update_ddl(list(batch))
         while not operation.done():
-            progress(done + finished(operation))
+            progress(done + count_finished(operation))
             time.sleep(POLL_SECONDS)
         try:
             operation.result(OPERATION_SECONDS_MAX)
         except GoogleAPICallError as error:
-            done += finished(operation)
+            done += count_finished(operation)
             raise ApplyError(
                 f"statement {done + 1} of {len(statements)} failed: {error.message};"
                 f" the {done} before it stay, plan again for the rest"
@@ -113,13 +115,13 @@ def run(database: Database, statements: Sequence[str], progress: Progress = igno
         progress(done)
 
 
-def batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
+def split_batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
     """So many statements at a time as Spanner likes in one schema update."""
     for first in range(0, len(statements), STATEMENTS_A_BATCH):
         yield statements[first : first + STATEMENTS_A_BATCH]
 
 
-def finished(operation: Operation) -> int:
+def count_finished(operation: Operation) -> int:
     """How many statements of a schema update are done."""
     return len(operation.metadata.commit_timestamps) if operation.metadata else 0
 

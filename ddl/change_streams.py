@@ -25,7 +25,7 @@ RETENTION_MIN, RETENTION_MAX = 86_400, 30 * 86_400
 WATCHED = re.compile(r"([A-Za-z_][\w.]*)(?:\(([^)]*)\))?\Z")
 
 
-def watched(text: str) -> ChangeStreamTable:
+def parse_watch(text: str) -> ChangeStreamTable:
     """``T``, ``T(a, b)`` or ``T()`` for its key alone. Raises PlanError."""
     match = WATCHED.match(text.strip())
     if match is None:
@@ -36,7 +36,7 @@ def watched(text: str) -> ChangeStreamTable:
     return ChangeStreamTable(match.group(1), columns)
 
 
-def stream_options(
+def make_stream_options(
     retention: str | None, capture_type: str | None, flags: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
     """The options as DDL writes them. Raises PlanError for one that Spanner would refuse."""
@@ -66,34 +66,34 @@ def create(schema: Schema, stream: ChangeStream) -> CreateChangeStream:
         raise PlanError(f"there is a change stream {stream.name} already; alter it")
     if len(schema.change_streams) >= STREAMS_MAX:
         raise PlanError(f"Spanner allows {STREAMS_MAX} change streams a database; drop one first")
-    check(schema, stream, others=schema.change_streams)
+    check_watches(schema, stream, others=schema.change_streams)
     return CreateChangeStream(stream)
 
 
 def alter(schema: Schema, stream: ChangeStream, changes: frozenset[str]) -> AlterChangeStream:
     """Other tables or options. Raises PlanError as ``create``."""
     if schema.change_stream(stream.name) is None:
-        raise missing(schema, stream.name)
+        raise make_missing_error(schema, stream.name)
     others = tuple(s for s in schema.change_streams if s.name.casefold() != stream.name.casefold())
     if "watches" in changes:
-        check(schema, stream, others)
+        check_watches(schema, stream, others)
     return AlterChangeStream(stream, changes)
 
 
 def drop(schema: Schema, name: str) -> DropChangeStream:
     """No stream any more; what it has recorded is gone with it."""
     if schema.change_stream(name) is None:
-        raise missing(schema, name)
+        raise make_missing_error(schema, name)
     return DropChangeStream(name)
 
 
-def missing(schema: Schema, name: str) -> PlanError:
+def make_missing_error(schema: Schema, name: str) -> PlanError:
     """A stream that is not there."""
     known = ", ".join(stream.name for stream in schema.change_streams) or "none"
     return PlanError(f"there is no change stream {name}; there are: {known}")
 
 
-def check(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) -> None:
+def check_watches(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) -> None:
     """What the stream watches is there, may be watched, and is not watched by too many."""
     for each in stream.watches:
         table = schema.table(each.table)
@@ -116,7 +116,7 @@ def check(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) 
                 )
     for table in schema.tables:
         for column in table.columns:
-            watchers = sum(watches(s, table.name, column.name) for s in (*others, stream))
+            watchers = sum(watches_column(s, table.name, column.name) for s in (*others, stream))
             if watchers > STREAMS_A_COLUMN_MAX:
                 raise PlanError(
                     f"{table.name}.{column.name} would be watched by {watchers} change streams;"
@@ -124,7 +124,7 @@ def check(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) 
                 )
 
 
-def watches(stream: ChangeStream, table: str, column: str) -> bool:
+def watches_column(stream: ChangeStream, table: str, column: str) -> bool:
     """True when a stream watches a column."""
     if stream.for_all:
         return True

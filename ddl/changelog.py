@@ -18,7 +18,7 @@ from ddl.schema import (
 from ddl.steps import CreateTable
 
 
-def history_table(
+def make_history_table(
     schema: Schema,
     table_name: str,
     *,
@@ -46,7 +46,7 @@ def history_table(
     stamp = Column(timestamp, Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True)
     keys = {part.column.casefold() for part in table.primary_key}
     copied = [
-        kept(column, key=column.name.casefold() in keys)
+        copy_column(column, key=column.name.casefold() in keys)
         for column in table.columns
         if column.generated is None or column.name.casefold() in keys
     ]
@@ -64,6 +64,6 @@ def history_table(
     return CreateTable(history)
 
 
-def kept(column: Column, key: bool) -> Column:
+def copy_column(column: Column, key: bool) -> Column:
     """A column as the history has it: no default, nothing computed, nothing written by itself."""
     return Column(column.name, column.type, not_null=key and column.not_null)

@@ -19,7 +19,7 @@ SKEW_MAX = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """What is wrong: the rule's name, the place, why it matters, and the mend."""
 
     rule: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LintContext:
     """What the rules know besides the schema.
 
     ``longest_replay`` is in seconds. ``written_by_others`` says that applications write the tables
@@ -44,21 +44,23 @@ class Setting:
     queries: tuple[str, ...] = ()
 
 
-Rule = Callable[[Schema, Setting], Iterator[Finding]]
+Rule = Callable[[Schema, LintContext], Iterator[LintFinding]]
 
 
-def lint(schema: Schema, setting: Setting | None = None) -> list[Finding]:
+def lint_schema(schema: Schema, context: LintContext | None = None) -> list[LintFinding]:
     """Every finding of every rule."""
-    chosen = setting or Setting()
+    chosen = context or LintContext()
     return [finding for rule in RULES for finding in rule(schema, chosen)]
 
 
-def commit_timestamp_first(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_commit_timestamp_is_not_first(
+    schema: Schema, context: LintContext
+) -> Iterator[LintFinding]:  # noqa: ARG001
     """A commit timestamp first in a key or index: every write goes to the same end."""
-    for place, table, parts in keyed(schema):
+    for place, table, parts in list_keys(schema):
         column = table.column(parts[0].column) if parts else None
         if column is not None and column.allow_commit_timestamp:
-            yield Finding(
+            yield LintFinding(
                 "commit-timestamp-first",
                 place,
                 f"{column.name} grows with every commit, so that all writes go to one split",
@@ -66,21 +68,21 @@ def commit_timestamp_first(schema: Schema, setting: Setting) -> Iterator[Finding
             )
 
 
-def monotonic_key_first(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_key_is_not_monotonic(schema: Schema, context: LintContext) -> Iterator[LintFinding]:  # noqa: ARG001
     """A key that only grows: an ordinary timestamp, or a sequence that is not bit-reversed."""
-    for place, table, parts in keyed(schema):
+    for place, table, parts in list_keys(schema):
         column = table.column(parts[0].column) if parts else None
         if column is None or column.allow_commit_timestamp:
             continue
         if column.type.code is TypeCode.TIMESTAMP:
-            yield Finding(
+            yield LintFinding(
                 "monotonic-key-first",
                 place,
                 f"{column.name} is a timestamp: new rows all go to one split",
                 "put a shard (hash modulo N) before it, or use a UUID",
             )
-        elif grows(schema, column):
-            yield Finding(
+        elif takes_plain_sequence(schema, column):
+            yield LintFinding(
                 "monotonic-key-first",
                 place,
                 f"{column.name} comes from a sequence that is not bit-reversed",
@@ -88,7 +90,7 @@ def monotonic_key_first(schema: Schema, setting: Setting) -> Iterator[Finding]: 
             )
 
 
-def grows(schema: Schema, column: Column) -> bool:
+def takes_plain_sequence(schema: Schema, column: Column) -> bool:
     """True for a default that takes the next number of a plain sequence."""
     match = re.search(r"NEXT_SEQUENCE_VALUE\(\s*SEQUENCE\s+([\w.`]+)", column.default or "", re.I)
     if match is None:
@@ -98,7 +100,7 @@ def grows(schema: Schema, column: Column) -> bool:
     return "bit_reversed" not in sequences.get(wanted, "bit_reversed").lower()
 
 
-def keyed(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]]:
+def list_keys(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]]:
     """Every primary key and index, with its place."""
     for table in schema.tables:
         yield f"{table.name}, primary key", table, table.primary_key
@@ -108,7 +110,7 @@ def keyed(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]]:
             yield f"{index.table}, index {index.name}", owner, index.parts
 
 
-def interleaved_option_differs(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_interleaved_options(schema: Schema, context: LintContext) -> Iterator[LintFinding]:  # noqa: ARG001
     """Spanner: allow_commit_timestamp must agree between a parent's key and its children's."""
     for table in schema.tables:
         parent = schema.table(table.interleave.parent) if table.interleave else None
@@ -117,7 +119,7 @@ def interleaved_option_differs(schema: Schema, setting: Setting) -> Iterator[Fin
         for part in parent.primary_key:
             mine, theirs = table.column(part.column), parent.column(part.column)
             if mine and theirs and mine.allow_commit_timestamp != theirs.allow_commit_timestamp:
-                yield Finding(
+                yield LintFinding(
                     "interleaved-option-differs",
                     f"{table.name}.{mine.name}",
                     f"allow_commit_timestamp is not what it is in its parent {parent.name}",
@@ -125,7 +127,7 @@ def interleaved_option_differs(schema: Schema, setting: Setting) -> Iterator[Fin
                 )
 
 
-def watching(schema: Schema) -> Iterator[tuple[Table, Index, Column, Column]]:
+def list_poll_indexes(schema: Schema) -> Iterator[tuple[Table, Index, Column, Column]]:
     """Every index on (generated shard, commit timestamp), null-filtered or not."""
     for index in schema.indexes:
         table = schema.table(index.table)
@@ -136,17 +138,17 @@ def watching(schema: Schema) -> Iterator[tuple[Table, Index, Column, Column]]:
             yield table, index, shard, stamp
 
 
-def filtered(index: Index) -> bool:
+def is_null_filtered(index: Index) -> bool:
     """True when rows with NULL in a key part are not in the index."""
     names = {part.column.casefold() for part in index.parts}
     return index.null_filtered or names <= {c.casefold() for c in index.where_not_null}
 
 
-def index_not_null_filtered(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterator[LintFinding]:  # noqa: ARG001
     """Clearing takes rows out of a null-filtered index only."""
-    for table, index, _, _ in watching(schema):
-        if not filtered(index):
-            yield Finding(
+    for table, index, _, _ in list_poll_indexes(schema):
+        if not is_null_filtered(index):
+            yield LintFinding(
                 "index-not-null-filtered",
                 f"{table.name}, index {index.name}",
                 "cleared rows stay in it, so that it grows with the table",
@@ -154,12 +156,12 @@ def index_not_null_filtered(schema: Schema, setting: Setting) -> Iterator[Findin
             )
 
 
-def proof_impossible(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[LintFinding]:  # noqa: ARG001
     """Polls prove NOT NULL for shard and timestamp; a third key part has no such proof."""
-    for table, index, _, _ in watching(schema):
-        if filtered(index) and len(index.parts) > 2:
+    for table, index, _, _ in list_poll_indexes(schema):
+        if is_null_filtered(index) and len(index.parts) > 2:
             more = ", ".join(part.column for part in index.parts[2:])
-            yield Finding(
+            yield LintFinding(
                 "null-filtered-without-proof",
                 f"{table.name}, index {index.name}",
                 f"polls do not prove that {more} is not NULL, so Spanner refuses FORCE_INDEX, and"
@@ -168,21 +170,21 @@ def proof_impossible(schema: Schema, setting: Setting) -> Iterator[Finding]:  # 
             )
 
 
-def shard_count(schema: Schema, setting: Setting) -> Iterator[Finding]:
+def check_shard_count(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """Fewer shards than nodes leave nodes idle; very many make each poll dear."""
-    for table, _, shard, _ in watching(schema):
+    for table, _, shard, _ in list_poll_indexes(schema):
         values = shard_values(shard.generated or "")
         if values is None:
             continue
-        if len(values) < setting.nodes:
-            yield Finding(
+        if len(values) < context.nodes:
+            yield LintFinding(
                 "fewer-shards-than-nodes",
                 f"{table.name}.{shard.name}",
-                f"{len(values)} shards for {setting.nodes} nodes: some never write the index",
+                f"{len(values)} shards for {context.nodes} nodes: some never write the index",
                 "spanner-watcher ddl advise",
             )
         if len(values) > SHARDS_MAX:
-            yield Finding(
+            yield LintFinding(
                 "too-many-shards",
                 f"{table.name}.{shard.name}",
                 f"{len(values)} shards: every poll seeks once in each",
@@ -190,17 +192,17 @@ def shard_count(schema: Schema, setting: Setting) -> Iterator[Finding]:
             )
 
 
-def skewed_shards(schema: Schema, setting: Setting) -> Iterator[Finding]:
+def check_shards_are_even(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """Most rows in few shards, as a sample of the database shows."""
-    for table, _, shard, _ in watching(schema):
-        counts = setting.shard_rows.get(table.name, {})
+    for table, _, shard, _ in list_poll_indexes(schema):
+        counts = context.shard_rows.get(table.name, {})
         values = shard_values(shard.generated or "")
         total = sum(counts.values())
         if not values or total < 10 * len(values):
             continue
         number, rows = max(counts.items(), key=lambda item: item[1])
         if rows * len(values) > SKEW_MAX * total:
-            yield Finding(
+            yield LintFinding(
                 "skewed-shards",
                 f"{table.name}.{shard.name}",
                 f"shard {number} has {rows} of {total} sampled rows, {len(values)} shards in all",
@@ -208,15 +210,15 @@ def skewed_shards(schema: Schema, setting: Setting) -> Iterator[Finding]:
             )
 
 
-def processed_not_null(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterator[LintFinding]:  # noqa: ARG001
     """A Processed column that is NOT NULL makes every insert of others fail."""
-    for table, _, shard, _ in watching(schema):
+    for table, _, shard, _ in list_poll_indexes(schema):
         if not (shard.generated or "").lstrip().upper().startswith("CASE"):
             continue
         for name in find_referenced_columns(shard.generated or "", table):
             column = table.column(name)
             if column and column.type.code is TypeCode.BOOL and column.not_null:
-                yield Finding(
+                yield LintFinding(
                     "processed-not-null",
                     f"{table.name}.{column.name}",
                     "applications that do not know the column cannot insert",
@@ -224,11 +226,11 @@ def processed_not_null(schema: Schema, setting: Setting) -> Iterator[Finding]:  
                 )
 
 
-def on_update_missing(schema: Schema, setting: Setting) -> Iterator[Finding]:
+def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """Without ON UPDATE a change of an application that does not write the timestamp is lost."""
-    for table, _, _, stamp in watching(schema):
-        if setting.written_by_others and stamp.on_update is None:
-            yield Finding(
+    for table, _, _, stamp in list_poll_indexes(schema):
+        if context.written_by_others and stamp.on_update is None:
+            yield LintFinding(
                 "on-update-missing",
                 f"{table.name}.{stamp.name}",
                 "an UPDATE that does not write it is invisible to every poll",
@@ -237,12 +239,12 @@ def on_update_missing(schema: Schema, setting: Setting) -> Iterator[Finding]:
             )
 
 
-def history_without_deletion(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[LintFinding]:  # noqa: ARG001
     """A table with a commit timestamp last in its key grows with every change."""
     for table in schema.tables:
         last = table.column(table.primary_key[-1].column) if len(table.primary_key) > 1 else None
         if last and last.allow_commit_timestamp and table.row_deletion_policy is None:
-            yield Finding(
+            yield LintFinding(
                 "history-without-deletion-policy",
                 table.name,
                 "it grows with every change and is never shortened",
@@ -251,22 +253,22 @@ def history_without_deletion(schema: Schema, setting: Setting) -> Iterator[Findi
             )
 
 
-def retention_too_short(schema: Schema, setting: Setting) -> Iterator[Finding]:
+def check_version_retention(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """A replay after version garbage collection cannot read at its window's end any more."""
     text = schema.options.get("version_retention_period", "")
     match = RETENTION.search(text)
     kept = int(match.group(1)) * SECONDS[match.group(2)] if match else RETENTION_DEFAULT_SECONDS
-    if kept < setting.longest_replay:
-        yield Finding(
+    if kept < context.longest_replay:
+        yield LintFinding(
             "version-retention-too-short",
             "the database",
             f"versions are kept for {kept} s, the longest replay wanted is"
-            f" {setting.longest_replay:.0f} s",
+            f" {context.longest_replay:.0f} s",
             "ALTER DATABASE ... SET OPTIONS (version_retention_period = '7d')",
         )
 
 
-def or_in_poll(schema: Schema, setting: Setting) -> Iterator[Finding]:
+def check_queries_without_or(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """Spanner: an OR beside the commit timestamp loses the optimisation."""
     stamps = {
         column.name.casefold()
@@ -274,11 +276,11 @@ def or_in_poll(schema: Schema, setting: Setting) -> Iterator[Finding]:
         for column in table.columns
         if column.allow_commit_timestamp
     }
-    for query in setting.queries:
+    for query in context.queries:
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "''", query)
         words = {word.casefold() for word in re.findall(r"\w+", bare)}
         if "or" in words and words & stamps:
-            yield Finding(
+            yield LintFinding(
                 "or-beside-commit-timestamp",
                 query,
                 "the whole table is scanned: with an OR Spanner reads more than the newest rows",
@@ -287,16 +289,16 @@ def or_in_poll(schema: Schema, setting: Setting) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    commit_timestamp_first,
-    monotonic_key_first,
-    interleaved_option_differs,
-    index_not_null_filtered,
-    proof_impossible,
-    shard_count,
-    skewed_shards,
-    processed_not_null,
-    on_update_missing,
-    history_without_deletion,
-    retention_too_short,
-    or_in_poll,
+    check_commit_timestamp_is_not_first,
+    check_key_is_not_monotonic,
+    check_interleaved_options,
+    check_index_is_null_filtered,
+    check_proof_is_possible,
+    check_shard_count,
+    check_shards_are_even,
+    check_processed_may_be_null,
+    check_on_update_is_set,
+    check_history_is_deleted,
+    check_version_retention,
+    check_queries_without_or,
 )

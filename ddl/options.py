@@ -54,7 +54,7 @@ class WatchOptions(BaseModel):
     change_set_column: Name = "ChangeSetId"
     change_stream: Name = "SpannerWatcherStream"
 
-    def in_small_letters(self) -> WatchOptions:
+    def use_postgresql_names(self) -> WatchOptions:
         """As PostgreSQL names things, where nobody has chosen a name."""
         chosen = self.model_fields_set
         names = {

@@ -10,14 +10,14 @@ from ddl.evolve import apply_step
 from ddl.names import list_names
 from ddl.options import Strategy, WatchOptions
 from ddl.render import render_schema, render_step
-from ddl.reverse import reverse
+from ddl.reverse import reverse_step
 from ddl.schema import Index, Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
-from ddl.tracking import wanted_steps
+from ddl.tracking import list_required_steps
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PlanStatement:
     """A DDL statement. ``long_running`` ones write data in the background (a backfill); ``cost``
     says what it costs, ``undo`` what takes it back."""
 
@@ -34,7 +34,7 @@ class Plan:
     """``fingerprint`` is that of the schema which the plan was made for."""
 
     fingerprint: str
-    statements: tuple[Statement, ...]
+    statements: tuple[PlanStatement, ...]
 
     @property
     def down(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def fingerprint(schema: Schema) -> str:
     return hashlib.sha256("\n".join(render_schema(schema)).encode()).hexdigest()
 
 
-OF_ONE_TABLE = frozenset({Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL})
+SINGLE_TABLE_STRATEGIES = frozenset({Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL})
 """Strategies whose steps touch nothing but the table and its index."""
 
 OptionsFor = Callable[[str], WatchOptions]
@@ -68,43 +68,45 @@ def make_plan(schema: Schema, tables: Iterable[str], options: WatchOptions | Opt
     ``options`` hold for all tables, or are asked for each. Every step is tried on the schema first.
     Raises PlanError or SchemaError; nothing is changed.
     """
-    statements: list[Statement] = []
+    statements: list[PlanStatement] = []
     whole, behind = schema, list[Step]()
     names = {name.casefold() for name in list_names(schema)}
-    indexes = indexes_by_table(schema)
+    indexes = group_indexes(schema)
     for table in tables:
         chosen = options if isinstance(options, WatchOptions) else options(table)
         found = None
-        if chosen.strategy in OF_ONE_TABLE:
-            found = planned(alone(schema, table, indexes), table, chosen)
-            if {name.casefold() for name in created(found)} & names:
+        if chosen.strategy in SINGLE_TABLE_STRATEGIES:
+            found = plan_table(isolate_table(schema, table, indexes), table, chosen)
+            if {name.casefold() for name in list_new_indexes(found)} & names:
                 found = None  # a name is taken by another table's object: look at all of them
         if found is None:
             for step in behind:
                 whole = apply_step(whole, step)
             behind.clear()
-            found = planned(whole, table, chosen)
-        names |= {name.casefold() for name in created(found)}
+            found = plan_table(whole, table, chosen)
+        names |= {name.casefold() for name in list_new_indexes(found)}
         behind += [step for step, _ in found]
         statements += [statement for _, statement in found]
     return Plan(fingerprint(schema), tuple(statements))
 
 
-def planned(schema: Schema, table: str, options: WatchOptions) -> list[tuple[Step, Statement]]:
+def plan_table(
+    schema: Schema, table: str, options: WatchOptions
+) -> list[tuple[Step, PlanStatement]]:
     """The steps for one table, tried on the schema, with what is said of each."""
     now, found = schema, []
-    for wanted in wanted_steps(schema, table, options):
-        undo = tuple(render_step(s, now.dialect) for s in reverse(wanted.step, now))
+    for wanted in list_required_steps(schema, table, options):
+        undo = tuple(render_step(s, now.dialect) for s in reverse_step(wanted.step, now))
         now = apply_step(now, wanted.step)
-        cost = cost_of(wanted.step, wanted.backfill)
+        cost = describe_cost(wanted.step, wanted.backfill)
         sql = render_step(wanted.step, now.dialect)
         found.append(
-            (wanted.step, Statement(table, sql, wanted.reason, wanted.backfill, cost, undo))
+            (wanted.step, PlanStatement(table, sql, wanted.reason, wanted.backfill, cost, undo))
         )
     return found
 
 
-def alone(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> Schema:
+def isolate_table(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> Schema:
     """The part of a schema that a table's own steps see; all of it for a table that is not there.
 
     Thousands of tables are planned one by one so, instead of each against all.
@@ -117,7 +119,7 @@ def alone(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> 
     )
 
 
-def indexes_by_table(schema: Schema) -> dict[str, tuple[Index, ...]]:
+def group_indexes(schema: Schema) -> dict[str, tuple[Index, ...]]:
     """The indexes of every table, by its name without regard to case."""
     found: dict[str, tuple[Index, ...]] = {}
     for index in schema.indexes:
@@ -126,12 +128,12 @@ def indexes_by_table(schema: Schema) -> dict[str, tuple[Index, ...]]:
     return found
 
 
-def created(steps: list[tuple[Step, Statement]]) -> set[str]:
+def list_new_indexes(steps: list[tuple[Step, PlanStatement]]) -> set[str]:
     """The names of new indexes."""
     return {step.index.name for step, _ in steps if isinstance(step, CreateIndex)}
 
 
-def cost_of(step: Step, backfill: bool) -> str:
+def describe_cost(step: Step, backfill: bool) -> str:
     """What a statement costs, in words."""
     if isinstance(step, CreateIndex):
         entries = "rows whose shard and timestamp are not NULL" if step.index.null_filtered else ""

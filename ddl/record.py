@@ -30,14 +30,14 @@ RECORDS = Table(
 RECORDED_SCHEMA = Schema(tables=(RECORDS,))
 
 
-def record(database: Database, plan: Plan, schema: Schema) -> None:
+def record_plan(database: Database, plan: Plan, schema: Schema) -> None:
     """Writes down how to take a plan back, before it is applied.
 
     Statements of an earlier plan that was interrupted stay, behind those of this one.
     """
     create = render_step(CreateTable(RECORDS, if_not_exists=True), schema.dialect)
     database.update_ddl([create]).result(600)
-    kept = recorded(database, RECORDED_SCHEMA)
+    kept = read_records(database, RECORDED_SCHEMA)
     rows = []
     for table in dict.fromkeys(statement.table for statement in plan.statements):
         mine = [s for s in reversed(plan.statements) if s.table == table]
@@ -48,7 +48,7 @@ def record(database: Database, plan: Plan, schema: Schema) -> None:
         batch.insert_or_update(TABLE, ("WatchedTable", "Down", "RecordedAt"), rows)
 
 
-def recorded(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
+def read_records(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
     """The statements that take out what was put in, by table; empty when nothing was recorded.
 
     ``schema`` says whether there is a table of records.
@@ -60,7 +60,7 @@ def recorded(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
         return {row[0]: tuple(json.loads(row[1])) for row in rows}
 
 
-def rollback_statements(
+def select_rollback_statements(
     schema: Schema, kept: dict[str, tuple[str, ...]], tables: Sequence[str]
 ) -> list[str]:
     """The recorded statements that still have something to take out, tried on the schema.
@@ -81,9 +81,9 @@ def rollback_statements(
     return found
 
 
-def forget(database: Database, tables: Sequence[str], schema: Schema) -> None:
+def delete_records(database: Database, tables: Sequence[str], schema: Schema) -> None:
     """Removes the records of tables; with the last one the table of records itself."""
     with database.batch() as batch:
         batch.delete(TABLE, KeySet(keys=[[table] for table in tables]))
-    if not recorded(database, schema):
+    if not read_records(database, schema):
         database.update_ddl([render_step(DropTable(TABLE), schema.dialect)]).result(600)

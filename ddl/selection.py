@@ -13,7 +13,7 @@ OURS = ("SpannerWatcher",)
 """Tables whose names begin so keep the product's own state: a glob never means them."""
 
 
-def chosen_tables(
+def select_tables(
     schema: Schema, include: Sequence[str], exclude: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The names of the tables, in the order of the schema, parents before children.
@@ -27,20 +27,20 @@ def chosen_tables(
     found = tuple(
         table.name
         for table in schema.tables
-        if meant(table.name, include) and not matches(table.name, exclude)
+        if is_selected(table.name, include) and not matches_any(table.name, exclude)
     )
     if not found:
         raise PlanError(f"no table matches {', '.join(include)}")
     return found
 
 
-def meant(name: str, include: Sequence[str]) -> bool:
+def is_selected(name: str, include: Sequence[str]) -> bool:
     """True when a pattern means a table: our own ones must be named."""
     if any(pattern.casefold() == name.casefold() for pattern in include):
         return True
-    return matches(name, include) and not name.rsplit(".", maxsplit=1)[-1].startswith(OURS)
+    return matches_any(name, include) and not name.rsplit(".", maxsplit=1)[-1].startswith(OURS)
 
 
-def matches(name: str, patterns: Sequence[str]) -> bool:
+def matches_any(name: str, patterns: Sequence[str]) -> bool:
     """True when one of the patterns fits, without regard to case."""
     return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)

@@ -25,7 +25,7 @@ TEXT = {
 
 # The same in the PostgreSQL dialect. A timestamp as text depends on the time zone there, so it is
 # not immutable; bytea is hashed as it is, and cannot be a part of several.
-POSTGRES_TEXT = {
+POSTGRESQL_TEXT = {
     TypeCode.STRING: "{0}",
     **dict.fromkeys(
         (
@@ -58,44 +58,44 @@ def shard_expression(
     ``signed`` leaves that out, which gives the 2 * ``shards`` - 1 values around 0.
     Raises PlanError for a key that cannot be hashed.
     """
-    columns = hashed_columns(table, key)
+    columns = choose_hashed_columns(table, key)
     if dialect is Dialect.POSTGRESQL:
-        hashed = f"spanner.farm_fingerprint({postgres_text(table, columns)})"
+        hashed = f"spanner.farm_fingerprint({write_postgresql_key(table, columns)})"
         short, whole = f"mod({hashed}, {shards})", "mod({0} + {1}, {1})"
     else:
-        hashed = f"FARM_FINGERPRINT({googlesql_text(columns)})"
+        hashed = f"FARM_FINGERPRINT({write_googlesql_key(columns)})"
         short, whole = f"MOD({hashed}, {shards})", "MOD({0} + {1}, {1})"
     return short if signed else whole.format(short, shards)
 
 
-def googlesql_text(columns: Sequence[Column]) -> str:
+def write_googlesql_key(columns: Sequence[Column]) -> str:
     """The columns as one STRING, never NULL."""
     if len(columns) == 1:
-        return or_else(columns[0], text_of(columns[0]), "''")
+        return replace_null(columns[0], write_text(columns[0]), "''")
     # Each part says its length first: ('ab', 'c') and ('a', 'bc') must differ.
-    return " || ".join(part_of(column) for column in columns)
+    return " || ".join(write_part(column) for column in columns)
 
 
-def postgres_text(table: Table, columns: Sequence[Column]) -> str:
+def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
     """The columns as one text, never NULL. Raises PlanError for a type that has none."""
     quoted = [quote_name(column.name, Dialect.POSTGRESQL) for column in columns]
     if len(columns) == 1 and columns[0].type.code is TypeCode.BYTES:
         return f"coalesce({quoted[0]}, ''::bytea)"
     texts = []
     for column, name_ in zip(columns, quoted, strict=True):
-        if column.type.code not in POSTGRES_TEXT:
+        if column.type.code not in POSTGRESQL_TEXT:
             raise PlanError(
                 f"the key column {table.name}.{column.name} has type {column.type.code.value},"
                 " which has no immutable text in the PostgreSQL dialect: name other columns with"
                 " --shard-key"
             )
-        texts.append(POSTGRES_TEXT[column.type.code].format(name_))
+        texts.append(POSTGRESQL_TEXT[column.type.code].format(name_))
     if len(texts) == 1:
         return texts[0] if columns[0].not_null else f"coalesce({texts[0]}, '')"
     return " || ".join(f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts)
 
 
-def hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
+def choose_hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
     """The columns to hash: those asked for, else the primary key without commit timestamps."""
     names = list(key) if key else [part.column for part in table.primary_key]
     columns = []
@@ -124,18 +124,18 @@ def hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
     return columns
 
 
-def text_of(column: Column) -> str:
+def write_text(column: Column) -> str:
     """A column as STRING."""
     return TEXT[column.type.code].format(quote_name(column.name))
 
 
-def part_of(column: Column) -> str:
+def write_part(column: Column) -> str:
     """A column as one part of several: 'length:text', or '-' for NULL."""
-    text = text_of(column)
-    return or_else(column, f"CAST(LENGTH({text}) AS STRING) || ':' || {text}", "'-'")
+    text = write_text(column)
+    return replace_null(column, f"CAST(LENGTH({text}) AS STRING) || ':' || {text}", "'-'")
 
 
-def or_else(column: Column, text: str, otherwise: str) -> str:
+def replace_null(column: Column, text: str, otherwise: str) -> str:
     """NULL-safe where the column may be NULL."""
     return text if column.not_null else f"COALESCE({text}, {otherwise})"
 

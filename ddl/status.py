@@ -10,11 +10,11 @@ from google.cloud.spanner_v1.param_types import STRING
 
 from ddl.errors import DdlError
 from ddl.options import Strategy, WatchOptions
-from ddl.plan import indexes_by_table
+from ddl.plan import group_indexes
 from ddl.render import quote_name
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
-from ddl.tracking import wanted_steps
+from ddl.tracking import list_required_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,19 @@ class TableStatus:
     index_rows: int | None = None
 
 
-def statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
+def list_statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
     """The state of tables, from the schema alone."""
-    indexes = indexes_by_table(schema)
+    indexes = group_indexes(schema)
     by_name = {table.name.casefold(): table for table in schema.tables}
     found = [table for each in tables if (table := by_name.get(each.casefold()))]
-    return [status_of(schema, table, indexes.get(table.name.casefold(), ())) for table in found]
+    return [
+        describe_table(schema, table, indexes.get(table.name.casefold(), ())) for table in found
+    ]
 
 
-def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
+def describe_table(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """The state of one table."""
-    index = serving_index(table, indexes)
+    index = find_poll_index(table, indexes)
     streams = [
         stream.name
         for stream in schema.change_streams
@@ -50,10 +52,10 @@ def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> Table
     ]
     if index is None and streams:
         return TableStatus(table.name, str(Strategy.CHANGE_STREAM), None, streams[0], ())
-    if index is None and by_change_sets(schema, table):
+    if index is None and uses_change_sets(schema, table):
         return TableStatus(table.name, str(Strategy.CHANGE_SET), None, None, ())
     if index is None:
-        return unwatched(schema, table, indexes)
+        return describe_unwatched(schema, table, indexes)
     shard, timestamp = table.column(index.parts[0].column), table.column(index.parts[1].column)
     values = shard_values(shard.generated or "") if shard else None
     strategy = Strategy.AUTOMATIC
@@ -65,17 +67,17 @@ def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> Table
     return TableStatus(table.name, str(strategy), count, index.name, ())
 
 
-def unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
+def describe_unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """A table without an index that serves: what ``automatic`` would add, or why it cannot."""
     try:
         alone = Schema(schema.dialect, tables=(table,), indexes=indexes)
-        steps = wanted_steps(alone, table.name, WatchOptions())
+        steps = list_required_steps(alone, table.name, WatchOptions())
     except DdlError as error:
         return TableStatus(table.name, None, None, None, (), problem=str(error))
     return TableStatus(table.name, None, None, None, tuple(each.reason for each in steps))
 
 
-def serving_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
+def find_poll_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
     """A null-filtered index on (generated shard, commit timestamp)."""
     for index in indexes:
         if len(index.parts) != 2:
@@ -90,7 +92,7 @@ def serving_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
     return None
 
 
-def by_change_sets(schema: Schema, table: Table) -> bool:
+def uses_change_sets(schema: Schema, table: Table) -> bool:
     """True when the rows carry ids of a table of change sets that is there."""
     return table.column("ChangeSetId") is not None and any(
         other.column("ChangeSetId") is not None
@@ -100,7 +102,7 @@ def by_change_sets(schema: Schema, table: Table) -> bool:
     )
 
 
-def index_rows(database: Database, status: TableStatus) -> int | None:
+def count_index_rows(database: Database, status: TableStatus) -> int | None:
     """How many rows are in the index that polls read; None without one."""
     if status.index is None or status.shards is None:
         return None

@@ -38,7 +38,7 @@ COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequiredStep:
     """A step, why it is needed, and whether it only changes metadata or fills data in."""
 
     step: Step
@@ -46,7 +46,9 @@ class Wanted:
     backfill: bool
 
 
-def wanted_steps(schema: Schema, table_name: str, options: WatchOptions) -> list[Wanted]:
+def list_required_steps(
+    schema: Schema, table_name: str, options: WatchOptions
+) -> list[RequiredStep]:
     """The steps that make a table watchable, without those that are done already.
 
     Raises PlanError before anything is changed when the table cannot be watched so.
@@ -56,30 +58,30 @@ def wanted_steps(schema: Schema, table_name: str, options: WatchOptions) -> list
         known = ", ".join(t.name for t in schema.tables) or "none"
         raise PlanError(f"there is no table {table_name}; tables of this schema: {known}")
     if schema.dialect is Dialect.POSTGRESQL:
-        options = options.in_small_letters()
+        options = options.use_postgresql_names()
     return STRATEGIES[options.strategy](schema, table, options)
 
 
-def automatic(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def track_automatically(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """Spanner writes the timestamp by itself."""
     return [
-        *timestamp_steps(schema, table, options),
-        *shard_steps(schema, table, options),
-        *index_steps(schema, table, options),
+        *add_timestamp(schema, table, options),
+        *add_shard(schema, table, options),
+        *add_index(schema, table, options),
     ]
 
 
-def processed(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def track_processed(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """As ``automatic``; delivered rows are marked instead of losing their timestamp."""
     return [
-        *timestamp_steps(schema, table, options),
-        *processed_steps(table, options),
-        *shard_steps(schema, table, options),
-        *index_steps(schema, table, options),
+        *add_timestamp(schema, table, options),
+        *add_processed(table, options),
+        *add_shard(schema, table, options),
+        *add_index(schema, table, options),
     ]
 
 
-def manual(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def track_manually(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """An existing column that the applications write; nobody else does."""
     column = table.column(options.timestamp_column)
     if column is None or not column.allow_commit_timestamp:
@@ -87,58 +89,62 @@ def manual(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
             f"{table.name}.{options.timestamp_column} is no commit-timestamp column: with the"
             " strategy manual it has to be there; name it with --timestamp-column"
         )
-    return [*shard_steps(schema, table, options), *index_steps(schema, table, options)]
+    return [*add_shard(schema, table, options), *add_index(schema, table, options)]
 
 
-def change_set(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def track_by_change_sets(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """A table of change sets, and their ids in the rows; for tables without a timestamp.
 
     The table of change sets itself is watched through a shard and a null-filtered index.
     """
     column = options.change_set_column
     sets = schema.table(options.change_sets)
-    steps: list[Wanted] = []
+    steps: list[RequiredStep] = []
     if sets is None:
-        sets = change_sets_table(schema, options)
+        sets = make_change_sets_table(schema, options)
         reason = "one row a transaction, with its commit timestamp"
-        steps.append(Wanted(CreateTable(sets), reason, backfill=False))
+        steps.append(RequiredStep(CreateTable(sets), reason, backfill=False))
     of_sets = options.model_copy(
-        update={"timestamp_column": set_timestamp(schema), "shard_key": None, "index": None}
+        update={"timestamp_column": name_set_timestamp(schema), "shard_key": None, "index": None}
     )
-    steps += [*shard_steps(schema, sets, of_sets), *index_steps(schema, sets, of_sets)]
+    steps += [*add_shard(schema, sets, of_sets), *add_index(schema, sets, of_sets)]
     if table.column(column) is None:
         new = Column(column, Type(TypeCode.STRING, length=36))
         reason = "the change set that wrote the row last; the applications write it"
-        steps.append(Wanted(AddColumn(table.name, new), reason, backfill=False))
+        steps.append(RequiredStep(AddColumn(table.name, new), reason, backfill=False))
     if not any(
         i.parts[0].column.casefold() == column.casefold() for i in schema.indexes_of(table.name)
     ):
         chosen = options.index or choose_free_name(schema, f"{table.name}ByChangeSet")
         index = Index(chosen, table.name, (KeyPart(column),))
         reason = "polls go from the change sets to their rows through it"
-        steps.append(Wanted(CreateIndex(index), reason, backfill=True))
+        steps.append(RequiredStep(CreateIndex(index), reason, backfill=True))
     return steps
 
 
-def set_timestamp(schema: Schema) -> str:
+def name_set_timestamp(schema: Schema) -> str:
     """The commit-timestamp column of the table of change sets."""
     return "commit_timestamp" if schema.dialect is Dialect.POSTGRESQL else "CommitTimestamp"
 
 
-def change_sets_table(schema: Schema, options: WatchOptions) -> Table:
+def make_change_sets_table(schema: Schema, options: WatchOptions) -> Table:
     """The table of change sets. Its key is a UUID, so that it is no hot spot."""
     column = options.change_set_column
     return Table(
         options.change_sets,
         (
             Column(column, Type(TypeCode.STRING, length=36), not_null=True),
-            Column(set_timestamp(schema), Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True),
+            Column(
+                name_set_timestamp(schema), Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True
+            ),
         ),
         (KeyPart(column),),
     )
 
 
-def change_stream(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def track_by_change_stream(
+    schema: Schema, table: Table, options: WatchOptions
+) -> list[RequiredStep]:
     """A native change stream; the table itself stays as it is."""
     stream = schema.change_stream(options.change_stream)
     watched = ChangeStreamTable(table.name)
@@ -149,15 +155,15 @@ def change_stream(schema: Schema, table: Table, options: WatchOptions) -> list[W
             options=(("value_capture_type", "'NEW_ROW_AND_OLD_VALUES'"),),
         )
         reason = "Spanner records every change of the table, with deletes and old values"
-        return [Wanted(CreateChangeStream(new), reason, backfill=False)]
+        return [RequiredStep(CreateChangeStream(new), reason, backfill=False)]
     if stream.for_all or any(w.table.casefold() == table.name.casefold() for w in stream.watches):
         return []
     grown = replace(stream, watches=(*stream.watches, watched))
     reason = "the change stream is to watch this table, too"
-    return [Wanted(AlterChangeStream(grown, frozenset({"watches"})), reason, backfill=False)]
+    return [RequiredStep(AlterChangeStream(grown, frozenset({"watches"})), reason, backfill=False)]
 
 
-def timestamp_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def add_timestamp(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """The commit-timestamp column: added empty, then kept by Spanner itself.
 
     Spanner: ADD COLUMN with a DEFAULT would write every row; SET DEFAULT and SET ON UPDATE later
@@ -171,7 +177,7 @@ def timestamp_steps(schema: Schema, table: Table, options: WatchOptions) -> list
             options.timestamp_column, Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True
         )
         steps.append(
-            Wanted(
+            RequiredStep(
                 AddColumn(table.name, new),
                 "a column for the commit timestamp of a row's last change; existing rows stay NULL"
                 " and so outside the index",
@@ -192,7 +198,7 @@ def timestamp_steps(schema: Schema, table: Table, options: WatchOptions) -> list
     elif not column.allow_commit_timestamp:
         option = SetColumnOptions(table.name, column.name, (("allow_commit_timestamp", "true"),))
         steps.append(
-            Wanted(
+            RequiredStep(
                 option,
                 "the column is to hold commit timestamps; Spanner checks that no value"
                 " lies in the future",
@@ -201,17 +207,17 @@ def timestamp_steps(schema: Schema, table: Table, options: WatchOptions) -> list
         )
     if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
         raise PlanError(f"{where} is part of the primary key, where Spanner allows no ON UPDATE")
-    return steps + automation_steps(schema, table, column)
+    return steps + automate_timestamp(schema, table, column)
 
 
-def automation_steps(schema: Schema, table: Table, column: Column) -> list[Wanted]:
+def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[RequiredStep]:
     """DEFAULT and ON UPDATE of the commit-timestamp column."""
     prefix = "SPANNER." if schema.dialect is Dialect.POSTGRESQL else ""
     pending = prefix + COMMIT_TIMESTAMP
     steps = []
     if column.default is None:
         steps.append(
-            Wanted(
+            RequiredStep(
                 SetDefault(table.name, column.name, pending),
                 "inserts get the commit timestamp without any change to the applications",
                 backfill=False,
@@ -221,7 +227,7 @@ def automation_steps(schema: Schema, table: Table, column: Column) -> list[Wante
         raise PlanError(f"{table.name}.{column.name} has another default: {column.default}")
     if column.on_update is None:
         steps.append(
-            Wanted(
+            RequiredStep(
                 SetOnUpdate(table.name, column.name, pending),
                 "updates get it too, also those that write the same values again",
                 backfill=False,
@@ -230,13 +236,13 @@ def automation_steps(schema: Schema, table: Table, column: Column) -> list[Wante
     return steps
 
 
-def processed_steps(table: Table, options: WatchOptions) -> list[Wanted]:
+def add_processed(table: Table, options: WatchOptions) -> list[RequiredStep]:
     """The Processed column: TRUE takes a row out of the index."""
     column = table.column(options.processed_column)
     if column is None:
         new = Column(options.processed_column, Type(TypeCode.BOOL))
         reason = "TRUE once a change is delivered; applications reset it when they update a row"
-        return [Wanted(AddColumn(table.name, new), reason, backfill=False)]
+        return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
     if column.type.code is not TypeCode.BOOL or column.generated is not None:
         raise PlanError(
             f"{table.name}.{column.name} is there already and is no plain BOOL column:"
@@ -245,7 +251,7 @@ def processed_steps(table: Table, options: WatchOptions) -> list[Wanted]:
     return []
 
 
-def shard_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """The computed shard.
 
     Not STORED unless asked for: the index keeps the value anyway, so that a stored column would
@@ -268,7 +274,7 @@ def shard_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
             f"spreads the growing timestamps of the index over {options.shards} places, so that"
             " writing it is no hot spot"
         )
-        return [Wanted(AddColumn(table.name, new), reason, backfill=options.stored)]
+        return [RequiredStep(AddColumn(table.name, new), reason, backfill=options.stored)]
     if column.type.code is not TypeCode.INT64:
         raise PlanError(
             f"{table.name}.{column.name} is there already and is no INT64 column:"
@@ -277,7 +283,7 @@ def shard_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
     return []
 
 
-def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wanted]:
+def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """The null-filtered index that polls read; none when one that serves is there."""
     key = (options.shard_column.casefold(), options.timestamp_column.casefold())
     for index in schema.indexes_of(table.name):
@@ -291,7 +297,7 @@ def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
             raise PlanError(f"table {table.name} has no column {column} to store in the index")
     postgres = schema.dialect is Dialect.POSTGRESQL
     index = Index(
-        options.index or choose_free_name(schema, index_name(table, postgres)),
+        options.index or choose_free_name(schema, make_index_name(table, postgres)),
         table.name,
         (KeyPart(options.shard_column), KeyPart(options.timestamp_column)),
         storing=options.storing,
@@ -304,19 +310,19 @@ def index_steps(schema: Schema, table: Table, options: WatchOptions) -> list[Wan
         "polls read only changed rows through it; rows whose timestamp or shard is NULL are not in"
         " it, so that clearing keeps it small"
     )
-    return [Wanted(CreateIndex(index), reason, backfill=True)]
+    return [RequiredStep(CreateIndex(index), reason, backfill=True)]
 
 
-def index_name(table: Table, postgres: bool = False) -> str:
+def make_index_name(table: Table, postgres: bool = False) -> str:
     """What the index is called when nobody says otherwise."""
     suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
     return f"{table.name}{suffix}"[-NAME_LENGTH_MAX:]
 
 
-STRATEGIES: dict[Strategy, Callable[[Schema, Table, WatchOptions], list[Wanted]]] = {
-    Strategy.AUTOMATIC: automatic,
-    Strategy.PROCESSED: processed,
-    Strategy.MANUAL: manual,
-    Strategy.CHANGE_SET: change_set,
-    Strategy.CHANGE_STREAM: change_stream,
+STRATEGIES: dict[Strategy, Callable[[Schema, Table, WatchOptions], list[RequiredStep]]] = {
+    Strategy.AUTOMATIC: track_automatically,
+    Strategy.PROCESSED: track_processed,
+    Strategy.MANUAL: track_manually,
+    Strategy.CHANGE_SET: track_by_change_sets,
+    Strategy.CHANGE_STREAM: track_by_change_stream,
 }

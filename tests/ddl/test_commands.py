@@ -15,13 +15,13 @@ from google.cloud.spanner_v1.database import Database
 from ddl import change_streams
 from ddl.advice import advise
 from ddl.apply import read_schema
-from ddl.changelog import history_table
+from ddl.changelog import make_history_table
 from ddl.errors import PlanError
 from ddl.parse import parse_schema
 from ddl.render import render_step
 from ddl.schema import ChangeStream, ChangeStreamTable
-from ddl.selection import chosen_tables
-from ddl.status import index_rows, statuses
+from ddl.selection import select_tables
+from ddl.status import count_index_rows, list_statuses
 
 MUSIC = "; ".join(
     [
@@ -45,14 +45,14 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_globs_mean_the_users_tables_and_names_mean_any() -> None:
     schema = parse_schema(MUSIC)
-    assert chosen_tables(schema, ["*"]) == ("Singers", "Albums")
-    assert chosen_tables(schema, ["a*"]) == ("Albums",)
-    assert chosen_tables(schema, ["*"], ["ALB*"]) == ("Singers",)
-    assert chosen_tables(schema, ["SpannerWatcherPositions"]) == ("SpannerWatcherPositions",)
+    assert select_tables(schema, ["*"]) == ("Singers", "Albums")
+    assert select_tables(schema, ["a*"]) == ("Albums",)
+    assert select_tables(schema, ["*"], ["ALB*"]) == ("Singers",)
+    assert select_tables(schema, ["SpannerWatcherPositions"]) == ("SpannerWatcherPositions",)
     with pytest.raises(PlanError, match="there is no table Nothing"):
-        chosen_tables(schema, ["Nothing"])
+        select_tables(schema, ["Nothing"])
     with pytest.raises(PlanError, match="no table matches"):
-        chosen_tables(schema, ["x*"])
+        select_tables(schema, ["x*"])
 
 
 def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_status_tells_each_table_and_counts_the_index(database: Database) -> Non
     make_watchable(database)
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId",), [(1,), (2,)])
-    singers, other = statuses(read_schema(database), ["Singers", "Other"])
+    singers, other = list_statuses(read_schema(database), ["Singers", "Other"])
     assert (singers.strategy, singers.shards) == ("automatic", 8)
-    assert index_rows(database, singers) == 2
+    assert count_index_rows(database, singers) == 2
     assert other.strategy is None
     assert len(other.missing) == 5
     result = run("status", "--database", str(address_of(database)), "--json")
@@ -118,7 +118,7 @@ def test_status_knows_every_strategy() -> None:
         ("change-set", "change-set"),
     ]:
         schema = parse_schema(MUSIC + ";" + planned(strategy))
-        (status,) = statuses(schema, ["Singers"])
+        (status,) = list_statuses(schema, ["Singers"])
         assert status.strategy == expected
 
 
@@ -151,14 +151,14 @@ DOCUMENTS = (
 def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
     schema = parse_schema(DOCUMENTS)
     assert render_step(
-        history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")
+        make_history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")
     ) == (
         "CREATE TABLE DocumentHistory (\n  UserId INT64 NOT NULL,\n  DocumentId INT64 NOT NULL,\n"
         "  Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true),\n"
         "  Contents STRING(MAX),\n) PRIMARY KEY(UserId, DocumentId, Ts),\n"
         "  INTERLEAVE IN PARENT Documents ON DELETE CASCADE"
     )
-    apart = render_step(history_table(schema, "Documents", interleaved=False, keep_days=30))
+    apart = render_step(make_history_table(schema, "Documents", interleaved=False, keep_days=30))
     assert "INTERLEAVE" not in apart
     assert "ROW DELETION POLICY (OLDER_THAN(ChangedAt, INTERVAL 30 DAY))" in apart
     for given, said in [
@@ -167,7 +167,7 @@ def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
         ({"table_name": "Documents", "keep_days": 0}, "a day at least"),
     ]:
         with pytest.raises(PlanError, match=said):
-            history_table(schema, **given)  # type: ignore[arg-type]
+            make_history_table(schema, **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.ddl(DOCUMENTS)
@@ -197,7 +197,7 @@ def test_a_history_can_be_created_and_written(database: Database) -> None:
 
 def test_change_streams_are_checked_against_the_limits() -> None:
     schema = parse_schema(MUSIC)
-    stream = ChangeStream("S", (change_streams.watched("Singers(FirstName)"),))
+    stream = ChangeStream("S", (change_streams.parse_watch("Singers(FirstName)"),))
     assert render_step(change_streams.create(schema, stream)) == (
         "CREATE CHANGE STREAM S FOR Singers(FirstName)"
     )
@@ -213,14 +213,14 @@ def test_change_streams_are_checked_against_the_limits() -> None:
         change_streams.create(many, stream)
     for text, said in [("Singers(SingerId)", "part of the key"), ("Singers(X)", "no column")]:
         with pytest.raises(PlanError, match=said):
-            change_streams.create(schema, ChangeStream("S", (change_streams.watched(text),)))
+            change_streams.create(schema, ChangeStream("S", (change_streams.parse_watch(text),)))
     with pytest.raises(PlanError, match="no change stream X"):
         change_streams.drop(schema, "X")
     with pytest.raises(PlanError, match="between 1d and 30d"):
-        change_streams.stream_options("1h", None, ())
+        change_streams.make_stream_options("1h", None, ())
     with pytest.raises(PlanError, match="no value capture type"):
-        change_streams.stream_options(None, "ALL", ())
-    assert change_streams.watched("T()") == ChangeStreamTable("T", ())
+        change_streams.make_stream_options(None, "ALL", ())
+    assert change_streams.parse_watch("T()") == ChangeStreamTable("T", ())
 
 
 @pytest.mark.ddl(SINGERS)

@@ -23,7 +23,7 @@ from ddl.options import Strategy, WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
 from ddl.render import render_schema
-from ddl.reverse import reverse
+from ddl.reverse import reverse_step
 from ddl.schema import Schema
 
 CHILD = (
@@ -204,7 +204,7 @@ def test_the_reverse_of_any_steps_restores_the_schema(chosen: list[int]) -> None
         if which == 8 and now.tables[0].row_deletion_policy is not None:
             continue
         step = parse_statement(COLUMN_STEPS[which].format(n=number, d=number + 1))
-        back.append(reverse(step, now))
+        back.append(reverse_step(step, now))
         now = apply_step(now, step)
     for undo in reversed(back):
         for step in undo:

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from ddl import change_streams
-from ddl.apply import ignore, run
+from ddl.apply import run_statements
 from ddl.errors import PlanError
 from ddl.render import render_step
 from ddl.schema import ChangeStream, Schema
 from ddl.steps import Step
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
+from watcher.cli.ddl.request import DatabaseArgument, DialectOption, SchemaArgument, load_schema
 from watcher.cli.output import CONSOLE, print_json
 
 app = typer.Typer(
@@ -57,13 +57,13 @@ def create(
     json_output: JsonOption = False,
 ) -> None:
     """Create a change stream."""
-    found, _ = schema_from(database, schema, dialect)
+    found, _ = load_schema(database, schema, dialect)
     if everything == bool(watch):
         raise PlanError("name what to watch: either --all, or --watch tables")
-    options = change_streams.stream_options(retention, capture, flags or ())
-    watches = tuple(change_streams.watched(text) for text in watch or ())
+    options = change_streams.make_stream_options(retention, capture, flags or ())
+    watches = tuple(change_streams.parse_watch(text) for text in watch or ())
     stream = ChangeStream(name, watches, everything, options)
-    finish(found, change_streams.create(found, stream), database, apply, json_output)
+    show_and_run(found, change_streams.create(found, stream), database, apply, json_output)
 
 
 @app.command()
@@ -81,9 +81,9 @@ def alter(
     json_output: JsonOption = False,
 ) -> None:
     """Change what a change stream watches, or its options."""
-    found, _ = schema_from(database, schema, dialect)
-    options = change_streams.stream_options(retention, capture, flags or ())
-    watches = tuple(change_streams.watched(text) for text in watch or ())
+    found, _ = load_schema(database, schema, dialect)
+    options = change_streams.make_stream_options(retention, capture, flags or ())
+    watches = tuple(change_streams.parse_watch(text) for text in watch or ())
     changes = frozenset(
         ({"watches"} if watches or everything else set()) | ({"options"} if options else set())
     )
@@ -91,7 +91,7 @@ def alter(
         raise PlanError("nothing is to be changed: use --watch, --all, or an option")
     stream = ChangeStream(name, watches, everything, options)
     step = change_streams.alter(found, stream, changes)
-    finish(found, step, database, apply, json_output)
+    show_and_run(found, step, database, apply, json_output)
 
 
 @app.command()
@@ -104,11 +104,11 @@ def drop(
     json_output: JsonOption = False,
 ) -> None:
     """Drop a change stream; what it has recorded is gone with it."""
-    found, _ = schema_from(database, schema, dialect)
-    finish(found, change_streams.drop(found, name), database, apply, json_output)
+    found, _ = load_schema(database, schema, dialect)
+    show_and_run(found, change_streams.drop(found, name), database, apply, json_output)
 
 
-def finish(
+def show_and_run(
     schema: Schema, step: Step, database: str | None, apply: bool, json_output: bool
 ) -> None:
     """Shows a statement, and runs it on request."""
@@ -121,6 +121,6 @@ def finish(
         return
     if database is None:
         raise PlanError("--apply needs --database")
-    _, client = schema_from(database, None)
+    _, client = load_schema(database, None)
     if client is not None:
-        run(client, [statement], ignore)
+        run_statements(client, [statement])

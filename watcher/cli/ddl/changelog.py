@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from ddl.apply import ignore, run
-from ddl.changelog import history_table
+from ddl.apply import run_statements
+from ddl.changelog import make_history_table
 from ddl.render import render_step
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
+from watcher.cli.ddl.request import DatabaseArgument, DialectOption, SchemaArgument, load_schema
 from watcher.cli.output import CONSOLE, print_json
 
 
@@ -42,8 +42,8 @@ def command(
     The commit timestamp comes last in the key, never first, where it would be a hot spot. The
     applications write a row of it in the same transaction as the change.
     """
-    found, client = schema_from(database, schema, dialect)
-    step = history_table(
+    found, client = load_schema(database, schema, dialect)
+    step = make_history_table(
         found,
         table,
         interleaved=interleaved,
@@ -57,4 +57,4 @@ def command(
     else:
         CONSOLE.print(statement, soft_wrap=True)
     if apply and client is not None:
-        run(client, [statement], ignore)
+        run_statements(client, [statement])

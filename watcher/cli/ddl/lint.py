@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from google.cloud.spanner_v1.database import Database
 
-from ddl.lint import Setting, lint, watching
+from ddl.lint import LintContext, lint_schema, list_poll_indexes
 from ddl.render import quote_name
 from ddl.schema import Dialect, Schema
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
+from watcher.cli.ddl.request import DatabaseArgument, DialectOption, SchemaArgument, load_schema
 from watcher.cli.output import CONSOLE, print_json
 from watcher.config import duration_seconds
 
@@ -36,14 +36,14 @@ def command(
 
     With a database the shards are measured on a sample of rows. Exits 1 when there are findings.
     """
-    found, client = schema_from(database, schema, dialect)
-    setting = Setting(
+    found, client = load_schema(database, schema, dialect)
+    context = LintContext(
         nodes=nodes,
         longest_replay=duration_seconds(longest_replay),
-        shard_rows=sampled(client, found) if client is not None else {},
+        shard_rows=count_sampled_rows(client, found) if client is not None else {},
         queries=tuple(query or ()),
     )
-    findings = lint(found, setting)
+    findings = lint_schema(found, context)
     if json_output:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -55,12 +55,12 @@ def command(
         raise typer.Exit(1)
 
 
-def sampled(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
+def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
     """Rows by shard in a sample of each watched table; GoogleSQL only."""
     counts: dict[str, dict[int, int]] = {}
     if schema.dialect is Dialect.POSTGRESQL:
         return counts
-    for table, _, shard, _ in watching(schema):
+    for table, _, shard, _ in list_poll_indexes(schema):
         column, source = quote_name(shard.name), quote_name(table.name)
         query = (
             f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608

@@ -13,9 +13,9 @@ from ddl.apply import apply_plan
 from ddl.errors import PlanError
 from ddl.files import write_files
 from ddl.plan import Plan, make_plan
-from ddl.selection import chosen_tables
+from ddl.selection import select_tables
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import (
+from watcher.cli.ddl.request import (
     ConfigFile,
     DatabaseArgument,
     DialectOption,
@@ -32,8 +32,8 @@ from watcher.cli.ddl.wishes import (
     StrategyOption,
     Tables,
     TimestampOption,
-    Wish,
-    schema_from,
+    WatchRequest,
+    load_schema,
 )
 from watcher.cli.output import CONSOLE, print_json
 
@@ -68,7 +68,7 @@ def plan(
 
     Reads the schema from a database or from a file. Prints nothing when there is nothing to do.
     """
-    wish = Wish(
+    request = WatchRequest(
         tables,
         exclude,
         config,
@@ -85,8 +85,8 @@ def plan(
             "stored": stored,
         },
     )
-    found, _ = schema_from(database, schema, dialect)
-    made = make_plan(found, chosen_tables(found, wish.include, wish.exclude), wish.options)
+    found, _ = load_schema(database, schema, dialect)
+    made = make_plan(found, select_tables(found, request.include, request.exclude), request.options)
     show_plan(made, json_output)
     if out is not None and not made.empty:
         for path in write_files(made, out):
@@ -120,7 +120,7 @@ def apply(
     Safe to run again, also after an interruption: only what is missing is done. Refuses when the
     schema changes meanwhile. What it puts in is recorded, so that 'ddl rollback' can take it out.
     """
-    wish = Wish(
+    request = WatchRequest(
         tables,
         exclude,
         config,
@@ -139,8 +139,8 @@ def apply(
     )
     if database is None:
         raise PlanError("name the database with --database")
-    found, client = schema_from(database, None)
-    made = make_plan(found, chosen_tables(found, wish.include, wish.exclude), wish.options)
+    found, client = load_schema(database, None)
+    made = make_plan(found, select_tables(found, request.include, request.exclude), request.options)
     show_plan(made, json_output)
     if dry_run or made.empty or client is None:
         return

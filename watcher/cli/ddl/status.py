@@ -7,16 +7,16 @@ from dataclasses import asdict, replace
 from rich.table import Table
 
 from ddl.schema import Dialect
-from ddl.selection import chosen_tables
-from ddl.status import TableStatus, index_rows, statuses
+from ddl.selection import select_tables
+from ddl.status import TableStatus, count_index_rows, list_statuses
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import (
+from watcher.cli.ddl.request import (
     DatabaseArgument,
     DialectOption,
     Exclude,
     SchemaArgument,
     Tables,
-    schema_from,
+    load_schema,
 )
 from watcher.cli.output import CONSOLE, print_json
 
@@ -33,11 +33,11 @@ def command(
 
     Rows are counted in databases of the GoogleSQL dialect.
     """
-    found, client = schema_from(database, schema, dialect)
-    names = chosen_tables(found, tables or ("*",), exclude or ())
-    rows = statuses(found, names)
+    found, client = load_schema(database, schema, dialect)
+    names = select_tables(found, tables or ("*",), exclude or ())
+    rows = list_statuses(found, names)
     if client is not None and found.dialect is Dialect.GOOGLESQL:
-        rows = [replace(row, index_rows=index_rows(client, row)) for row in rows]
+        rows = [replace(row, index_rows=count_index_rows(client, row)) for row in rows]
     if json_output:
         print_json([asdict(row) for row in rows])
         return

@@ -1,4 +1,4 @@
-"""What a user wants to be watchable and how: flags and a TOML file as one validated wish."""
+"""What a user wants to be watchable and how: flags and a TOML file as one validated request."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ DialectOption = Annotated[
 ]
 
 
-class Wish:
+class WatchRequest:
     """Which tables, and the options of each. Raises PlanError for what is wrong."""
 
     def __init__(
@@ -135,7 +135,7 @@ class Wish:
         )
 
 
-def schema_from(
+def load_schema(
     database: str | None, schema: Path | None, dialect: Dialect | None = None
 ) -> tuple[Schema, Database | None]:
     """The schema of a database or of a file; exactly one must be named. Raises PlanError.
