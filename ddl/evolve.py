@@ -19,7 +19,7 @@ def apply_step(schema: Schema, step: Step) -> Schema:
 
 
 @singledispatch
-def _apply(step: object, schema: Schema) -> Schema:  # noqa: ARG001 (the handlers' signature)
+def _apply(step: object, schema: Schema) -> Schema:
     raise SchemaError(f"{type(step).__name__} cannot be applied to a schema")
 
 
@@ -148,6 +148,6 @@ def drop_verbatim(step: steps.DropVerbatim, schema: Schema) -> Schema:
 
 
 @_apply.register
-def skip_other_statement(step: steps.OtherStatement, schema: Schema) -> Schema:  # noqa: ARG001
+def skip_other_statement(step: steps.OtherStatement, schema: Schema) -> Schema:
     """A statement that changes nothing in the model."""
     return schema

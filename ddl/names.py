@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.errors import DuplicateNameError, NameNotFoundError
+from ddl.errors import DuplicateNameError, NameNotFoundError, PlanError
 from ddl.schema import Column, Schema, Table
 
 NAME_LENGTH_MAX = 128
@@ -38,6 +38,13 @@ def check_name_is_free(schema: Schema, name: str) -> None:
         same_name(item.name, name) for item in schema.verbatim if item.kind != "ROLE"
     ):
         raise DuplicateNameError("Object", name)
+
+
+def make_unknown_table_error(schema: Schema, name: str) -> PlanError:
+    """The error for a table that the user named and the schema does not have."""
+    names = ", ".join(table.name for table in schema.tables)
+    advice = f"use one of {names}" if names else "the schema has no tables"
+    return PlanError(f"table {name} does not exist: {advice}")
 
 
 def list_names(schema: Schema) -> Iterator[str]:

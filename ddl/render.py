@@ -51,7 +51,7 @@ def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:
 
 
 @singledispatch
-def _render(step: object, spelling: Spelling) -> str:  # noqa: ARG001 (the handlers' signature)
+def _render(step: object, spelling: Spelling) -> str:
     raise DdlError(f"{type(step).__name__} cannot be rendered")
 
 
@@ -242,7 +242,7 @@ def render_drop_named_schema(step: steps.DropNamedSchema, spelling: Spelling) ->
 
 
 @_render.register
-def render_create_verbatim(step: steps.CreateVerbatim, spelling: Spelling) -> str:  # noqa: ARG001
+def render_create_verbatim(step: steps.CreateVerbatim, spelling: Spelling) -> str:
     """CREATE of an object that is kept as text."""
     return step.item.text
 
@@ -255,6 +255,6 @@ def render_drop_verbatim(step: steps.DropVerbatim, spelling: Spelling) -> str:
 
 
 @_render.register
-def render_other_statement(step: steps.OtherStatement, spelling: Spelling) -> str:  # noqa: ARG001
+def render_other_statement(step: steps.OtherStatement, spelling: Spelling) -> str:
     """A statement that is kept as text."""
     return step.text

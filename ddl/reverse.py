@@ -12,29 +12,29 @@ from ddl.steps import Step
 
 
 def reverse_step(step: Step, before: Schema) -> tuple[Step, ...]:
-    """What undoes a step that was applied to the schema ``before``.
+    """The steps that undo a step, which was applied to the schema ``before``.
 
-    Raises PlanError for a step that loses something no statement brings back.
+    Raises PlanError for a step that loses what no statement can restore.
     """
-    found: tuple[Step, ...] = _reverse(step, before)
-    return found
+    undo: tuple[Step, ...] = _reverse(step, before)
+    return undo
 
 
 @singledispatch
-def _reverse(step: object, before: Schema) -> tuple[Step, ...]:  # noqa: ARG001 (one signature)
-    raise PlanError(f"{type(step).__name__} cannot be taken back by a statement")
+def _reverse(step: object, before: Schema) -> tuple[Step, ...]:
+    raise PlanError(f"{type(step).__name__} cannot be undone by a statement")
 
 
 @_reverse.register
 def reverse_create_table(step: steps.CreateTable, before: Schema) -> tuple[Step, ...]:
-    there = step.if_not_exists and before.table(step.table.name) is not None
-    return () if there else (steps.DropTable(step.table.name),)
+    existed = step.if_not_exists and before.table(step.table.name) is not None
+    return () if existed else (steps.DropTable(step.table.name),)
 
 
 @_reverse.register
 def reverse_add_column(step: steps.AddColumn, before: Schema) -> tuple[Step, ...]:
-    there = require_table(before, step.table).column(step.column.name) is not None
-    return () if there else (steps.DropColumn(step.table, step.column.name),)
+    existed = require_table(before, step.table).column(step.column.name) is not None
+    return () if existed else (steps.DropColumn(step.table, step.column.name),)
 
 
 @_reverse.register
@@ -75,16 +75,18 @@ def reverse_set_column_options(step: steps.SetColumnOptions, before: Schema) -> 
 
 
 @_reverse.register
-def reverse_add_check(step: steps.AddCheck, before: Schema) -> tuple[Step, ...]:  # noqa: ARG001
+def reverse_add_check(step: steps.AddCheck, before: Schema) -> tuple[Step, ...]:
     if step.check.name is None:
-        raise PlanError("a CHECK without a name cannot be taken back; name it")
+        raise PlanError("a CHECK without a name cannot be undone: give it a name with CONSTRAINT")
     return (steps.DropConstraint(step.table, step.check.name),)
 
 
 @_reverse.register
-def reverse_add_foreign_key(step: steps.AddForeignKey, before: Schema) -> tuple[Step, ...]:  # noqa: ARG001
+def reverse_add_foreign_key(step: steps.AddForeignKey, before: Schema) -> tuple[Step, ...]:
     if step.foreign_key.name is None:
-        raise PlanError("a FOREIGN KEY without a name cannot be taken back; name it")
+        raise PlanError(
+            "a FOREIGN KEY without a name cannot be undone: give it a name with CONSTRAINT"
+        )
     return (steps.DropConstraint(step.table, step.foreign_key.name),)
 
 
@@ -98,8 +100,8 @@ def reverse_set_row_deletion_policy(
 
 @_reverse.register
 def reverse_create_index(step: steps.CreateIndex, before: Schema) -> tuple[Step, ...]:
-    there = step.if_not_exists and before.index(step.index.name) is not None
-    return () if there else (steps.DropIndex(step.index.name),)
+    existed = step.if_not_exists and before.index(step.index.name) is not None
+    return () if existed else (steps.DropIndex(step.index.name),)
 
 
 @_reverse.register
@@ -109,14 +111,14 @@ def reverse_drop_index(step: steps.DropIndex, before: Schema) -> tuple[Step, ...
 
 
 @_reverse.register
-def reverse_alter_index_storing(step: steps.AlterIndexStoring, before: Schema) -> tuple[Step, ...]:  # noqa: ARG001
+def reverse_alter_index_storing(step: steps.AlterIndexStoring, before: Schema) -> tuple[Step, ...]:
     return (steps.AlterIndexStoring(step.index, step.column, not step.add),)
 
 
 @_reverse.register
 def reverse_create_change_stream(
     step: steps.CreateChangeStream, before: Schema
-) -> tuple[Step, ...]:  # noqa: ARG001
+) -> tuple[Step, ...]:
     return (steps.DropChangeStream(step.change_stream.name),)
 
 

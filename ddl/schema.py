@@ -1,4 +1,4 @@
-"""A Spanner schema as plain values: what a database is made of, not how it is written.
+"""A Spanner schema as plain values, independent of how a dialect writes it.
 
 Names are kept as written and compared without regard to case, as Spanner does. A table in a named
 schema is called ``schema.Table``. Expressions are kept as SQL text of the schema's dialect.
@@ -79,8 +79,8 @@ class Column:
     """A column. At most one of ``default``, ``generated`` and ``identity`` is set.
 
     ``default``, ``on_update`` and ``generated`` hold the expression without its outer parentheses.
-    ``stored`` speaks of generated columns only. ``allow_commit_timestamp`` is the column option;
-    other options stand in ``options`` as written.
+    ``stored`` concerns generated columns only. ``allow_commit_timestamp`` is the column option;
+    ``options`` holds the other options as written.
     """
 
     name: str
@@ -197,7 +197,7 @@ class ChangeStreamTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStream:
-    """CREATE CHANGE STREAM: ``watches`` None is nothing yet, ``for_all`` the whole database."""
+    """CREATE CHANGE STREAM: ``for_all`` is the whole database; ``watches`` may be empty."""
 
     name: str
     watches: tuple[ChangeStreamTable, ...] = ()
@@ -207,7 +207,7 @@ class ChangeStream:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """An object that the model does not look into (view, sequence, search index, role, ...).
+    """An object that the model keeps as text (view, sequence, search index, role, ...).
 
     ``kind`` is the keyword(s) after CREATE, in capitals; ``text`` the whole statement.
     """

@@ -1,4 +1,4 @@
-"""Per table: is it watchable, by which strategy, and what is missing."""
+"""The state of tables: watched or not, by which strategy, and what is missing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from ddl.tracking import list_required_steps
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """``strategy`` is None for a table that is not watchable; ``missing`` is what ``automatic``
-    would add, ``problem`` why it cannot be made watchable at all."""
+    """The state of a table.
+
+    ``strategy`` is None for a table that is not watched. ``missing`` says what the strategy
+    ``automatic`` would add, ``problem`` why it cannot be applied.
+    """
 
     table: str
     strategy: str | None
@@ -35,9 +38,9 @@ def list_statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
     """The state of tables, from the schema alone."""
     indexes = group_indexes(schema)
     by_name = {table.name.casefold(): table for table in schema.tables}
-    found = [table for each in tables if (table := by_name.get(each.casefold()))]
+    known = [table for name in tables if (table := by_name.get(name.casefold()))]
     return [
-        describe_table(schema, table, indexes.get(table.name.casefold(), ())) for table in found
+        describe_table(schema, table, indexes.get(table.name.casefold(), ())) for table in known
     ]
 
 
@@ -68,10 +71,10 @@ def describe_table(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> 
 
 
 def describe_unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
-    """A table without an index that serves: what ``automatic`` would add, or why it cannot."""
+    """The state of a table without a poll index: what ``automatic`` would add, or why it cannot."""
     try:
-        alone = Schema(schema.dialect, tables=(table,), indexes=indexes)
-        steps = list_required_steps(alone, table.name, WatchOptions())
+        single = Schema(schema.dialect, tables=(table,), indexes=indexes)
+        steps = list_required_steps(single, table.name, WatchOptions())
     except DdlError as error:
         return TableStatus(table.name, None, None, None, (), problem=str(error))
     return TableStatus(table.name, None, None, None, tuple(each.reason for each in steps))
@@ -83,8 +86,8 @@ def find_poll_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
         if len(index.parts) != 2:
             continue
         names = {part.column.casefold() for part in index.parts}
-        filtered = {each.casefold() for each in index.where_not_null}
-        if not index.null_filtered and not names <= filtered:
+        not_null = {each.casefold() for each in index.where_not_null}
+        if not index.null_filtered and not names <= not_null:
             continue
         shard, timestamp = (table.column(part.column) for part in index.parts)
         if shard and shard.generated and timestamp and timestamp.allow_commit_timestamp:
@@ -93,7 +96,7 @@ def find_poll_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
 
 
 def uses_change_sets(schema: Schema, table: Table) -> bool:
-    """True when the rows carry ids of a table of change sets that is there."""
+    """True if the rows carry ids of an existing table of change sets."""
     return table.column("ChangeSetId") is not None and any(
         other.column("ChangeSetId") is not None
         and other.column("CommitTimestamp") is not None
@@ -103,7 +106,7 @@ def uses_change_sets(schema: Schema, table: Table) -> bool:
 
 
 def count_index_rows(database: Database, status: TableStatus) -> int | None:
-    """How many rows are in the index that polls read; None without one."""
+    """Counts the rows in the index that polls read; None without an index."""
     if status.index is None or status.shards is None:
         return None
     hint = f"{quote_name(status.table)}@{{FORCE_INDEX={quote_name(status.index)}}}"

@@ -48,7 +48,7 @@ class PostgreSqlSpelling(Spelling):
         kind = "STORED" if column.stored else "VIRTUAL"
         return f"GENERATED ALWAYS AS ({column.generated}) {kind}"
 
-    def write_column_options(self, column: Column) -> str:  # noqa: ARG002 (one signature)
+    def write_column_options(self, column: Column) -> str:
         return ""
 
     def write_policy(self, policy: RowDeletionPolicy) -> str:

@@ -17,7 +17,9 @@ from ddl.advice import advise
 from ddl.apply import read_schema
 from ddl.changelog import make_history_table
 from ddl.errors import PlanError
+from ddl.options import WatchOptions
 from ddl.parse import parse_schema
+from ddl.plan import make_plan
 from ddl.render import render_step
 from ddl.schema import ChangeStream, ChangeStreamTable
 from ddl.selection import select_tables
@@ -49,7 +51,7 @@ def test_globs_mean_the_users_tables_and_names_mean_any() -> None:
     assert select_tables(schema, ["a*"]) == ("Albums",)
     assert select_tables(schema, ["*"], ["ALB*"]) == ("Singers",)
     assert select_tables(schema, ["SpannerWatcherPositions"]) == ("SpannerWatcherPositions",)
-    with pytest.raises(PlanError, match="there is no table Nothing"):
+    with pytest.raises(PlanError, match="table Nothing does not exist"):
         select_tables(schema, ["Nothing"])
     with pytest.raises(PlanError, match="no table matches"):
         select_tables(schema, ["x*"])
@@ -61,8 +63,8 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
     config.write_text(
         'tables = ["*"]\n[defaults]\nshards = 4\n[table.albums]\nstrategy = "processed"\n'
     )
-    wanted = ("--schema", str(schema), "--config", str(config))
-    result = run("plan", *wanted, "--out", str(out), "--json")
+    arguments = ("--schema", str(schema), "--config", str(config))
+    result = run("plan", *arguments, "--out", str(out), "--json")
     assert result.returncode == 0, result.stderr
     up = (out / "0001_make_watchable.up.sql").read_text()
     down = (out / "0001_make_watchable.down.sql").read_text()
@@ -70,16 +72,16 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
     assert "ALTER TABLE Singers ADD COLUMN Processed" not in up
     assert ", 4) + 4, 4)" in up
     assert down.splitlines()[0] == "DROP INDEX AlbumsByShardAndTime;"
-    run("plan", *wanted, "--out", str(out))
+    run("plan", *arguments, "--out", str(out))
     assert (out / "0002_make_watchable.up.sql").exists()
-    assert run("plan", *wanted, "--check").returncode == 1
+    assert run("plan", *arguments, "--check").returncode == 1
     schema.write_text(MUSIC + ";" + up)
-    done = run("plan", *wanted, "--check")
-    assert (done.returncode, done.stdout) == (0, "")
+    result = run("plan", *arguments, "--check")
+    assert (result.returncode, result.stdout) == (0, "")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("tabels = []", "tabels"),
         ("[defaults]\nshards = 0", "shards"),
@@ -87,13 +89,13 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
         ("tables = [", "no TOML"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
     schema, config = tmp_path / "s.sql", tmp_path / "w.toml"
     schema.write_text(MUSIC)
     config.write_text(text)
     result = run("plan", "--schema", str(schema), "--config", str(config))
     assert result.returncode == 2
-    assert said in result.stderr
+    assert words in result.stderr
 
 
 @pytest.mark.ddl(SINGERS, "CREATE TABLE Other (a JSON, b INT64) PRIMARY KEY (b)")
@@ -117,15 +119,12 @@ def test_status_knows_every_strategy() -> None:
         ("change-stream", "change-stream"),
         ("change-set", "change-set"),
     ]:
-        schema = parse_schema(MUSIC + ";" + planned(strategy))
+        schema = parse_schema(MUSIC + ";" + plan_script(strategy))
         (status,) = list_statuses(schema, ["Singers"])
         assert status.strategy == expected
 
 
-def planned(strategy: str) -> str:
-    from ddl.options import WatchOptions
-    from ddl.plan import make_plan
-
+def plan_script(strategy: str) -> str:
     options = WatchOptions.model_validate({"strategy": strategy})
     plan = make_plan(parse_schema(MUSIC), ["Singers"], options)
     return ";".join(statement.sql for statement in plan.statements)
@@ -161,13 +160,13 @@ def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
     apart = render_step(make_history_table(schema, "Documents", interleaved=False, keep_days=30))
     assert "INTERLEAVE" not in apart
     assert "ROW DELETION POLICY (OLDER_THAN(ChangedAt, INTERVAL 30 DAY))" in apart
-    for given, said in [
-        ({"table_name": "X"}, "no table X"),
+    for arguments, words in [
+        ({"table_name": "X"}, "table X does not exist"),
         ({"table_name": "Documents", "timestamp": "Contents"}, "has a column Contents"),
-        ({"table_name": "Documents", "keep_days": 0}, "a day at least"),
+        ({"table_name": "Documents", "keep_days": 0}, "use at least 1"),
     ]:
-        with pytest.raises(PlanError, match=said):
-            make_history_table(schema, **given)  # type: ignore[arg-type]
+        with pytest.raises(PlanError, match=words):
+            make_history_table(schema, **arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.ddl(DOCUMENTS)
@@ -191,8 +190,8 @@ def test_a_history_can_be_created_and_written(database: Database) -> None:
             [(1, 1, "spanner.commit_timestamp()", "a")],
         )
     with database.snapshot() as snapshot:
-        found = snapshot.execute_sql("SELECT COUNT(*) FROM DocumentsHistory")
-        assert next(iter(found))[0] == 1
+        rows = list(snapshot.execute_sql("SELECT COUNT(*) FROM DocumentsHistory"))
+        assert rows[0][0] == 1
 
 
 def test_change_streams_are_checked_against_the_limits() -> None:
@@ -211,14 +210,17 @@ def test_change_streams_are_checked_against_the_limits() -> None:
     )
     with pytest.raises(PlanError, match="10 change streams"):
         change_streams.create(many, stream)
-    for text, said in [("Singers(SingerId)", "part of the key"), ("Singers(X)", "no column")]:
-        with pytest.raises(PlanError, match=said):
+    for text, words in [
+        ("Singers(SingerId)", "part of the key"),
+        ("Singers(X)", "column Singers.X does not exist"),
+    ]:
+        with pytest.raises(PlanError, match=words):
             change_streams.create(schema, ChangeStream("S", (change_streams.parse_watch(text),)))
-    with pytest.raises(PlanError, match="no change stream X"):
+    with pytest.raises(PlanError, match="change stream X does not exist"):
         change_streams.drop(schema, "X")
-    with pytest.raises(PlanError, match="between 1d and 30d"):
+    with pytest.raises(PlanError, match="use 1d to 30d"):
         change_streams.make_stream_options("1h", None, ())
-    with pytest.raises(PlanError, match="no value capture type"):
+    with pytest.raises(PlanError, match="invalid value capture type"):
         change_streams.make_stream_options(None, "ALL", ())
     assert change_streams.parse_watch("T()") == ChangeStreamTable("T", ())
 
@@ -226,7 +228,7 @@ def test_change_streams_are_checked_against_the_limits() -> None:
 @pytest.mark.ddl(SINGERS)
 def test_change_streams_are_created_altered_and_dropped(database: Database) -> None:
     where = ("-d", str(address_of(database)))
-    made = run(
+    result = run(
         "change-stream",
         "create",
         "Mine",
@@ -241,7 +243,7 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
         "exclude_ttl_deletes",
         "--apply",
     )
-    assert made.returncode == 0, made.stderr
+    assert result.returncode == 0, result.stderr
     assert (
         run(
             "change-stream", "alter", "Mine", *where, "--watch", "Singers(FirstName)", "--apply"
@@ -259,8 +261,9 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
 def test_lint_exits_with_1_when_it_finds_something(tmp_path: Path) -> None:
     schema = tmp_path / "s.sql"
     schema.write_text("CREATE TABLE T (a TIMESTAMP) PRIMARY KEY (a)")
-    found = run("lint", "--schema", str(schema), "--json")
-    assert found.returncode == 1
-    assert json.loads(found.stdout)[0]["rule"] == "monotonic-key-first"
+    result = run("lint", "--schema", str(schema), "--json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout)[0]["rule"] == "monotonic-key-first"
+    assert json.loads(result.stdout)[0]["fix"] == json.loads(result.stdout)[0]["mend"]
     schema.write_text("CREATE TABLE T (a INT64) PRIMARY KEY (a)")
     assert run("lint", "--schema", str(schema)).returncode == 0

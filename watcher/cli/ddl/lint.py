@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from google.cloud.spanner_v1.database import Database
 
-from ddl.lint import LintContext, lint_schema, list_poll_indexes
+from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
 from ddl.render import quote_name
 from ddl.schema import Dialect, Schema
 from watcher.cli.common import JsonOption
@@ -25,38 +25,43 @@ def command(
     dialect: DialectOption = None,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 1,
     longest_replay: Annotated[
-        str, typer.Option(help="How long after a window it may have to be read again, such as 6h.")
+        str, typer.Option(help="How long after its end a window may be replayed, such as 6h.")
     ] = "0s",
     query: Annotated[
-        list[str] | None, typer.Option(help="The text of a poll query to look at; repeatable.")
+        list[str] | None, typer.Option(help="The text of a poll query to check; repeatable.")
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Look for what makes watching slow, wrong or dear: rule, place, why, and the mend.
+    """Find what makes watching slow, wrong or expensive: the rule, the place, why, and the fix.
 
-    With a database the shards are measured on a sample of rows. Exits 1 when there are findings.
+    With a database, measures the shards on a sample of rows. Exits with 1 if there are findings.
     """
-    found, client = load_schema(database, schema, dialect)
+    loaded, client = load_schema(database, schema, dialect)
     context = LintContext(
         nodes=nodes,
         longest_replay=duration_seconds(longest_replay),
-        shard_rows=count_sampled_rows(client, found) if client is not None else {},
+        shard_rows=count_sampled_rows(client, loaded) if client is not None else {},
         queries=tuple(query or ()),
     )
-    findings = lint_schema(found, context)
+    findings = lint_schema(loaded, context)
     if json_output:
-        print_json([asdict(finding) for finding in findings])
+        print_json([to_json(finding) for finding in findings])
     else:
         for finding in findings:
             CONSOLE.print(f"[bold]{finding.rule}[/]  {finding.place}", soft_wrap=True)
             CONSOLE.print(f"    why:  {finding.why}", soft_wrap=True)
-            CONSOLE.print(f"    mend: {finding.mend}", soft_wrap=True)
+            CONSOLE.print(f"    fix:  {finding.fix}", soft_wrap=True)
     if findings:
         raise typer.Exit(1)
 
 
+def to_json(finding: LintFinding) -> dict[str, str]:
+    """A finding for ``--json``; "mend" is the name that "fix" had before version 0.2."""
+    return asdict(finding) | {"mend": finding.fix}
+
+
 def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
-    """Rows by shard in a sample of each watched table; GoogleSQL only."""
+    """Counts rows by shard in a sample of each watched table; GoogleSQL only."""
     counts: dict[str, dict[int, int]] = {}
     if schema.dialect is Dialect.POSTGRESQL:
         return counts

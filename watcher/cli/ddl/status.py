@@ -29,23 +29,23 @@ def command(
     dialect: DialectOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show, per table: watchable or not, by which strategy, what is missing, rows in the index.
+    """Show each table: watched or not, the strategy, what is missing, the rows in the index.
 
-    Rows are counted in databases of the GoogleSQL dialect.
+    Counts rows in databases of the GoogleSQL dialect.
     """
-    found, client = load_schema(database, schema, dialect)
-    names = select_tables(found, tables or ("*",), exclude or ())
-    rows = list_statuses(found, names)
-    if client is not None and found.dialect is Dialect.GOOGLESQL:
+    loaded, client = load_schema(database, schema, dialect)
+    names = select_tables(loaded, tables or ("*",), exclude or ())
+    rows = list_statuses(loaded, names)
+    if client is not None and loaded.dialect is Dialect.GOOGLESQL:
         rows = [replace(row, index_rows=count_index_rows(client, row)) for row in rows]
     if json_output:
         print_json([asdict(row) for row in rows])
         return
-    CONSOLE.print(status_table(rows))
+    CONSOLE.print(make_status_table(rows))
 
 
-def status_table(rows: list[TableStatus]) -> Table:
-    """A line a table."""
+def make_status_table(rows: list[TableStatus]) -> Table:
+    """One line for each table."""
     table = Table()
     for title in ("table", "watched by", "shards", "index", "rows in it", "missing"):
         table.add_column(title, overflow="fold")
