@@ -27,7 +27,7 @@ SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
-class Spanner(BigQuery):
+class SpannerDialect(BigQuery):
     """The dialect."""
 
     class Tokenizer(BigQuery.Tokenizer):
@@ -141,7 +141,7 @@ def parse_expression(sql: str) -> exp.Expr:
 def parse_one(text: str, original: str) -> exp.Expr:
     """Parses one statement with the dialect. Raises DdlSyntaxError for what sqlglot raises."""
     try:
-        trees = [t for t in Spanner().parse(text) if t is not None]
+        trees = [t for t in SpannerDialect().parse(text) if t is not None]
     except (ParseError, TokenError) as error:
         details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
         raise DdlSyntaxError(

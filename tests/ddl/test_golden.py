@@ -1,5 +1,5 @@
 """The statements for a bare Singers, word for word: what the article writes by hand, in one command
-each. ``python tests/ddl/test_golden.py`` writes the files anew: look at the difference."""
+each. ``python tests/ddl/test_golden.py`` writes the files again: review the difference."""
 
 from __future__ import annotations
 

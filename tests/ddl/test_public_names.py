@@ -1,4 +1,4 @@
-"""The public names of ``ddl``: all are there, and the cheap ones load nothing dear."""
+"""The public names of ``ddl``: all exist, and using a schema alone loads no heavy module."""
 
 from __future__ import annotations
 
