@@ -10,8 +10,8 @@ import time
 from ddl.options import WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import make_plan
-from ddl.selection import chosen_tables
-from ddl.status import statuses
+from ddl.selection import select_tables
+from ddl.status import list_statuses
 
 
 def main() -> None:
@@ -29,9 +29,9 @@ def main() -> None:
     began = time.perf_counter()
     schema = parse_schema(script)
     took["parse"] = time.perf_counter() - began
-    names = chosen_tables(schema, ["*"])
+    names = select_tables(schema, ["*"])
     began = time.perf_counter()
-    found = statuses(schema, names)
+    found = list_statuses(schema, names)
     took["status"] = time.perf_counter() - began
     began = time.perf_counter()
     plan = make_plan(schema, names, WatchOptions())

@@ -40,7 +40,7 @@ def prepare(run: Run) -> Database:
         " PRIMARY KEY (Id)"
         for name in run.tables
     ]
-    apply.run(database, statements)
+    apply.run_statements(database, statements)
     for name in run.tables:
         fill(database, name, run.workload.rows, run.workload.row_bytes)
     if run.consumer.streams:
@@ -72,7 +72,7 @@ def make_watchable(database: Database, run: Run) -> None:
         storing=("Version", "Payload") if wish.storing else (),
     )
     plan = make_plan(apply.read_schema(database), list(run.tables), options)
-    apply.run(database, [each.sql for each in plan.statements])
+    apply.run_statements(database, [each.sql for each in plan.statements])
     if wish.index != "forced":
         replace_indexes(database, run)
 
@@ -92,7 +92,7 @@ def replace_indexes(database: Database, run: Run) -> None:
         statements += [
             f"CREATE {filtered}INDEX {name}ByOther ON {name}({parts})" for name in run.tables
         ]
-    apply.run(database, statements)
+    apply.run_statements(database, statements)
 
 
 def make_streams(database: Database, run: Run) -> None:
@@ -103,7 +103,7 @@ def make_streams(database: Database, run: Run) -> None:
         for n in range(run.consumer.watchers)
         if run.tables_of(n)
     ]
-    apply.run(database, statements)
+    apply.run_statements(database, statements)
 
 
 def moment(database: Database) -> str:
@@ -154,4 +154,4 @@ def drop(database: Database) -> None:
     statements = [f"DROP CHANGE STREAM {name}" for name in streams]
     statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
     statements += [f"DROP TABLE {name}" for name in names]
-    apply.run(database, statements)
+    apply.run_statements(database, statements)

@@ -1,4 +1,4 @@
-"""How many shards: the trade-off in numbers, from nodes and the peak of writes.
+"""How many shards to use: the trade-off in numbers, from nodes and peak writes.
 
 A split of Spanner is served by one node at a time. The documented guidance for one node (regional)
 is about 3,500 writes/s of 1 KB rows; an index entry is a write of its own, so an index on a growing
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from ddl.errors import PlanError
 
 WRITES_A_SPLIT = 2_000
-"""Index entries a second that one growing end of an index is trusted with; well below the 3,500
-writes/s that Spanner names for a node, because a poll reads at the same end."""
+"""Index entries a second for one growing end of an index: well below the 3,500 writes/s that
+Spanner documents for a node, because polls read at the same end."""
 SHARDS_MAX = 100
-"""More shards than this make polls dear: each is a seek."""
+"""More shards than this make polls expensive: each is a seek."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """``shards`` to take, and what it means."""
+    """The recommended ``shards``, and what follows from them."""
 
     shards: int
     for_writes: int
@@ -34,17 +34,19 @@ class Advice:
 def advise(nodes: int, peak_writes: float) -> Advice:
     """Enough shards for the writes, and at least one a node so that every node can take part.
 
-    Raises PlanError for numbers that mean nothing.
+    Raises PlanError for numbers out of range.
     """
     if nodes < 1 or peak_writes < 0:
-        raise PlanError("nodes must be at least 1 and peak writes at least 0")
+        raise PlanError(
+            f"invalid numbers: {nodes} nodes and {peak_writes:g} peak writes; use at least 1 and 0"
+        )
     for_writes = max(1, math.ceil(peak_writes / WRITES_A_SPLIT))
-    wanted = max(for_writes, nodes)
-    shards = min(wanted, SHARDS_MAX)
+    needed = max(for_writes, nodes)
+    shards = min(needed, SHARDS_MAX)
     warning = ""
-    if wanted > shards:
+    if needed > shards:
         warning = (
-            f"{wanted} shards would be needed, more than {SHARDS_MAX}: each poll seeks once a"
-            " shard; watch with a change stream, or poll less often"
+            f"the writes need {needed} shards, and each poll seeks once in every shard: use a"
+            f" change stream, or {SHARDS_MAX} shards and fewer polls"
         )
     return Advice(shards, for_writes, nodes, peak_writes / shards, shards, warning)

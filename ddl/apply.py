@@ -13,13 +13,13 @@ from google.cloud.spanner_v1.database import Database
 from ddl.errors import ApplyError, PlanError
 from ddl.parse import parse_schema
 from ddl.plan import Plan, fingerprint
-from ddl.record import forget, record, recorded, rollback_statements
+from ddl.record import delete_records, read_records, record_plan, select_rollback_statements
 from ddl.schema import Dialect, Schema
 
 OPERATION_SECONDS_MAX = 24 * 3600
 POLL_SECONDS = 0.2
 STATEMENTS_A_BATCH = 10
-"""Spanner: many schema updates in one batch make many schema versions; about ten are fine."""
+"""Every statement of a batch makes a schema version; Spanner recommends about ten."""
 NOT_READABLE = """\
 SELECT 'column', TABLE_NAME, COLUMN_NAME, SPANNER_STATE FROM INFORMATION_SCHEMA.COLUMNS
 WHERE SPANNER_STATE IS NOT NULL AND SPANNER_STATE <> 'COMMITTED'
@@ -30,8 +30,8 @@ WHERE INDEX_STATE IS NOT NULL AND INDEX_STATE <> 'READ_WRITE'"""
 Progress = Callable[[int], None]
 
 
-def ignore(done: int) -> None:
-    """Nobody watches."""
+def ignore_progress(done: int) -> None:
+    """Reports progress to nobody."""
 
 
 def read_schema(database: Database) -> Schema:
@@ -42,90 +42,90 @@ def read_schema(database: Database) -> Schema:
     return parse_schema(list(database.ddl_statements), dialect)
 
 
-def apply_plan(database: Database, plan: Plan, progress: Progress = ignore) -> None:
+def apply_plan(database: Database, plan: Plan, progress: Progress = ignore_progress) -> None:
     """Applies a plan and returns when its columns and indexes can be read.
 
-    What takes it back is recorded first. ``progress`` is told how many statements are done. Raises
-    ApplyError when the schema is not the one that the plan was made for, or when a statement fails:
-    those before it stay, and planning again finds what is left.
+    Records first how to undo it. Calls ``progress`` with the number of statements that are done.
+    Raises ApplyError if the schema changed after planning, or if a statement fails: the statements
+    before it stay, and a new plan contains the rest.
     """
     if plan.empty:
         return
     schema = read_schema(database)
     if fingerprint(schema) != plan.fingerprint:
-        raise ApplyError(
-            f"the schema of {database.name} has changed since the plan was made; plan again"
-        )
-    record(database, plan, schema)
-    run(database, [statement.sql for statement in plan.statements], progress)
+        raise ApplyError(f"the schema of {database.name} changed after planning: plan again")
+    record_plan(database, plan, schema)
+    run_statements(database, [statement.sql for statement in plan.statements], progress)
     wait_until_readable(database)
 
 
 def roll_back(
-    database: Database, tables: Sequence[str] = (), progress: Progress = ignore
+    database: Database, tables: Sequence[str] = (), progress: Progress = ignore_progress
 ) -> list[str]:
-    """Takes out what ``apply_plan`` put in for the tables (none: all recorded ones).
+    """Removes what ``apply_plan`` added for the tables; without names for all recorded ones.
 
     Returns the statements. Safe to run again after an interruption. Raises PlanError for a table
-    without a record, SchemaError when something else depends on what would go.
+    without a record, SchemaError if another object depends on what would be dropped.
     """
-    statements, chosen = plan_rollback(database, tables)
+    statements, selected = plan_rollback(database, tables)
     if statements:
-        run(database, statements, progress)
-    if chosen:
-        forget(database, chosen, read_schema(database))
+        run_statements(database, statements, progress)
+    if selected:
+        delete_records(database, selected, read_schema(database))
     return statements
 
 
 def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """The statements of a rollback, and the tables that it is for. Changes nothing."""
+    """The statements of a rollback and its tables. Changes nothing. Raises as ``roll_back``."""
     schema = read_schema(database)
-    kept = recorded(database, schema)
-    by_name = {table.casefold(): table for table in kept}
+    records = read_records(database, schema)
+    by_name = {table.casefold(): table for table in records}
     unknown = [table for table in tables if table.casefold() not in by_name]
     if unknown:
-        known = ", ".join(sorted(kept)) or "none"
+        known = ", ".join(sorted(records)) or "none"
         raise PlanError(
-            f"nothing is recorded for table {unknown[0]}; only what 'ddl apply' put in can be taken"
-            f" out; recorded: {known}"
+            f"table {unknown[0]} has no record: only what 'ddl apply' added can be rolled back"
+            f" (recorded tables: {known})"
         )
-    chosen = [by_name[table.casefold()] for table in tables] or list(kept)
-    return rollback_statements(schema, kept, chosen), chosen
+    selected = [by_name[table.casefold()] for table in tables] or list(records)
+    return select_rollback_statements(schema, records, selected), selected
 
 
-def run(database: Database, statements: Sequence[str], progress: Progress = ignore) -> None:
-    """Runs DDL statements as batches, in their order. Raises ApplyError for the one that fails."""
+def run_statements(
+    database: Database, statements: Sequence[str], progress: Progress = ignore_progress
+) -> None:
+    """Runs DDL statements in batches, in their order. Raises ApplyError for one that fails."""
     done = 0
-    for batch in batches(statements):
+    for batch in split_batches(statements):
         operation = database.update_ddl(list(batch))
         while not operation.done():
-            progress(done + finished(operation))
+            progress(done + count_finished(operation))
             time.sleep(POLL_SECONDS)
         try:
             operation.result(OPERATION_SECONDS_MAX)
         except GoogleAPICallError as error:
-            done += finished(operation)
+            done += count_finished(operation)
             raise ApplyError(
                 f"statement {done + 1} of {len(statements)} failed: {error.message};"
-                f" the {done} before it stay, plan again for the rest"
+                f" the {done} before it are applied: fix the cause and plan again"
             ) from error
         done += len(batch)
         progress(done)
 
 
-def batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
-    """So many statements at a time as Spanner likes in one schema update."""
+def split_batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Splits statements into batches of the size that Spanner recommends."""
     for first in range(0, len(statements), STATEMENTS_A_BATCH):
         yield statements[first : first + STATEMENTS_A_BATCH]
 
 
-def finished(operation: Operation) -> int:
-    """How many statements of a schema update are done."""
+def count_finished(operation: Operation) -> int:
+    """The number of statements of a schema update that are done."""
     return len(operation.metadata.commit_timestamps) if operation.metadata else 0
 
 
 def wait_until_readable(database: Database) -> None:
-    """Spanner: until a new column is COMMITTED and a new index READ_WRITE they cannot be read."""
+    """Waits until every column is COMMITTED and every index READ_WRITE: then they can be read."""
     while True:
         with database.snapshot() as snapshot:
             if not list(snapshot.execute_sql(NOT_READABLE)):

@@ -1,4 +1,4 @@
-"""Change streams: created, altered and dropped within Spanner's limits."""
+"""Steps for change streams, checked against Spanner's limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
-from ddl.schema import ChangeStream, Schema, WatchedTable
+from ddl.schema import ChangeStream, ChangeStreamTable, Schema
 from ddl.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
 
 STREAMS_MAX = 10
@@ -25,106 +25,113 @@ RETENTION_MIN, RETENTION_MAX = 86_400, 30 * 86_400
 WATCHED = re.compile(r"([A-Za-z_][\w.]*)(?:\(([^)]*)\))?\Z")
 
 
-def watched(text: str) -> WatchedTable:
-    """``T``, ``T(a, b)`` or ``T()`` for its key alone. Raises PlanError."""
+def parse_watch(text: str) -> ChangeStreamTable:
+    """Parses ``T``, ``T(a, b)``, or ``T()`` for the key alone. Raises PlanError."""
     match = WATCHED.match(text.strip())
     if match is None:
-        raise PlanError(f"'{text}' names no table: write T, T(column, column), or T() for the key")
+        raise PlanError(
+            f"invalid table '{text}': use T, T(column, column), or T() for the key alone"
+        )
     if match.group(2) is None:
-        return WatchedTable(match.group(1))
+        return ChangeStreamTable(match.group(1))
     columns = tuple(each.strip() for each in match.group(2).split(",") if each.strip())
-    return WatchedTable(match.group(1), columns)
+    return ChangeStreamTable(match.group(1), columns)
 
 
-def stream_options(
+def make_stream_options(
     retention: str | None, capture_type: str | None, flags: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """The options as DDL writes them. Raises PlanError for one that Spanner would refuse."""
-    found: list[tuple[str, str]] = []
+    """The options as DDL writes them. Raises PlanError for what Spanner would refuse."""
+    options: list[tuple[str, str]] = []
     if retention is not None:
         match = RETENTION.match(retention)
         seconds = int(match.group(1)) * SECONDS[match.group(2)] if match else 0
         if not RETENTION_MIN <= seconds <= RETENTION_MAX:
-            raise PlanError(f"the retention '{retention}' must be between 1d and 30d")
-        found.append(("retention_period", f"'{retention}'"))
+            raise PlanError(f"invalid retention '{retention}': use 1d to 30d, such as 7d or 36h")
+        options.append(("retention_period", f"'{retention}'"))
     if capture_type is not None:
         if capture_type not in CAPTURE_TYPES:
             raise PlanError(
-                f"'{capture_type}' is no value capture type: {', '.join(CAPTURE_TYPES)}"
+                f"invalid value capture type '{capture_type}': use {', '.join(CAPTURE_TYPES)}"
             )
-        found.append(("value_capture_type", f"'{capture_type}'"))
+        options.append(("value_capture_type", f"'{capture_type}'"))
     for flag in flags:
         if flag not in FLAGS:
-            raise PlanError(f"'{flag}' is no option of a change stream: {', '.join(FLAGS)}")
-        found.append((flag, "true"))
-    return tuple(found)
+            raise PlanError(f"invalid option '{flag}' of a change stream: use {', '.join(FLAGS)}")
+        options.append((flag, "true"))
+    return tuple(options)
 
 
 def create(schema: Schema, stream: ChangeStream) -> CreateChangeStream:
-    """A new stream. Raises PlanError beyond a limit, or for what cannot be watched."""
+    """The step that creates a stream. Raises PlanError for what Spanner would refuse."""
     if schema.change_stream(stream.name) is not None:
-        raise PlanError(f"there is a change stream {stream.name} already; alter it")
+        raise PlanError(f"change stream {stream.name} exists: use alter, or another name")
     if len(schema.change_streams) >= STREAMS_MAX:
-        raise PlanError(f"Spanner allows {STREAMS_MAX} change streams a database; drop one first")
-    check(schema, stream, others=schema.change_streams)
+        raise PlanError(
+            f"the database has {STREAMS_MAX} change streams, Spanner's limit: drop one first"
+        )
+    check_watches(schema, stream, others=schema.change_streams)
     return CreateChangeStream(stream)
 
 
 def alter(schema: Schema, stream: ChangeStream, changes: frozenset[str]) -> AlterChangeStream:
-    """Other tables or options. Raises PlanError as ``create``."""
+    """The step that changes tables or options of a stream. Raises PlanError."""
     if schema.change_stream(stream.name) is None:
-        raise missing(schema, stream.name)
+        raise make_missing_error(schema, stream.name)
     others = tuple(s for s in schema.change_streams if s.name.casefold() != stream.name.casefold())
     if "watches" in changes:
-        check(schema, stream, others)
+        check_watches(schema, stream, others)
     return AlterChangeStream(stream, changes)
 
 
 def drop(schema: Schema, name: str) -> DropChangeStream:
-    """No stream any more; what it has recorded is gone with it."""
+    """The step that drops a stream and its records. Raises PlanError for an unknown one."""
     if schema.change_stream(name) is None:
-        raise missing(schema, name)
+        raise make_missing_error(schema, name)
     return DropChangeStream(name)
 
 
-def missing(schema: Schema, name: str) -> PlanError:
-    """A stream that is not there."""
-    known = ", ".join(stream.name for stream in schema.change_streams) or "none"
-    return PlanError(f"there is no change stream {name}; there are: {known}")
+def make_missing_error(schema: Schema, name: str) -> PlanError:
+    """The error for a stream that does not exist."""
+    names = ", ".join(stream.name for stream in schema.change_streams)
+    advice = f"use one of {names}" if names else "the schema has no change streams"
+    return PlanError(f"change stream {name} does not exist: {advice}")
 
 
-def check(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) -> None:
-    """What the stream watches is there, may be watched, and is not watched by too many."""
+def check_watches(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) -> None:
+    """Checks what a stream watches: it exists, and Spanner allows it. Raises PlanError."""
     for each in stream.watches:
         table = schema.table(each.table)
         if table is None:
-            raise PlanError(f"change stream {stream.name}: there is no table {each.table}")
+            raise PlanError(f"change stream {stream.name}: table {each.table} does not exist")
         keys = {part.column.casefold() for part in table.primary_key}
         for name in each.columns or ():
             column = table.column(name)
             if column is None:
-                raise PlanError(f"change stream {stream.name}: no column {each.table}.{name}")
+                raise PlanError(
+                    f"change stream {stream.name}: column {each.table}.{name} does not exist"
+                )
             if name.casefold() in keys:
                 raise PlanError(
                     f"change stream {stream.name}: {each.table}.{name} is part of the key, which is"
-                    " always watched; leave it out"
+                    " always watched: leave it out"
                 )
             if column.generated is not None:
                 raise PlanError(
                     f"change stream {stream.name}: {each.table}.{name} is a generated column, which"
-                    " Spanner does not watch"
+                    " Spanner does not watch: leave it out"
                 )
     for table in schema.tables:
         for column in table.columns:
-            watchers = sum(watches(s, table.name, column.name) for s in (*others, stream))
+            watchers = sum(watches_column(s, table.name, column.name) for s in (*others, stream))
             if watchers > STREAMS_A_COLUMN_MAX:
                 raise PlanError(
                     f"{table.name}.{column.name} would be watched by {watchers} change streams;"
-                    f" Spanner allows {STREAMS_A_COLUMN_MAX}"
+                    f" Spanner allows {STREAMS_A_COLUMN_MAX}: drop one, or leave the column out"
                 )
 
 
-def watches(stream: ChangeStream, table: str, column: str) -> bool:
+def watches_column(stream: ChangeStream, table: str, column: str) -> bool:
     """True when a stream watches a column."""
     if stream.for_all:
         return True

@@ -1,8 +1,9 @@
-"""The history table of the commit-timestamp document: what a row was, each time it changed."""
+"""History tables: each version of a row, by commit timestamp."""
 
 from __future__ import annotations
 
 from ddl.errors import PlanError
+from ddl.names import choose_free_name, make_unknown_table_error
 from ddl.schema import (
     Column,
     Interleave,
@@ -15,10 +16,9 @@ from ddl.schema import (
     TypeCode,
 )
 from ddl.steps import CreateTable
-from ddl.tracking import free_name
 
 
-def history_table(
+def make_history_table(
     schema: Schema,
     table_name: str,
     *,
@@ -27,35 +27,38 @@ def history_table(
     timestamp: str = "ChangedAt",
     keep_days: int | None = None,
 ) -> CreateTable:
-    """A history of a table: its key, then the commit timestamp last in the key, then its columns.
+    """The step that creates a history table: a table's key, the commit timestamp, its columns.
 
-    Interleaved, the history lies with its row and goes with it; not interleaved it outlives it.
-    ``keep_days`` deletes what is older. Spanner: a commit timestamp must not come first in a key.
-    Raises PlanError.
+    An interleaved history is stored beside its row and deleted with it; one that stands apart
+    outlives its row. ``keep_days`` deletes older versions. The commit timestamp comes last in the
+    key, because first it would be a hot spot. Raises PlanError.
     """
     table = schema.table(table_name)
     if table is None:
-        known = ", ".join(each.name for each in schema.tables) or "none"
-        raise PlanError(f"there is no table {table_name}; tables of this schema: {known}")
+        raise make_unknown_table_error(schema, table_name)
     if not table.primary_key:
-        raise PlanError(f"table {table.name} has no primary key, so its rows have no history")
+        raise PlanError(
+            f"table {table.name} has no primary key: choose a table whose rows can be told apart"
+        )
     if table.column(timestamp) is not None:
-        raise PlanError(f"{table.name} has a column {timestamp}: choose another with --timestamp")
+        raise PlanError(
+            f"{table.name} has a column {timestamp}: choose another name with --timestamp"
+        )
     if keep_days is not None and keep_days < 1:
-        raise PlanError("the history must be kept for a day at least")
+        raise PlanError(f"invalid --keep-days {keep_days}: use at least 1")
     stamp = Column(timestamp, Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True)
     keys = {part.column.casefold() for part in table.primary_key}
-    copied = [
-        kept(column, key=column.name.casefold() in keys)
+    columns = [
+        copy_column(column, key=column.name.casefold() in keys)
         for column in table.columns
         if column.generated is None or column.name.casefold() in keys
     ]
     history = Table(
-        free_name(schema, name or f"{table.name}History"),
+        choose_free_name(schema, name or f"{table.name}History"),
         tuple(
-            [c for c in copied if c.name.casefold() in keys]
+            [c for c in columns if c.name.casefold() in keys]
             + [stamp]
-            + [c for c in copied if c.name.casefold() not in keys]
+            + [c for c in columns if c.name.casefold() not in keys]
         ),
         (*table.primary_key, KeyPart(timestamp)),
         interleave=Interleave(table.name, OnDelete.CASCADE) if interleaved else None,
@@ -64,6 +67,6 @@ def history_table(
     return CreateTable(history)
 
 
-def kept(column: Column, key: bool) -> Column:
-    """A column as the history has it: no default, nothing computed, nothing written by itself."""
+def copy_column(column: Column, key: bool) -> Column:
+    """A column as the history has it: without default, expression and ON UPDATE."""
     return Column(column.name, column.type, not_null=key and column.not_null)

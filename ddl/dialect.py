@@ -1,8 +1,8 @@
 """Spanner's GoogleSQL for sqlglot: queries, DML and expressions (DDL has a parser of its own).
 
 On top of BigQuery's dialect: hints ``@{...}``, ``INSERT OR UPDATE | IGNORE``, ``THEN RETURN``.
-Every function call comes out as ``exp.Anonymous`` with its arguments as written, so that nothing of
-Spanner's meaning is lost to another dialect's.
+A function call is parsed as ``exp.Anonymous`` with its arguments as written, so that it keeps
+Spanner's meaning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from ddl.errors import DdlSyntaxError
-from ddl.tokens import Kind, Token, place, tokenize
+from ddl.tokens import Token, TokenKind, locate, tokenize
 
 HINTS = "spanner_hints"
 """Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
@@ -27,7 +27,7 @@ SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
-class Spanner(BigQuery):
+class SpannerDialect(BigQuery):
     """The dialect."""
 
     class Tokenizer(BigQuery.Tokenizer):
@@ -53,10 +53,10 @@ class Spanner(BigQuery):
         def _parse_table_parts(self, *args: object, **kwargs: object) -> exp.Table:
             table: exp.Table = super()._parse_table_parts(*args, **kwargs)
             hints: dict[str, str] = {}
-            while self._at_hint():
+            while self._is_at_hint():
                 self._advance(2)
                 while not self._match(TokenType.R_BRACE):
-                    self._one_hint(hints)
+                    self._read_hint(hints)
             if hints:
                 table.meta[HINTS] = hints
             return table
@@ -69,7 +69,7 @@ class Spanner(BigQuery):
                 join.set("kind", "CROSS")
             return join
 
-        def _at_hint(self) -> bool:
+        def _is_at_hint(self) -> bool:
             return bool(
                 self._curr
                 and self._next
@@ -77,14 +77,14 @@ class Spanner(BigQuery):
                 and self._next.token_type is TokenType.L_BRACE
             )
 
-        def _one_hint(self, hints: dict[str, str]) -> None:
-            name = self._dotted().upper()
+        def _read_hint(self, hints: dict[str, str]) -> None:
+            name = self._read_path().upper()
             if not self._match(TokenType.EQ):
                 self.raise_error("Expected = in a hint")
-            hints[name] = self._dotted()
+            hints[name] = self._read_path()
             self._match(TokenType.COMMA)
 
-        def _dotted(self) -> str:
+        def _read_path(self) -> str:
             if not self._curr:
                 self.raise_error("Expected a name in a hint")
             text = str(self._curr.text)
@@ -97,7 +97,7 @@ class Spanner(BigQuery):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement and the clauses that sqlglot has no place for.
+    """A statement, and the clauses that sqlglot cannot represent.
 
     ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None where THEN RETURN
     is missing.
@@ -110,7 +110,7 @@ class Parsed:
 
 
 def parse_query(sql: str) -> Parsed:
-    """One query or DML statement.
+    """Parses one query or DML statement.
 
     Raises DdlSyntaxError with line and column; several statements are an error.
     """
@@ -124,13 +124,13 @@ def parse_query(sql: str) -> Parsed:
     tree = parse_one(text, sql)
     returning = None
     if returned is not None:
-        select = parse_one(" " * 0 + "SELECT " + returned, sql)
+        select = parse_one("SELECT " + returned, sql)
         returning = tuple(select.expressions)
     return Parsed(tree, conflict, returning, hints)
 
 
 def parse_expression(sql: str) -> exp.Expr:
-    """A scalar expression, as DDL holds it. Raises DdlSyntaxError."""
+    """Parses a scalar expression, as DDL holds it. Raises DdlSyntaxError."""
     tree = parse_one(f"SELECT {cut_sequences(sql, list(tokenize(sql)))}", sql)
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise DdlSyntaxError(1, 1, "one expression", repr(sql))
@@ -139,9 +139,9 @@ def parse_expression(sql: str) -> exp.Expr:
 
 
 def parse_one(text: str, original: str) -> exp.Expr:
-    """Parses with the dialect; what sqlglot says is said as ours."""
+    """Parses one statement with the dialect. Raises DdlSyntaxError for what sqlglot raises."""
     try:
-        trees = [t for t in Spanner().parse(text) if t is not None]
+        trees = [t for t in SpannerDialect().parse(text) if t is not None]
     except (ParseError, TokenError) as error:
         details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
         raise DdlSyntaxError(
@@ -154,38 +154,38 @@ def parse_one(text: str, original: str) -> exp.Expr:
         raise DdlSyntaxError(1, 1, "a single statement", f"{len(trees)} statements")
     tree: exp.Expr = trees[0]
     if isinstance(tree, exp.Command):
-        raise DdlSyntaxError(*place(original, 0), "a query or DML", repr(original[:20]))
+        raise DdlSyntaxError(*locate(original, 0), "a query or DML", repr(original[:20]))
     return tree
 
 
-def blank(text: str, start: int, end: int) -> str:
-    """The text with a part replaced by blanks, so that places stay."""
+def blank_out(text: str, start: int, end: int) -> str:
+    """The text with a part replaced by blanks, so that offsets stay valid."""
     return text[:start] + " " * (end - start) + text[end:]
 
 
 def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
-    """Takes out hints of the statement and of keywords (joins); those of tables stay."""
+    """Blanks out hints of the statement and of keywords (joins); those of tables stay."""
     hints: dict[str, str] = {}
     position = 0
     while position < len(tokens):
         if tokens[position].text == "@{":
             end = position
             while tokens[end].text != "}":
-                if tokens[end].kind is Kind.END:
-                    found = place(text, tokens[end].start)
-                    raise DdlSyntaxError(*found, "}", "the end of the statement")
+                if tokens[end].kind is TokenKind.END:
+                    place = locate(text, tokens[end].start)
+                    raise DdlSyntaxError(*place, "}", "the end of the statement")
                 end += 1
             before = tokens[position - 1] if position else None
             if before is None or before.text.upper() in {"JOIN", "GROUP", "BY", "SELECT"}:
                 if before is None:
-                    hints |= named_hints([t.text for t in tokens[position + 1 : end]])
-                text = blank(text, tokens[position].start, tokens[end].end)
+                    hints |= read_hints([t.text for t in tokens[position + 1 : end]])
+                text = blank_out(text, tokens[position].start, tokens[end].end)
             position = end
         position += 1
     return text, hints
 
 
-def named_hints(words: list[str]) -> dict[str, str]:
+def read_hints(words: list[str]) -> dict[str, str]:
     """The hints between braces: names, which may be qualified, in capitals."""
     hints: dict[str, str] = {}
     for text in "".join(word if word != "," else "\n" for word in words).split("\n"):
@@ -195,33 +195,33 @@ def named_hints(words: list[str]) -> dict[str, str]:
 
 
 def cut_sequences(text: str, tokens: list[Token]) -> str:
-    """Takes out the word SEQUENCE before the name of one, in the functions that take it."""
+    """Blanks out the word SEQUENCE before a name, in the functions that take one."""
     for function, parenthesis, word in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if (
             function.text.upper() in SEQUENCE_FUNCTIONS
             and parenthesis.text == "("
             and word.text.upper() == "SEQUENCE"
         ):
-            text = blank(text, word.start, word.end)
+            text = blank_out(text, word.start, word.end)
     return text
 
 
 def cut_conflict(text: str, tokens: list[Token]) -> tuple[str, str]:
-    """Takes out OR UPDATE | OR IGNORE of an INSERT."""
+    """Blanks out OR UPDATE | OR IGNORE of an INSERT; returns which of them it was."""
     for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if first.kind is Kind.WORD and first.text.upper() in {"SELECT", "VALUES", "FROM"}:
+        if first.kind is TokenKind.WORD and first.text.upper() in {"SELECT", "VALUES", "FROM"}:
             break
         if (first.text.upper(), second.text.upper()) == ("INSERT", "OR"):
             if third.text.upper() not in {"UPDATE", "IGNORE"}:
-                raise DdlSyntaxError(*place(text, third.start), "UPDATE or IGNORE", third.text)
-            return blank(text, second.start, third.end), third.text.lower()
+                raise DdlSyntaxError(*locate(text, third.start), "UPDATE or IGNORE", third.text)
+            return blank_out(text, second.start, third.end), third.text.lower()
     return text, ""
 
 
 def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None]:
-    """Takes out THEN RETURN and what follows it."""
+    """Splits the text at THEN RETURN; None where there is none."""
     for first, second in pairwise(tokens):
-        if first.kind is Kind.WORD and (first.text.upper(), second.text.upper()) == (
+        if first.kind is TokenKind.WORD and (first.text.upper(), second.text.upper()) == (
             "THEN",
             "RETURN",
         ):

@@ -3,16 +3,17 @@
 DdlError
 ├── DdlSyntaxError       the text is not a statement of Spanner's DDL; says line and column
 ├── SchemaError          the statement does not fit the schema
-│   ├── DuplicateNameError    something of this name is there already
-│   └── NameNotFoundError     something that the statement names is not there
-└── PlanError            what is wanted cannot be planned or applied
+│   ├── DuplicateNameError    the name is in use
+│   └── NameNotFoundError     the statement names an object that does not exist
+├── PlanError            the request cannot be planned; nothing was changed
+└── ApplyError           the database refused a plan, or has another schema than the plan
 """
 
 from __future__ import annotations
 
 
 class DdlError(Exception):
-    """Base of every error that ddl raises on purpose."""
+    """The base of every error that ddl raises on purpose."""
 
     exit_code = 1
 
@@ -22,20 +23,20 @@ class DdlSyntaxError(DdlError):
 
     exit_code = 2
 
-    def __init__(self, line: int, column: int, expected: str, found: str) -> None:
-        super().__init__(f"line {line}, column {column}: expected {expected}, found {found}")
+    def __init__(self, line: int, column: int, expected: str, actual: str) -> None:
+        super().__init__(f"line {line}, column {column}: expected {expected}, found {actual}")
         self.line = line
         self.column = column
         self.expected = expected
-        self.found = found
+        self.actual = actual
 
 
 class SchemaError(DdlError):
-    """The statement does not fit the schema as it is."""
+    """The statement does not fit the schema."""
 
 
 class DuplicateNameError(SchemaError):
-    """Something of this name is there already."""
+    """The name is in use."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"Duplicate name in schema: {name}.")
@@ -44,7 +45,7 @@ class DuplicateNameError(SchemaError):
 
 
 class NameNotFoundError(SchemaError):
-    """Something that the statement names is not there."""
+    """The statement names an object that does not exist."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"{kind} not found: {name}")
@@ -53,20 +54,10 @@ class NameNotFoundError(SchemaError):
 
 
 class PlanError(DdlError):
-    """What is wanted cannot be planned or applied; nothing was changed."""
+    """The request cannot be planned; nothing was changed."""
 
     exit_code = 2
-
-
-class UnsupportedDialectError(DdlError):
-    """DDL of another dialect than GoogleSQL."""
-
-    exit_code = 2
-
-    def __init__(self, dialect: str) -> None:
-        super().__init__(f"the {dialect} dialect is not supported yet; GoogleSQL is")
-        self.dialect = dialect
 
 
 class ApplyError(DdlError):
-    """The database refused a plan, or its schema is not the one that the plan was made for."""
+    """The database refused a plan, or its schema changed after the plan was made."""

@@ -1,4 +1,4 @@
-"""Findings about a schema: one rule a function, each with the place, why, and the mend."""
+"""Rules for schemas: one function each; a finding says the place, the reason and the fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ddl.references import columns_in
+from ddl.references import find_referenced_columns
 from ddl.schema import Column, Index, KeyPart, Schema, Table, TypeCode
 from ddl.shards import shard_values
 
@@ -15,26 +15,26 @@ RETENTION = re.compile(r"(\d+)\s*([dhms])")
 SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 RETENTION_DEFAULT_SECONDS = 3_600
 SKEW_MAX = 3.0
-"""A shard with more than so many times its share is a hot spot in the making."""
+"""A shard with more than this many times its share of rows is skewed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What is wrong: the rule's name, the place, why it matters, and the mend."""
+class LintFinding:
+    """What is wrong: the name of the rule, the place, why it matters, and how to fix it."""
 
     rule: str
     place: str
     why: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LintContext:
     """What the rules know besides the schema.
 
-    ``longest_replay`` is in seconds. ``written_by_others`` says that applications write the tables
-    which know nothing of watching. ``shard_rows`` counts a sample of rows by table and shard.
-    ``queries`` are texts of poll queries.
+    ``longest_replay`` is in seconds. ``written_by_others`` is true if applications write the tables
+    without setting the timestamp. ``shard_rows`` counts a sample of rows by table and shard.
+    ``queries`` are the texts of poll queries.
     """
 
     nodes: int = 1
@@ -44,43 +44,45 @@ class Setting:
     queries: tuple[str, ...] = ()
 
 
-Rule = Callable[[Schema, Setting], Iterator[Finding]]
+Rule = Callable[[Schema, LintContext], Iterator[LintFinding]]
 
 
-def lint(schema: Schema, setting: Setting | None = None) -> list[Finding]:
-    """Every finding of every rule."""
-    chosen = setting or Setting()
-    return [finding for rule in RULES for finding in rule(schema, chosen)]
+def lint_schema(schema: Schema, context: LintContext | None = None) -> list[LintFinding]:
+    """All findings of all rules."""
+    known = context or LintContext()
+    return [finding for rule in RULES for finding in rule(schema, known)]
 
 
-def commit_timestamp_first(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_commit_timestamp_is_not_first(
+    schema: Schema, context: LintContext
+) -> Iterator[LintFinding]:
     """A commit timestamp first in a key or index: every write goes to the same end."""
-    for place, table, parts in keyed(schema):
+    for place, table, parts in list_keys(schema):
         column = table.column(parts[0].column) if parts else None
         if column is not None and column.allow_commit_timestamp:
-            yield Finding(
+            yield LintFinding(
                 "commit-timestamp-first",
                 place,
-                f"{column.name} grows with every commit, so that all writes go to one split",
-                "put a shard (hash modulo N) before it: spanner-watcher ddl plan",
+                f"{column.name} grows with every commit: all writes go to one split",
+                "put a shard (hash modulo N) before it: run spanner-watcher ddl plan",
             )
 
 
-def monotonic_key_first(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_key_is_not_monotonic(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """A key that only grows: an ordinary timestamp, or a sequence that is not bit-reversed."""
-    for place, table, parts in keyed(schema):
+    for place, table, parts in list_keys(schema):
         column = table.column(parts[0].column) if parts else None
         if column is None or column.allow_commit_timestamp:
             continue
         if column.type.code is TypeCode.TIMESTAMP:
-            yield Finding(
+            yield LintFinding(
                 "monotonic-key-first",
                 place,
                 f"{column.name} is a timestamp: new rows all go to one split",
                 "put a shard (hash modulo N) before it, or use a UUID",
             )
-        elif grows(schema, column):
-            yield Finding(
+        elif takes_plain_sequence(schema, column):
+            yield LintFinding(
                 "monotonic-key-first",
                 place,
                 f"{column.name} comes from a sequence that is not bit-reversed",
@@ -88,18 +90,18 @@ def monotonic_key_first(schema: Schema, setting: Setting) -> Iterator[Finding]: 
             )
 
 
-def grows(schema: Schema, column: Column) -> bool:
-    """True for a default that takes the next number of a plain sequence."""
+def takes_plain_sequence(schema: Schema, column: Column) -> bool:
+    """True for a default from a sequence that is not bit-reversed."""
     match = re.search(r"NEXT_SEQUENCE_VALUE\(\s*SEQUENCE\s+([\w.`]+)", column.default or "", re.I)
     if match is None:
         return False
-    wanted = match.group(1).replace("`", "").casefold()
+    sequence = match.group(1).replace("`", "").casefold()
     sequences = {v.name.casefold(): v.text for v in schema.verbatim if v.kind == "SEQUENCE"}
-    return "bit_reversed" not in sequences.get(wanted, "bit_reversed").lower()
+    return "bit_reversed" not in sequences.get(sequence, "bit_reversed").lower()
 
 
-def keyed(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]]:
-    """Every primary key and index, with its place."""
+def list_keys(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]]:
+    """The place, table and key of every primary key and index."""
     for table in schema.tables:
         yield f"{table.name}, primary key", table, table.primary_key
     for index in schema.indexes:
@@ -108,25 +110,25 @@ def keyed(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]]:
             yield f"{index.table}, index {index.name}", owner, index.parts
 
 
-def interleaved_option_differs(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_interleaved_options(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """Spanner: allow_commit_timestamp must agree between a parent's key and its children's."""
     for table in schema.tables:
         parent = schema.table(table.interleave.parent) if table.interleave else None
         if parent is None:
             continue
         for part in parent.primary_key:
-            mine, theirs = table.column(part.column), parent.column(part.column)
-            if mine and theirs and mine.allow_commit_timestamp != theirs.allow_commit_timestamp:
-                yield Finding(
+            own, above = table.column(part.column), parent.column(part.column)
+            if own and above and own.allow_commit_timestamp != above.allow_commit_timestamp:
+                yield LintFinding(
                     "interleaved-option-differs",
-                    f"{table.name}.{mine.name}",
-                    f"allow_commit_timestamp is not what it is in its parent {parent.name}",
+                    f"{table.name}.{own.name}",
+                    f"allow_commit_timestamp differs from that of the parent {parent.name}",
                     "set the option on both, or on neither",
                 )
 
 
-def watching(schema: Schema) -> Iterator[tuple[Table, Index, Column, Column]]:
-    """Every index on (generated shard, commit timestamp), null-filtered or not."""
+def list_poll_indexes(schema: Schema) -> Iterator[tuple[Table, Index, Column, Column]]:
+    """Every index on (generated shard, commit timestamp): its table, shard and timestamp."""
     for index in schema.indexes:
         table = schema.table(index.table)
         if table is None or len(index.parts) < 2:
@@ -136,53 +138,53 @@ def watching(schema: Schema) -> Iterator[tuple[Table, Index, Column, Column]]:
             yield table, index, shard, stamp
 
 
-def filtered(index: Index) -> bool:
-    """True when rows with NULL in a key part are not in the index."""
+def is_null_filtered(index: Index) -> bool:
+    """True if the index omits rows with NULL in a key part."""
     names = {part.column.casefold() for part in index.parts}
     return index.null_filtered or names <= {c.casefold() for c in index.where_not_null}
 
 
-def index_not_null_filtered(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
-    """Clearing takes rows out of a null-filtered index only."""
-    for table, index, _, _ in watching(schema):
-        if not filtered(index):
-            yield Finding(
+def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """Clearing can remove rows from a null-filtered index only."""
+    for table, index, _, _ in list_poll_indexes(schema):
+        if not is_null_filtered(index):
+            yield LintFinding(
                 "index-not-null-filtered",
                 f"{table.name}, index {index.name}",
-                "cleared rows stay in it, so that it grows with the table",
+                "cleared rows stay in it: it grows with the table",
                 "make it NULL_FILTERED",
             )
 
 
-def proof_impossible(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """Polls prove NOT NULL for shard and timestamp; a third key part has no such proof."""
-    for table, index, _, _ in watching(schema):
-        if filtered(index) and len(index.parts) > 2:
-            more = ", ".join(part.column for part in index.parts[2:])
-            yield Finding(
+    for table, index, _, _ in list_poll_indexes(schema):
+        if is_null_filtered(index) and len(index.parts) > 2:
+            others = ", ".join(part.column for part in index.parts[2:])
+            yield LintFinding(
                 "null-filtered-without-proof",
                 f"{table.name}, index {index.name}",
-                f"polls do not prove that {more} is not NULL, so Spanner refuses FORCE_INDEX, and"
+                f"polls do not prove that {others} is not NULL, so Spanner rejects FORCE_INDEX;"
                 " rows where it is NULL are not in the index",
-                f"keep {more} by STORING instead",
+                f"use STORING ({others}) instead",
             )
 
 
-def shard_count(schema: Schema, setting: Setting) -> Iterator[Finding]:
-    """Fewer shards than nodes leave nodes idle; very many make each poll dear."""
-    for table, _, shard, _ in watching(schema):
+def check_shard_count(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """Fewer shards than nodes leave nodes idle; very many make each poll expensive."""
+    for table, _, shard, _ in list_poll_indexes(schema):
         values = shard_values(shard.generated or "")
         if values is None:
             continue
-        if len(values) < setting.nodes:
-            yield Finding(
+        if len(values) < context.nodes:
+            yield LintFinding(
                 "fewer-shards-than-nodes",
                 f"{table.name}.{shard.name}",
-                f"{len(values)} shards for {setting.nodes} nodes: some never write the index",
-                "spanner-watcher ddl advise",
+                f"{len(values)} shards for {context.nodes} nodes: some nodes never write the index",
+                "run spanner-watcher ddl advise, and use more shards",
             )
         if len(values) > SHARDS_MAX:
-            yield Finding(
+            yield LintFinding(
                 "too-many-shards",
                 f"{table.name}.{shard.name}",
                 f"{len(values)} shards: every poll seeks once in each",
@@ -190,113 +192,115 @@ def shard_count(schema: Schema, setting: Setting) -> Iterator[Finding]:
             )
 
 
-def skewed_shards(schema: Schema, setting: Setting) -> Iterator[Finding]:
-    """Most rows in few shards, as a sample of the database shows."""
-    for table, _, shard, _ in watching(schema):
-        counts = setting.shard_rows.get(table.name, {})
+def check_shards_are_even(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """Most rows are in few shards of a sample of the database."""
+    for table, _, shard, _ in list_poll_indexes(schema):
+        counts = context.shard_rows.get(table.name, {})
         values = shard_values(shard.generated or "")
         total = sum(counts.values())
         if not values or total < 10 * len(values):
             continue
         number, rows = max(counts.items(), key=lambda item: item[1])
         if rows * len(values) > SKEW_MAX * total:
-            yield Finding(
+            yield LintFinding(
                 "skewed-shards",
                 f"{table.name}.{shard.name}",
                 f"shard {number} has {rows} of {total} sampled rows, {len(values)} shards in all",
-                "hash the primary key, or more columns: --shard-key",
+                "hash the primary key or more columns with --shard-key",
             )
 
 
-def processed_not_null(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
-    """A Processed column that is NOT NULL makes every insert of others fail."""
-    for table, _, shard, _ in watching(schema):
+def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """If Processed is NOT NULL, inserts that do not set it fail."""
+    for table, _, shard, _ in list_poll_indexes(schema):
         if not (shard.generated or "").lstrip().upper().startswith("CASE"):
             continue
-        for name in columns_in(shard.generated or "", table):
+        for name in find_referenced_columns(shard.generated or "", table):
             column = table.column(name)
             if column and column.type.code is TypeCode.BOOL and column.not_null:
-                yield Finding(
+                yield LintFinding(
                     "processed-not-null",
                     f"{table.name}.{column.name}",
-                    "applications that do not know the column cannot insert",
-                    "let it be NULL, which counts as not processed",
+                    "applications that do not set the column cannot insert rows",
+                    "drop NOT NULL: NULL counts as not processed",
                 )
 
 
-def on_update_missing(schema: Schema, setting: Setting) -> Iterator[Finding]:
-    """Without ON UPDATE a change of an application that does not write the timestamp is lost."""
-    for table, _, _, stamp in watching(schema):
-        if setting.written_by_others and stamp.on_update is None:
-            yield Finding(
+def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """Without ON UPDATE a poll misses changes that do not set the timestamp."""
+    for table, _, _, stamp in list_poll_indexes(schema):
+        if context.written_by_others and stamp.on_update is None:
+            yield LintFinding(
                 "on-update-missing",
                 f"{table.name}.{stamp.name}",
-                "an UPDATE that does not write it is invisible to every poll",
+                "no poll sees an UPDATE that does not set it",
                 f"ALTER TABLE {table.name} ALTER COLUMN {stamp.name} SET DEFAULT"
                 " (PENDING_COMMIT_TIMESTAMP()), then SET ON UPDATE of the same",
             )
 
 
-def history_without_deletion(schema: Schema, setting: Setting) -> Iterator[Finding]:  # noqa: ARG001
+def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """A table with a commit timestamp last in its key grows with every change."""
     for table in schema.tables:
         last = table.column(table.primary_key[-1].column) if len(table.primary_key) > 1 else None
         if last and last.allow_commit_timestamp and table.row_deletion_policy is None:
-            yield Finding(
+            yield LintFinding(
                 "history-without-deletion-policy",
                 table.name,
-                "it grows with every change and is never shortened",
+                "it grows with every change, and nothing deletes old rows",
                 f"ALTER TABLE {table.name} ADD ROW DELETION POLICY"
                 f" (OLDER_THAN({last.name}, INTERVAL 30 DAY))",
             )
 
 
-def retention_too_short(schema: Schema, setting: Setting) -> Iterator[Finding]:
-    """A replay after version garbage collection cannot read at its window's end any more."""
+def check_version_retention(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """A replay cannot read at a timestamp older than version garbage collection."""
     text = schema.options.get("version_retention_period", "")
     match = RETENTION.search(text)
-    kept = int(match.group(1)) * SECONDS[match.group(2)] if match else RETENTION_DEFAULT_SECONDS
-    if kept < setting.longest_replay:
-        yield Finding(
+    retention_seconds = (
+        int(match.group(1)) * SECONDS[match.group(2)] if match else RETENTION_DEFAULT_SECONDS
+    )
+    if retention_seconds < context.longest_replay:
+        yield LintFinding(
             "version-retention-too-short",
             "the database",
-            f"versions are kept for {kept} s, the longest replay wanted is"
-            f" {setting.longest_replay:.0f} s",
+            f"versions are kept for {retention_seconds} s, but the longest replay needs"
+            f" {context.longest_replay:.0f} s",
             "ALTER DATABASE ... SET OPTIONS (version_retention_period = '7d')",
         )
 
 
-def or_in_poll(schema: Schema, setting: Setting) -> Iterator[Finding]:
-    """Spanner: an OR beside the commit timestamp loses the optimisation."""
+def check_queries_without_or(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """With an OR beside the commit timestamp Spanner does not use its optimization for it."""
     stamps = {
         column.name.casefold()
         for table in schema.tables
         for column in table.columns
         if column.allow_commit_timestamp
     }
-    for query in setting.queries:
-        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "''", query)
-        words = {word.casefold() for word in re.findall(r"\w+", bare)}
+    for query in context.queries:
+        without_strings = re.sub(r"'[^']*'|\"[^\"]*\"", "''", query)
+        words = {word.casefold() for word in re.findall(r"\w+", without_strings)}
         if "or" in words and words & stamps:
-            yield Finding(
+            yield LintFinding(
                 "or-beside-commit-timestamp",
                 query,
-                "the whole table is scanned: with an OR Spanner reads more than the newest rows",
-                "use AND alone, or two queries",
+                "Spanner scans the whole table: with an OR it does not read the newest rows alone",
+                "use only AND, or write two queries",
             )
 
 
 RULES: tuple[Rule, ...] = (
-    commit_timestamp_first,
-    monotonic_key_first,
-    interleaved_option_differs,
-    index_not_null_filtered,
-    proof_impossible,
-    shard_count,
-    skewed_shards,
-    processed_not_null,
-    on_update_missing,
-    history_without_deletion,
-    retention_too_short,
-    or_in_poll,
+    check_commit_timestamp_is_not_first,
+    check_key_is_not_monotonic,
+    check_interleaved_options,
+    check_index_is_null_filtered,
+    check_proof_is_possible,
+    check_shard_count,
+    check_shards_are_even,
+    check_processed_may_be_null,
+    check_on_update_is_set,
+    check_history_is_deleted,
+    check_version_retention,
+    check_queries_without_or,
 )

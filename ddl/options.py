@@ -1,4 +1,4 @@
-"""What a user chooses about watching a table: one validated model, for flags and files alike."""
+"""The options of watching a table: one validated model for flags and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHARDS_MAX = 1_000
 
 
 class Strategy(StrEnum):
-    """How a table is made watchable (design: tracking strategies)."""
+    """How a table is made watchable."""
 
     AUTOMATIC = "automatic"
     PROCESSED = "processed"
@@ -22,20 +22,22 @@ class Strategy(StrEnum):
 
 
 class Modulo(StrEnum):
-    """How the shard is made of the hash. ``positive`` has exactly N values, 0 to N - 1. ``signed``
-    is MOD(hash, N) alone, as the change watcher's own benchmark has it: MOD keeps the sign, which
-    gives 2N - 1 values."""
+    """How the hash becomes a shard.
+
+    ``positive`` has exactly N values, 0 to N - 1. ``signed`` is MOD(hash, N) alone: MOD keeps the
+    sign, which gives 2N - 1 values.
+    """
 
     POSITIVE = "positive"
     SIGNED = "signed"
 
 
 class WatchOptions(BaseModel):
-    """The wish for one table.
+    """The options of one table.
 
-    ``shards`` is the number of distinct ShardId values, exactly. ``shard_key`` names the columns
-    that are hashed; None is the primary key, so that a row keeps its shard for life. Names that are
-    None are chosen.
+    ``shards`` is the exact number of distinct ShardId values. ``shard_key`` names the columns to
+    hash; None is the primary key, with which a row never changes its shard. Without ``index`` a
+    name is chosen.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,9 +56,9 @@ class WatchOptions(BaseModel):
     change_set_column: Name = "ChangeSetId"
     change_stream: Name = "SpannerWatcherStream"
 
-    def in_small_letters(self) -> WatchOptions:
-        """As PostgreSQL names things, where nobody has chosen a name."""
-        chosen = self.model_fields_set
+    def use_postgresql_names(self) -> WatchOptions:
+        """The options with PostgreSQL's lower-case names for those that were not set."""
+        set_names = self.model_fields_set
         names = {
             "timestamp_column": "last_modified",
             "shard_column": "shard_id",
@@ -65,11 +67,11 @@ class WatchOptions(BaseModel):
             "change_set_column": "change_set_id",
             "change_stream": "spanner_watcher_stream",
         }
-        return self.model_copy(update={k: v for k, v in names.items() if k not in chosen})
+        return self.model_copy(update={k: v for k, v in names.items() if k not in set_names})
 
 
 class WatchFile(BaseModel):
-    """A TOML file: which tables, what holds for all of them (``defaults``), and what for one.
+    """A TOML file: the tables, the options of all of them (``defaults``), and those of single ones.
 
     ``[table.NAME]`` replaces single values of ``[defaults]``.
     """
@@ -82,6 +84,6 @@ class WatchFile(BaseModel):
     table: dict[str, dict[str, object]] = {}
 
     def options_for(self, table: str) -> WatchOptions:
-        """The wish for one table. Raises pydantic's ValidationError."""
+        """The options of one table. Raises pydantic's ValidationError."""
         own = next((v for k, v in self.table.items() if k.casefold() == table.casefold()), {})
         return WatchOptions.model_validate({**self.defaults, **own})

@@ -1,4 +1,4 @@
-"""A plan: ordered statements, each with its reason and its cost, for one schema and no other."""
+"""A plan: ordered statements with reasons and costs, valid for one schema only."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 
-from ddl.evolve import apply
+from ddl.evolve import apply_step
+from ddl.names import list_names
 from ddl.options import Strategy, WatchOptions
-from ddl.render import render, render_schema
-from ddl.reverse import reverse
+from ddl.render import render_schema, render_step
+from ddl.reverse import reverse_step
 from ddl.schema import Index, Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
-from ddl.tracking import all_names, wanted_steps
+from ddl.tracking import list_required_steps
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """A DDL statement. ``long_running`` ones write data in the background (a backfill); ``cost``
-    says what it costs, ``undo`` what takes it back."""
+class PlanStatement:
+    """A DDL statement of a plan.
+
+    ``long_running`` is true if Spanner reads or writes rows in the background (a backfill);
+    ``cost`` describes that in words. ``undo`` holds the statements that reverse it.
+    """
 
     table: str
     sql: str
@@ -30,33 +34,33 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``fingerprint`` is that of the schema which the plan was made for."""
+    """Statements in order. ``fingerprint`` identifies the schema that they were planned for."""
 
     fingerprint: str
-    statements: tuple[Statement, ...]
+    statements: tuple[PlanStatement, ...]
 
     @property
     def down(self) -> tuple[str, ...]:
-        """The statements that take the plan back, in their order."""
+        """The statements that undo the plan, in their order."""
         return tuple(sql for statement in reversed(self.statements) for sql in statement.undo)
 
     @property
     def empty(self) -> bool:
-        """True when there is nothing to do."""
+        """True if there is nothing to do."""
         return not self.statements
 
     def as_json(self) -> dict[str, object]:
-        """For ``--json``."""
+        """The plan as values that JSON can hold."""
         return asdict(self)
 
 
 def fingerprint(schema: Schema) -> str:
-    """A digest of everything that a schema is made of."""
+    """A digest of the whole schema."""
     return hashlib.sha256("\n".join(render_schema(schema)).encode()).hexdigest()
 
 
-OF_ONE_TABLE = frozenset({Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL})
-"""Strategies whose steps touch nothing but the table and its index."""
+SINGLE_TABLE_STRATEGIES = frozenset({Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL})
+"""Strategies whose steps change nothing but the table and its index."""
 
 OptionsFor = Callable[[str], WatchOptions]
 
@@ -64,74 +68,74 @@ OptionsFor = Callable[[str], WatchOptions]
 def make_plan(schema: Schema, tables: Iterable[str], options: WatchOptions | OptionsFor) -> Plan:
     """Plans the migration that makes tables watchable.
 
-    ``options`` hold for all tables, or are asked for each. Every step is tried on the schema first.
-    Raises PlanError or SchemaError; nothing is changed.
+    ``options`` are the same for all tables, or a function of a table's name. Every step is tried
+    on the schema first. Raises PlanError or SchemaError; nothing is changed.
     """
-    statements: list[Statement] = []
-    whole, behind = schema, list[Step]()
-    names = {name.casefold() for name in all_names(schema)}
-    indexes = indexes_by_table(schema)
+    statements: list[PlanStatement] = []
+    whole, pending = schema, list[Step]()
+    names = {name.casefold() for name in list_names(schema)}
+    indexes = group_indexes(schema)
     for table in tables:
-        chosen = options if isinstance(options, WatchOptions) else options(table)
-        found = None
-        if chosen.strategy in OF_ONE_TABLE:
-            found = planned(alone(schema, table, indexes), table, chosen)
-            if {name.casefold() for name in created(found)} & names:
-                found = None  # a name is taken by another table's object: look at all of them
-        if found is None:
-            for step in behind:
-                whole = apply(whole, step)
-            behind.clear()
-            found = planned(whole, table, chosen)
-        names |= {name.casefold() for name in created(found)}
-        behind += [step for step, _ in found]
-        statements += [statement for _, statement in found]
+        table_options = options if isinstance(options, WatchOptions) else options(table)
+        planned_steps = None
+        if table_options.strategy in SINGLE_TABLE_STRATEGIES:
+            planned_steps = plan_table(isolate_table(schema, table, indexes), table, table_options)
+            if list_new_indexes(planned_steps) & names:
+                planned_steps = None  # another table's object has the name: plan against all
+        if planned_steps is None:
+            for step in pending:
+                whole = apply_step(whole, step)
+            pending.clear()
+            planned_steps = plan_table(whole, table, table_options)
+        names |= list_new_indexes(planned_steps)
+        pending += [step for step, _ in planned_steps]
+        statements += [statement for _, statement in planned_steps]
     return Plan(fingerprint(schema), tuple(statements))
 
 
-def planned(schema: Schema, table: str, options: WatchOptions) -> list[tuple[Step, Statement]]:
-    """The steps for one table, tried on the schema, with what is said of each."""
-    now, found = schema, []
-    for wanted in wanted_steps(schema, table, options):
-        undo = tuple(render(s, now.dialect) for s in reverse(wanted.step, now))
-        now = apply(now, wanted.step)
-        cost = cost_of(wanted.step, wanted.backfill)
-        sql = render(wanted.step, now.dialect)
-        found.append(
-            (wanted.step, Statement(table, sql, wanted.reason, wanted.backfill, cost, undo))
-        )
-    return found
+def plan_table(
+    schema: Schema, table: str, options: WatchOptions
+) -> list[tuple[Step, PlanStatement]]:
+    """The steps for one table, tried on the schema, each with its statement."""
+    current, planned_steps = schema, []
+    for required in list_required_steps(schema, table, options):
+        step, backfill = required.step, required.backfill
+        undo = tuple(render_step(s, current.dialect) for s in reverse_step(step, current))
+        current = apply_step(current, step)
+        sql, cost = render_step(step, current.dialect), describe_cost(step, backfill)
+        statement = PlanStatement(table, sql, required.reason, backfill, cost, undo)
+        planned_steps.append((step, statement))
+    return planned_steps
 
 
-def alone(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> Schema:
-    """The part of a schema that a table's own steps see; all of it for a table that is not there.
+def isolate_table(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> Schema:
+    """The part of a schema that a table's own steps need; all of it for an unknown table.
 
-    Thousands of tables are planned one by one so, instead of each against all.
+    This keeps planning fast with thousands of tables: each is planned against itself alone.
     """
-    found = schema.table(table)
-    if found is None:
+    isolated = schema.table(table)
+    if isolated is None:
         return schema
-    return replace(
-        schema, tables=(found,), indexes=indexes.get(found.name.casefold(), ()), verbatim=()
-    )
+    own_indexes = indexes.get(isolated.name.casefold(), ())
+    return replace(schema, tables=(isolated,), indexes=own_indexes, verbatim=())
 
 
-def indexes_by_table(schema: Schema) -> dict[str, tuple[Index, ...]]:
+def group_indexes(schema: Schema) -> dict[str, tuple[Index, ...]]:
     """The indexes of every table, by its name without regard to case."""
-    found: dict[str, tuple[Index, ...]] = {}
+    groups: dict[str, tuple[Index, ...]] = {}
     for index in schema.indexes:
         key = index.table.casefold()
-        found[key] = (*found.get(key, ()), index)
-    return found
+        groups[key] = (*groups.get(key, ()), index)
+    return groups
 
 
-def created(steps: list[tuple[Step, Statement]]) -> set[str]:
-    """The names of new indexes."""
-    return {step.index.name for step, _ in steps if isinstance(step, CreateIndex)}
+def list_new_indexes(steps: list[tuple[Step, PlanStatement]]) -> set[str]:
+    """The names of the indexes that the steps create, in lower case."""
+    return {step.index.name.casefold() for step, _ in steps if isinstance(step, CreateIndex)}
 
 
-def cost_of(step: Step, backfill: bool) -> str:
-    """What a statement costs, in words."""
+def describe_cost(step: Step, backfill: bool) -> str:
+    """What a statement costs Spanner, in words."""
     if isinstance(step, CreateIndex):
         entries = "rows whose shard and timestamp are not NULL" if step.index.null_filtered else ""
         return (

@@ -1,4 +1,4 @@
-"""A cursor over tokens: the small words of which the grammar is written."""
+"""A cursor over tokens: the small verbs of which the grammar is written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import NoReturn
 
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Dialect
-from ddl.tokens import Kind, Token, place, tokenize
+from ddl.tokens import Token, TokenKind, locate, tokenize
 
 
-class Reader:
-    """Reads one statement. ``accept`` takes what may come, ``expect`` what must."""
+class TokenReader:
+    """Reads one statement. ``accept`` takes what may come, ``expect`` what must.
+
+    Every method that reads raises DdlSyntaxError for anything else than what it reads.
+    """
 
     def __init__(self, text: str, dialect: Dialect = Dialect.GOOGLESQL) -> None:
         self.text = text
@@ -26,14 +29,14 @@ class Reader:
         """True when the next tokens are these keywords or symbols."""
         ahead = self._tokens[self._position : self._position + len(words)]
         return len(ahead) == len(words) and all(
-            token.kind in {Kind.WORD, Kind.SYMBOL} and token.text.upper() == word
+            token.kind in {TokenKind.WORD, TokenKind.SYMBOL} and token.text.upper() == word
             for token, word in zip(ahead, words, strict=True)
         )
 
     def advance(self) -> Token:
         """Takes the next token whatever it is."""
         token = self.token
-        if token.kind is not Kind.END:
+        if token.kind is not TokenKind.END:
             self._position += 1
         return token
 
@@ -45,73 +48,73 @@ class Reader:
         return True
 
     def expect(self, *words: str) -> None:
-        """Takes these keywords or symbols; anything else is a syntax error."""
+        """Takes these keywords or symbols."""
         for word in words:
             if not self.accept(word):
                 self.fail(word)
 
+    def expect_end(self) -> None:
+        """Checks that nothing follows."""
+        if self.token.kind is not TokenKind.END:
+            self.fail("the end of the statement")
+
     def fail(self, expected: str) -> NoReturn:
         """Raises DdlSyntaxError at the next token."""
         token = self.token
-        found = token.kind.value if token.kind is Kind.END else repr(token.text)
-        raise DdlSyntaxError(*place(self.text, token.start), expected, found)
+        actual = token.kind.value if token.kind is TokenKind.END else repr(token.text)
+        raise DdlSyntaxError(*locate(self.text, token.start), expected, actual)
 
-    def name(self, what: str = "a name") -> str:
-        """A name, quoted or not."""
-        if self.token.kind not in {Kind.WORD, Kind.QUOTED}:
-            self.fail(what)
+    def read_name(self, expected: str = "a name") -> str:
+        """A name, quoted or not; returned without its quotes."""
+        if self.token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
+            self.fail(expected)
         return self.advance().value
 
-    def path(self, what: str = "a name") -> str:
+    def read_path(self, expected: str = "a name") -> str:
         """A name with its named schema, if any."""
-        parts = [self.name(what)]
+        parts = [self.read_name(expected)]
         while self.accept("."):
-            parts.append(self.name(what))
+            parts.append(self.read_name(expected))
         return ".".join(parts)
 
-    def names(self) -> tuple[str, ...]:
-        """Names in parentheses, separated by commas; may be none."""
+    def read_names(self) -> tuple[str, ...]:
+        """Column names in parentheses, separated by commas; there may be none."""
         self.expect("(")
-        found = []
+        names = []
         while not self.accept(")"):
-            found.append(self.name("a column name"))
+            names.append(self.read_name("a column name"))
             if not self.peek(")"):
                 self.expect(",")
-        return tuple(found)
+        return tuple(names)
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         """A whole number, maybe with a sign."""
         sign = -1 if self.accept("-") else 1
-        if self.token.kind is not Kind.NUMBER:
+        if self.token.kind is not TokenKind.NUMBER:
             self.fail("a number")
         return sign * int(self.advance().text, 0)
 
-    def parenthesised(self) -> str:
+    def read_parenthesized(self) -> str:
         """The text between balanced parentheses, as written."""
         self.expect("(")
         start, depth = self.token.start, 1
         while depth:
             token = self.advance()
-            if token.kind is Kind.END:
+            if token.kind is TokenKind.END:
                 self.fail("')'")
-            depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind is Kind.SYMBOL else 0
+            depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind is TokenKind.SYMBOL else 0
         return self.text[start : token.start].strip()
 
-    def mark(self) -> int:
-        """The place of the cursor, for ``reset``."""
-        return self._position
-
-    def reset(self, mark: int) -> None:
-        """Goes back to a place."""
-        self._position = mark
-
-    def rest(self) -> str:
+    def read_rest(self) -> str:
         """Everything up to the end of the statement, as written."""
         start = self.token.start
         self._position = len(self._tokens) - 1
         return self.text[start:].strip()
 
-    def end(self) -> None:
-        """Nothing may follow."""
-        if self.token.kind is not Kind.END:
-            self.fail("the end of the statement")
+    def mark(self) -> int:
+        """The position of the cursor, for ``reset``."""
+        return self._position
+
+    def reset(self, position: int) -> None:
+        """Goes back to a position."""
+        self._position = position

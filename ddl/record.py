@@ -1,5 +1,4 @@
-"""What ``apply`` put into a database, kept in the database: ``rollback`` takes out that, and only
-that."""
+"""Records of what ``ddl apply`` added, kept in the database: ``ddl rollback`` removes only that."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import NameNotFoundError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.parse import parse_statement
 from ddl.plan import Plan
-from ddl.render import render
+from ddl.render import render_step
 from ddl.schema import Column, KeyPart, Schema, Table, Type, TypeCode
 from ddl.steps import CreateTable, DropTable
 
@@ -30,28 +29,28 @@ RECORDS = Table(
 RECORDED_SCHEMA = Schema(tables=(RECORDS,))
 
 
-def record(database: Database, plan: Plan, schema: Schema) -> None:
-    """Writes down how to take a plan back, before it is applied.
+def record_plan(database: Database, plan: Plan, schema: Schema) -> None:
+    """Records how to undo a plan, before it is applied.
 
-    Statements of an earlier plan that was interrupted stay, behind those of this one.
+    Statements of an earlier plan that was interrupted stay, after those of this one.
     """
-    create = render(CreateTable(RECORDS, if_not_exists=True), schema.dialect)
+    create = render_step(CreateTable(RECORDS, if_not_exists=True), schema.dialect)
     database.update_ddl([create]).result(600)
-    kept = recorded(database, RECORDED_SCHEMA)
+    records = read_records(database, RECORDED_SCHEMA)
     rows = []
     for table in dict.fromkeys(statement.table for statement in plan.statements):
-        mine = [s for s in reversed(plan.statements) if s.table == table]
-        down = [sql for statement in mine for sql in statement.undo]
-        down += [sql for sql in kept.get(table, ()) if sql not in down]
+        of_table = [s for s in reversed(plan.statements) if s.table == table]
+        down = [sql for statement in of_table for sql in statement.undo]
+        down += [sql for sql in records.get(table, ()) if sql not in down]
         rows.append((table, json.dumps(down), COMMIT_TIMESTAMP))
     with database.batch() as batch:
         batch.insert_or_update(TABLE, ("WatchedTable", "Down", "RecordedAt"), rows)
 
 
-def recorded(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
-    """The statements that take out what was put in, by table; empty when nothing was recorded.
+def read_records(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
+    """The statements that undo what was added, by table; empty if nothing was recorded.
 
-    ``schema`` says whether there is a table of records.
+    ``schema`` shows whether the table of records exists.
     """
     if schema.table(TABLE) is None:
         return {}
@@ -60,30 +59,30 @@ def recorded(database: Database, schema: Schema) -> dict[str, tuple[str, ...]]:
         return {row[0]: tuple(json.loads(row[1])) for row in rows}
 
 
-def rollback_statements(
-    schema: Schema, kept: dict[str, tuple[str, ...]], tables: Sequence[str]
+def select_rollback_statements(
+    schema: Schema, records: dict[str, tuple[str, ...]], tables: Sequence[str]
 ) -> list[str]:
-    """The recorded statements that still have something to take out, tried on the schema.
+    """The recorded statements that still have something to undo, tried on the schema.
 
-    Raises SchemaError when something else has come to depend on what would go.
+    Raises SchemaError if another object depends on what would be dropped.
     """
-    found = []
+    statements = []
     for table in tables:
-        for sql in kept.get(table, ()):
+        for sql in records.get(table, ()):
             step = parse_statement(sql, schema.dialect)
             try:
-                after = apply(schema, step)
+                after = apply_step(schema, step)
             except NameNotFoundError:
-                continue  # it was never put in, or somebody has taken it out
+                continue  # it was never added, or is already dropped
             if after != schema:
-                found.append(sql)
+                statements.append(sql)
             schema = after
-    return found
+    return statements
 
 
-def forget(database: Database, tables: Sequence[str], schema: Schema) -> None:
-    """Removes the records of tables; with the last one the table of records itself."""
+def delete_records(database: Database, tables: Sequence[str], schema: Schema) -> None:
+    """Deletes the records of tables, and with the last one the table of records."""
     with database.batch() as batch:
         batch.delete(TABLE, KeySet(keys=[[table] for table in tables]))
-    if not recorded(database, schema):
-        database.update_ddl([render(DropTable(TABLE), schema.dialect)]).result(600)
+    if not read_records(database, schema):
+        database.update_ddl([render_step(DropTable(TABLE), schema.dialect)]).result(600)

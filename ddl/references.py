@@ -1,19 +1,19 @@
-"""Which columns of its table an expression speaks of."""
+"""Which columns of its table an expression names."""
 
 from __future__ import annotations
 
 from ddl.schema import Dialect, Table
-from ddl.tokens import Kind, tokenize
+from ddl.tokens import TokenKind, tokenize
 
 
-def columns_in(
+def find_referenced_columns(
     expression: str, table: Table, dialect: Dialect = Dialect.GOOGLESQL
 ) -> tuple[str, ...]:
     """The columns of the table that the expression names, each once, in order."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for token in tokenize(expression, dialect):
-        if token.kind in {Kind.WORD, Kind.QUOTED}:
+        if token.kind in {TokenKind.WORD, TokenKind.QUOTED}:
             column = table.column(token.value)
             if column is not None:
-                found[column.name] = None
-    return tuple(found)
+                columns[column.name] = None
+    return tuple(columns)

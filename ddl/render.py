@@ -1,286 +1,260 @@
-"""Steps and schemas -> DDL text of Spanner's GoogleSQL, as Spanner itself prints it."""
+"""Steps and schemas -> DDL text, in the dialect's spelling."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from functools import singledispatch
 
 from ddl import steps
-from ddl.alike import alter_column, interleave_text, on_delete_text, render_alike
 from ddl.errors import DdlError
-from ddl.postgres import render as postgres
-from ddl.reserved import RESERVED
-from ddl.schema import (
-    ChangeStream,
-    Check,
-    Column,
-    Dialect,
-    ForeignKey,
-    Identity,
-    Index,
-    KeyPart,
-    RowDeletionPolicy,
-    Schema,
-    Table,
-    Type,
-    TypeCode,
-    WatchedTable,
-)
+from ddl.googlesql.spelling import GoogleSqlSpelling
+from ddl.postgres.spelling import PostgreSqlSpelling
+from ddl.schema import Dialect, Schema, Type
+from ddl.spelling import Spelling
 from ddl.steps import Step
 
-PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+SPELLINGS: dict[Dialect, Spelling] = {
+    Dialect.GOOGLESQL: GoogleSqlSpelling(),
+    Dialect.POSTGRESQL: PostgreSqlSpelling(),
+}
+KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE"})
+"""Tables may use these; other objects that are kept as text may use tables."""
 
 
-def render(step: Step, dialect: Dialect = Dialect.GOOGLESQL) -> str:
-    """The statement of a step, without a semicolon."""
-    if dialect is Dialect.POSTGRESQL:
-        return postgres.render(step)
-    return str(_render(step))
+def render_step(step: Step, dialect: Dialect = Dialect.GOOGLESQL) -> str:
+    """The statement of a step, without a semicolon. Raises DdlError if the dialect has none."""
+    return str(_render(step, SPELLINGS[dialect]))
 
 
 def render_schema(schema: Schema) -> list[str]:
     """Statements that create the same schema again, in an order that works."""
-    if schema.dialect is Dialect.POSTGRESQL:
-        return postgres.render_schema(schema)
-    statements = [f"CREATE SCHEMA {name(s)}" for s in schema.named_schemas]
-    first = [v.text for v in schema.verbatim if v.kind in {"PROTO BUNDLE", "SEQUENCE"}]
-    last = [v.text for v in schema.verbatim if v.kind not in {"PROTO BUNDLE", "SEQUENCE"}]
-    statements += first
-    statements += [create_table(table) for table in schema.tables]
-    statements += [create_index(index) for index in schema.indexes]
-    statements += last
-    statements += [create_change_stream(stream) for stream in schema.change_streams]
-    return statements
+    spelling = SPELLINGS[schema.dialect]
+    before = [item.text for item in schema.verbatim if item.kind in KINDS_BEFORE_TABLES]
+    after = [item.text for item in schema.verbatim if item.kind not in KINDS_BEFORE_TABLES]
+    return [
+        *(f"CREATE SCHEMA {spelling.quote_name(name)}" for name in schema.named_schemas),
+        *before,
+        *map(spelling.create_table, schema.tables),
+        *map(spelling.create_index, schema.indexes),
+        *after,
+        *map(spelling.create_change_stream, schema.change_streams),
+    ]
 
 
-def name(text: str) -> str:
-    """A name, quoted where it must be."""
-    return ".".join(
-        part
-        if PLAIN_NAME.match(part) and part.upper() not in RESERVED
-        else "`" + part.replace("\\", "\\\\").replace("`", "\\`") + "`"
-        for part in text.split(".")
-    )
+def render_type(type_: Type) -> str:
+    """A type as GoogleSQL writes it."""
+    return SPELLINGS[Dialect.GOOGLESQL].write_type(type_)
 
 
-def names(items: Iterable[str]) -> str:
-    """Names separated by commas."""
-    return ", ".join(name(item) for item in items)
-
-
-def type_text(type_: Type) -> str:
-    """A type as DDL writes it."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        vector = f"(vector_length=>{type_.vector_length})" if type_.vector_length else ""
-        return f"ARRAY<{type_text(type_.element)}>{vector}"
-    if type_.code in {TypeCode.STRING, TypeCode.BYTES}:
-        return f"{type_.code.value}({'MAX' if type_.length is None else type_.length})"
-    if type_.code in {TypeCode.PROTO, TypeCode.ENUM}:
-        return name(type_.proto_name or "")
-    if type_.code is TypeCode.STRUCT:
-        return f"STRUCT<{', '.join(f'{f.name} {type_text(f.type)}' for f in type_.fields)}>"
-    return str(type_.code.value)
-
-
-def column_text(column: Column) -> str:
-    """A column definition."""
-    parts = [name(column.name), type_text(column.type)]
-    if column.not_null:
-        parts.append("NOT NULL")
-    if column.default is not None:
-        parts.append(f"DEFAULT ({column.default})")
-    if column.on_update is not None:
-        parts.append(f"ON UPDATE ({column.on_update})")
-    if column.generated is not None:
-        parts.append(f"AS ({column.generated})" + (" STORED" if column.stored else ""))
-    if column.identity is not None:
-        parts.append(identity_text(column.identity))
-    if column.hidden:
-        parts.append("HIDDEN")
-    given = list(column.options)
-    if column.allow_commit_timestamp:
-        given.insert(0, ("allow_commit_timestamp", "true"))
-    return " ".join(parts) + options_text(given, " ")
-
-
-def identity_text(identity: Identity) -> str:
-    """GENERATED BY DEFAULT AS IDENTITY (...)."""
-    text = "GENERATED BY DEFAULT AS IDENTITY (BIT_REVERSED_POSITIVE"
-    if identity.skip_range is not None:
-        text += f" SKIP RANGE {identity.skip_range[0]}, {identity.skip_range[1]}"
-    if identity.start_counter is not None:
-        text += f" START COUNTER WITH {identity.start_counter}"
-    return text + ")"
-
-
-def options_text(pairs: Iterable[tuple[str, str | None]], before: str = "") -> str:
-    """OPTIONS (...), or nothing."""
-    given = [f"{key} = {'null' if value is None else value}" for key, value in pairs]
-    return f"{before}OPTIONS ({', '.join(given)})" if given else ""
-
-
-def keys_text(parts: Iterable[KeyPart]) -> str:
-    """(a, b DESC)."""
-    inner = ", ".join(name(p.column) + (" DESC" if p.descending else "") for p in parts)
-    return f"({inner})"
-
-
-def foreign_key_text(key: ForeignKey) -> str:
-    """[CONSTRAINT n] FOREIGN KEY ..."""
-    start = f"CONSTRAINT {name(key.name)} " if key.name else ""
-    return (
-        f"{start}FOREIGN KEY({names(key.columns)}) REFERENCES"
-        f" {name(key.referenced_table)}({names(key.referenced_columns)})"
-        f"{on_delete_text(key.on_delete)}{'' if key.enforced else ' NOT ENFORCED'}"
-    )
-
-
-def check_text(check: Check) -> str:
-    """[CONSTRAINT n] CHECK (...)."""
-    start = f"CONSTRAINT {name(check.name)} " if check.name else ""
-    return f"{start}CHECK({check.expression})"
-
-
-def policy_text(policy: RowDeletionPolicy) -> str:
-    """ROW DELETION POLICY (...)."""
-    column = name(policy.column)
-    return f"ROW DELETION POLICY (OLDER_THAN({column}, INTERVAL {policy.days} DAY))"
-
-
-def create_table(table: Table, optional: bool = False) -> str:
-    """CREATE TABLE."""
-    lines = [column_text(column) for column in table.columns]
-    lines += [foreign_key_text(key) for key in table.foreign_keys]
-    lines += [check_text(check) for check in table.checks]
-    lines += [f"SYNONYM({name(synonym)})" for synonym in table.synonyms]
-    body = "".join(f"  {line},\n" for line in lines)
-    text = f"CREATE TABLE {'IF NOT EXISTS ' if optional else ''}{name(table.name)} (\n{body})"
-    text += f" PRIMARY KEY{keys_text(table.primary_key)}"
-    if table.interleave is not None:
-        text += f",\n  {interleave_text(table.interleave, name)}"
-    if table.row_deletion_policy is not None:
-        text += f",\n  {policy_text(table.row_deletion_policy)}"
-    return text + options_text(table.options, ", ")
-
-
-def create_index(index: Index, optional: bool = False) -> str:
-    """CREATE INDEX."""
-    text = "CREATE "
-    text += "UNIQUE " if index.unique else ""
-    text += "NULL_FILTERED " if index.null_filtered else ""
-    text += f"INDEX {'IF NOT EXISTS ' if optional else ''}{name(index.name)}"
-    text += f" ON {name(index.table)}{keys_text(index.parts)}"
-    if index.storing:
-        text += f" STORING ({names(index.storing)})"
-    if index.where_not_null:
-        text += " WHERE " + " AND ".join(f"{name(c)} IS NOT NULL" for c in index.where_not_null)
-    if index.interleave_in:
-        text += f", INTERLEAVE IN {name(index.interleave_in)}"
-    return text + options_text(index.options, " ")
-
-
-def watches_text(stream: ChangeStream) -> str:
-    """FOR ... or nothing."""
-    if stream.for_all:
-        return " FOR ALL"
-    return " FOR " + ", ".join(map(watched_text, stream.watches)) if stream.watches else ""
-
-
-def watched_text(watched: WatchedTable) -> str:
-    """A table of a change stream, with its columns."""
-    columns = "" if watched.columns is None else f"({names(watched.columns)})"
-    return name(watched.table) + columns
-
-
-def create_change_stream(stream: ChangeStream) -> str:
-    """CREATE CHANGE STREAM."""
-    return (
-        f"CREATE CHANGE STREAM {name(stream.name)}{watches_text(stream)}"
-        f"{options_text(stream.options, ' ')}"
-    )
+def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:
+    """A name, quoted where it must be; a named schema's part by part."""
+    return SPELLINGS[dialect].quote_name(name)
 
 
 @singledispatch
-def _render(step: object) -> str:
-    alike = render_alike(step, name)
-    if alike is None:
-        raise DdlError(f"{type(step).__name__} cannot be rendered")
-    return alike
+def _render(step: object, spelling: Spelling) -> str:
+    raise DdlError(f"{type(step).__name__} cannot be rendered")
+
+
+def render_alter_table(table: str, action: str, spelling: Spelling) -> str:
+    """ALTER TABLE t action."""
+    return f"ALTER TABLE {spelling.quote_name(table)} {action}"
+
+
+def render_alter_column(table: str, column: str, action: str, spelling: Spelling) -> str:
+    """ALTER TABLE t ALTER COLUMN c action."""
+    action = f"ALTER COLUMN {spelling.quote_name(column)} {action}"
+    return render_alter_table(table, action, spelling)
 
 
 @_render.register
-def _(step: steps.CreateTable) -> str:
-    return create_table(step.table, step.if_not_exists)
+def render_create_table(step: steps.CreateTable, spelling: Spelling) -> str:
+    """CREATE TABLE."""
+    return spelling.create_table(step.table, step.if_not_exists)
 
 
 @_render.register
-def _(step: steps.AddColumn) -> str:
+def render_drop_table(step: steps.DropTable, spelling: Spelling) -> str:
+    """DROP TABLE."""
+    return f"DROP TABLE {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"
+
+
+@_render.register
+def render_add_column(step: steps.AddColumn, spelling: Spelling) -> str:
+    """ADD COLUMN."""
     optional = "IF NOT EXISTS " if step.if_not_exists else ""
-    return f"ALTER TABLE {name(step.table)} ADD COLUMN {optional}{column_text(step.column)}"
+    action = f"ADD COLUMN {optional}{spelling.write_column(step.column)}"
+    return render_alter_table(step.table, action, spelling)
 
 
 @_render.register
-def _(step: steps.AlterColumn) -> str:
-    return f"ALTER TABLE {name(step.table)} ALTER COLUMN {column_text(step.column)}"
+def render_drop_column(step: steps.DropColumn, spelling: Spelling) -> str:
+    """DROP COLUMN."""
+    action = f"DROP COLUMN {spelling.quote_name(step.column)}"
+    return render_alter_table(step.table, action, spelling)
 
 
 @_render.register
-def _(step: steps.SetColumnOptions) -> str:
-    return alter_column(step.table, step.column, f"SET {options_text(step.options)}", name)
+def render_redefine_column(step: steps.AlterColumn, spelling: Spelling) -> str:
+    """ALTER COLUMN with a whole definition."""
+    action = f"ALTER COLUMN {spelling.redefine_column(step.column)}"
+    return render_alter_table(step.table, action, spelling)
 
 
 @_render.register
-def _(step: steps.SetNotNull | steps.SetType) -> str:
-    raise DdlError(f"GoogleSQL has no {type(step).__name__}: it writes the whole column anew")
+def render_set_not_null(step: steps.SetNotNull, spelling: Spelling) -> str:
+    """SET NOT NULL | DROP NOT NULL."""
+    action = spelling.set_not_null(step.not_null)
+    return render_alter_column(step.table, step.column, action, spelling)
 
 
 @_render.register
-def _(step: steps.AddForeignKey) -> str:
-    return f"ALTER TABLE {name(step.table)} ADD {foreign_key_text(step.foreign_key)}"
+def render_set_type(step: steps.SetType, spelling: Spelling) -> str:
+    """ALTER COLUMN TYPE."""
+    return render_alter_column(step.table, step.column, spelling.set_type(step.type), spelling)
 
 
 @_render.register
-def _(step: steps.AddCheck) -> str:
-    return f"ALTER TABLE {name(step.table)} ADD {check_text(step.check)}"
+def render_set_default(step: steps.SetDefault, spelling: Spelling) -> str:
+    """SET DEFAULT | DROP DEFAULT."""
+    action = "DROP DEFAULT" if step.expression is None else f"SET DEFAULT ({step.expression})"
+    return render_alter_column(step.table, step.column, action, spelling)
 
 
 @_render.register
-def _(step: steps.SetRowDeletionPolicy) -> str:
-    action = (
-        "DROP ROW DELETION POLICY" if step.policy is None else f"ADD {policy_text(step.policy)}"
+def render_set_on_update(step: steps.SetOnUpdate, spelling: Spelling) -> str:
+    """SET ON UPDATE | DROP ON UPDATE."""
+    action = "DROP ON UPDATE" if step.expression is None else f"SET ON UPDATE ({step.expression})"
+    return render_alter_column(step.table, step.column, action, spelling)
+
+
+@_render.register
+def render_set_column_options(step: steps.SetColumnOptions, spelling: Spelling) -> str:
+    """SET OPTIONS of a column."""
+    action = spelling.set_column_options(step.options)
+    return render_alter_column(step.table, step.column, action, spelling)
+
+
+@_render.register
+def render_add_foreign_key(step: steps.AddForeignKey, spelling: Spelling) -> str:
+    """ADD FOREIGN KEY."""
+    action = f"ADD {spelling.write_foreign_key(step.foreign_key)}"
+    return render_alter_table(step.table, action, spelling)
+
+
+@_render.register
+def render_add_check(step: steps.AddCheck, spelling: Spelling) -> str:
+    """ADD CHECK."""
+    return render_alter_table(step.table, f"ADD {spelling.write_check(step.check)}", spelling)
+
+
+@_render.register
+def render_drop_constraint(step: steps.DropConstraint, spelling: Spelling) -> str:
+    """DROP CONSTRAINT."""
+    action = f"DROP CONSTRAINT {spelling.quote_name(step.name)}"
+    return render_alter_table(step.table, action, spelling)
+
+
+@_render.register
+def render_set_row_deletion_policy(step: steps.SetRowDeletionPolicy, spelling: Spelling) -> str:
+    """ADD | DROP ROW DELETION POLICY."""
+    if step.policy is None:
+        return render_alter_table(step.table, spelling.write_drop_policy(), spelling)
+    return render_alter_table(step.table, f"ADD {spelling.write_policy(step.policy)}", spelling)
+
+
+@_render.register
+def render_set_on_delete(step: steps.SetOnDelete, spelling: Spelling) -> str:
+    """SET ON DELETE."""
+    return render_alter_table(step.table, f"SET ON DELETE {step.on_delete.value}", spelling)
+
+
+@_render.register
+def render_set_interleave(step: steps.SetInterleave, spelling: Spelling) -> str:
+    """SET INTERLEAVE IN."""
+    action = f"SET {spelling.write_interleave(step.interleave)}"
+    return render_alter_table(step.table, action, spelling)
+
+
+@_render.register
+def render_create_index(step: steps.CreateIndex, spelling: Spelling) -> str:
+    """CREATE INDEX."""
+    return spelling.create_index(step.index, step.if_not_exists)
+
+
+@_render.register
+def render_drop_index(step: steps.DropIndex, spelling: Spelling) -> str:
+    """DROP INDEX."""
+    return f"DROP INDEX {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"
+
+
+@_render.register
+def render_alter_index_storing(step: steps.AlterIndexStoring, spelling: Spelling) -> str:
+    """ALTER INDEX ADD | DROP a stored column."""
+    action = f"{'ADD' if step.add else 'DROP'} {spelling.stored_column}"
+    return (
+        f"ALTER INDEX {spelling.quote_name(step.index)} {action} {spelling.quote_name(step.column)}"
     )
-    return f"ALTER TABLE {name(step.table)} {action}"
 
 
 @_render.register
-def _(step: steps.CreateIndex) -> str:
-    return create_index(step.index, step.if_not_exists)
+def render_create_change_stream(step: steps.CreateChangeStream, spelling: Spelling) -> str:
+    """CREATE CHANGE STREAM."""
+    return spelling.create_change_stream(step.change_stream)
 
 
 @_render.register
-def _(step: steps.AlterIndexStoring) -> str:
-    action = "ADD" if step.add else "DROP"
-    return f"ALTER INDEX {name(step.index)} {action} STORED COLUMN {name(step.column)}"
-
-
-@_render.register
-def _(step: steps.CreateChangeStream) -> str:
-    return create_change_stream(step.change_stream)
-
-
-@_render.register
-def _(step: steps.AlterChangeStream) -> str:
+def render_alter_change_stream(step: steps.AlterChangeStream, spelling: Spelling) -> str:
+    """ALTER CHANGE STREAM: what it watches, its options, or both."""
     stream = step.change_stream
-    if len(step.changes) == 2:
-        action = f"{watches_text(stream).lstrip()} SET {options_text(stream.options)}"
-    elif "options" in step.changes:
-        action = f"SET {options_text(stream.options)}"
+    watches = spelling.write_watches(stream)
+    if "options" not in step.changes:
+        action = f"SET{watches}" if watches else "DROP FOR ALL"
     else:
-        action = f"SET{watches_text(stream)}" if watches_text(stream) else "DROP FOR ALL"
-    return f"ALTER CHANGE STREAM {name(stream.name)} {action}"
+        action = f"SET {spelling.write_stream_options(stream.options)}"
+        if "watches" in step.changes:
+            action = f"{watches.lstrip()} {action}"
+    return f"ALTER CHANGE STREAM {spelling.quote_name(stream.name)} {action}"
 
 
 @_render.register
-def _(step: steps.AlterDatabase) -> str:
-    return f"ALTER DATABASE {name(step.database)} SET {options_text(step.options)}"
+def render_drop_change_stream(step: steps.DropChangeStream, spelling: Spelling) -> str:
+    """DROP CHANGE STREAM."""
+    return f"DROP CHANGE STREAM {spelling.quote_name(step.name)}"
+
+
+@_render.register
+def render_alter_database(step: steps.AlterDatabase, spelling: Spelling) -> str:
+    """ALTER DATABASE SET options."""
+    return spelling.alter_database(step.database, step.options)
+
+
+@_render.register
+def render_create_named_schema(step: steps.CreateNamedSchema, spelling: Spelling) -> str:
+    """CREATE SCHEMA."""
+    optional = "IF NOT EXISTS " if step.if_not_exists else ""
+    return f"CREATE SCHEMA {optional}{spelling.quote_name(step.name)}"
+
+
+@_render.register
+def render_drop_named_schema(step: steps.DropNamedSchema, spelling: Spelling) -> str:
+    """DROP SCHEMA."""
+    return f"DROP SCHEMA {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"
+
+
+@_render.register
+def render_create_verbatim(step: steps.CreateVerbatim, spelling: Spelling) -> str:
+    """CREATE of an object that is kept as text."""
+    return step.item.text
+
+
+@_render.register
+def render_drop_verbatim(step: steps.DropVerbatim, spelling: Spelling) -> str:
+    """DROP of an object that is kept as text; a proto bundle has no name."""
+    optional = "IF EXISTS " if step.if_exists else ""
+    return f"DROP {step.kind} {optional}{spelling.quote_name(step.name)}".rstrip()
+
+
+@_render.register
+def render_other_statement(step: steps.OtherStatement, spelling: Spelling) -> str:
+    """A statement that is kept as text."""
+    return step.text

@@ -1,4 +1,4 @@
-"""A Spanner schema as plain values: what a database is made of, not how it is written.
+"""A Spanner schema as plain values, independent of how a dialect writes it.
 
 Names are kept as written and compared without regard to case, as Spanner does. A table in a named
 schema is called ``schema.Table``. Expressions are kept as SQL text of the schema's dialect.
@@ -79,8 +79,8 @@ class Column:
     """A column. At most one of ``default``, ``generated`` and ``identity`` is set.
 
     ``default``, ``on_update`` and ``generated`` hold the expression without its outer parentheses.
-    ``stored`` speaks of generated columns only. ``allow_commit_timestamp`` is the column option;
-    other options stand in ``options`` as written.
+    ``stored`` concerns generated columns only. ``allow_commit_timestamp`` is the column option;
+    ``options`` holds the other options as written.
     """
 
     name: str
@@ -188,7 +188,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedTable:
+class ChangeStreamTable:
     """A table of a change stream's FOR clause: ``columns`` None is all of them, () the key only."""
 
     table: str
@@ -197,17 +197,17 @@ class WatchedTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStream:
-    """CREATE CHANGE STREAM: ``watches`` None is nothing yet, ``for_all`` the whole database."""
+    """CREATE CHANGE STREAM: ``for_all`` is the whole database; ``watches`` may be empty."""
 
     name: str
-    watches: tuple[WatchedTable, ...] = ()
+    watches: tuple[ChangeStreamTable, ...] = ()
     for_all: bool = False
     options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """An object that the model does not look into (view, sequence, search index, role, ...).
+    """An object that the model keeps as text (view, sequence, search index, role, ...).
 
     ``kind`` is the keyword(s) after CREATE, in capitals; ``text`` the whole statement.
     """

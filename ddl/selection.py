@@ -1,4 +1,4 @@
-"""Which tables are meant: names and globs, without those that are excluded."""
+"""Which tables a user selects: by names and globs, without those that are excluded."""
 
 from __future__ import annotations
 
@@ -6,41 +6,44 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ddl.errors import PlanError
+from ddl.names import make_unknown_table_error
 from ddl.schema import Schema
 
 GLOB = frozenset("*?[")
-OURS = ("SpannerWatcher",)
-"""Tables whose names begin so keep the product's own state: a glob never means them."""
+OWN_PREFIXES = ("SpannerWatcher",)
+"""Tables with these prefixes keep the product's own state: a glob never selects them."""
 
 
-def chosen_tables(
+def select_tables(
     schema: Schema, include: Sequence[str], exclude: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The names of the tables, in the order of the schema, parents before children.
 
-    Raises PlanError for a name that is not there, and when nothing is left.
+    Raises PlanError for a name that does not exist, and if no table is selected.
     """
     for pattern in include:
         if GLOB.isdisjoint(pattern) and schema.table(pattern) is None:
-            known = ", ".join(table.name for table in schema.tables) or "none"
-            raise PlanError(f"there is no table {pattern}; tables of this schema: {known}")
-    found = tuple(
+            raise make_unknown_table_error(schema, pattern)
+    names = tuple(
         table.name
         for table in schema.tables
-        if meant(table.name, include) and not matches(table.name, exclude)
+        if is_selected(table.name, include) and not matches_any(table.name, exclude)
     )
-    if not found:
-        raise PlanError(f"no table matches {', '.join(include)}")
-    return found
+    if not names:
+        patterns = ", ".join(include)
+        raise PlanError(f"no table matches {patterns}: use names or globs such as 'Sing*'")
+    return names
 
 
-def meant(name: str, include: Sequence[str]) -> bool:
-    """True when a pattern means a table: our own ones must be named."""
+def is_selected(name: str, include: Sequence[str]) -> bool:
+    """True when a pattern selects a table; the product's own tables must be named."""
     if any(pattern.casefold() == name.casefold() for pattern in include):
         return True
-    return matches(name, include) and not name.rsplit(".", maxsplit=1)[-1].startswith(OURS)
+    return matches_any(name, include) and not name.rsplit(".", maxsplit=1)[-1].startswith(
+        OWN_PREFIXES
+    )
 
 
-def matches(name: str, patterns: Sequence[str]) -> bool:
+def matches_any(name: str, patterns: Sequence[str]) -> bool:
     """True when one of the patterns fits, without regard to case."""
     return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)

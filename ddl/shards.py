@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
-from ddl.postgres.render import name as postgres_name
-from ddl.render import name
+from ddl.render import quote_name
 from ddl.schema import Column, Dialect, Table, TypeCode
 
 # How a value of each type becomes a STRING, injectively and without regard to time zones.
@@ -26,7 +25,7 @@ TEXT = {
 
 # The same in the PostgreSQL dialect. A timestamp as text depends on the time zone there, so it is
 # not immutable; bytea is hashed as it is, and cannot be a part of several.
-POSTGRES_TEXT = {
+POSTGRESQL_TEXT = {
     TypeCode.STRING: "{0}",
     **dict.fromkeys(
         (
@@ -53,96 +52,98 @@ def shard_expression(
     signed: bool = False,
     dialect: Dialect = Dialect.GOOGLESQL,
 ) -> str:
-    """An expression with exactly the values 0 to ``shards`` - 1, never NULL.
+    """An expression that has exactly the values 0 to ``shards`` - 1, and is never NULL.
 
     Spanner: MOD keeps the sign of its first operand, so the modulus is added before a second MOD;
-    ``signed`` leaves that out, which gives the 2 * ``shards`` - 1 values around 0.
+    ``signed`` omits that, which gives 2 * ``shards`` - 1 values around 0.
     Raises PlanError for a key that cannot be hashed.
     """
-    columns = hashed_columns(table, key)
+    columns = choose_hashed_columns(table, key)
     if dialect is Dialect.POSTGRESQL:
-        hashed = f"spanner.farm_fingerprint({postgres_text(table, columns)})"
-        short, whole = f"mod({hashed}, {shards})", "mod({0} + {1}, {1})"
+        fingerprint = f"spanner.farm_fingerprint({write_postgresql_key(table, columns)})"
+        remainder, non_negative = f"mod({fingerprint}, {shards})", "mod({0} + {1}, {1})"
     else:
-        hashed = f"FARM_FINGERPRINT({googlesql_text(columns)})"
-        short, whole = f"MOD({hashed}, {shards})", "MOD({0} + {1}, {1})"
-    return short if signed else whole.format(short, shards)
+        fingerprint = f"FARM_FINGERPRINT({write_googlesql_key(columns)})"
+        remainder, non_negative = f"MOD({fingerprint}, {shards})", "MOD({0} + {1}, {1})"
+    return remainder if signed else non_negative.format(remainder, shards)
 
 
-def googlesql_text(columns: Sequence[Column]) -> str:
+def write_googlesql_key(columns: Sequence[Column]) -> str:
     """The columns as one STRING, never NULL."""
     if len(columns) == 1:
-        return or_else(columns[0], text_of(columns[0]), "''")
-    # Each part says its length first: ('ab', 'c') and ('a', 'bc') must differ.
-    return " || ".join(part_of(column) for column in columns)
+        return replace_null(columns[0], write_text(columns[0]), "''")
+    # Each part begins with its length, so that ('ab', 'c') and ('a', 'bc') differ.
+    return " || ".join(write_part(column) for column in columns)
 
 
-def postgres_text(table: Table, columns: Sequence[Column]) -> str:
+def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
     """The columns as one text, never NULL. Raises PlanError for a type that has none."""
-    quoted = [postgres_name(column.name) for column in columns]
+    names = [quote_name(column.name, Dialect.POSTGRESQL) for column in columns]
     if len(columns) == 1 and columns[0].type.code is TypeCode.BYTES:
-        return f"coalesce({quoted[0]}, ''::bytea)"
+        return f"coalesce({names[0]}, ''::bytea)"
     texts = []
-    for column, name_ in zip(columns, quoted, strict=True):
-        if column.type.code not in POSTGRES_TEXT:
+    for column, name in zip(columns, names, strict=True):
+        if column.type.code not in POSTGRESQL_TEXT:
             raise PlanError(
                 f"the key column {table.name}.{column.name} has type {column.type.code.value},"
-                " which has no immutable text in the PostgreSQL dialect: name other columns with"
+                " which has no immutable text in the PostgreSQL dialect: choose other columns with"
                 " --shard-key"
             )
-        texts.append(POSTGRES_TEXT[column.type.code].format(name_))
+        texts.append(POSTGRESQL_TEXT[column.type.code].format(name))
     if len(texts) == 1:
         return texts[0] if columns[0].not_null else f"coalesce({texts[0]}, '')"
     return " || ".join(f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts)
 
 
-def hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
-    """The columns to hash: those asked for, else the primary key without commit timestamps."""
+def choose_hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
+    """The columns to hash: the given ones, else the primary key without commit timestamps."""
     names = list(key) if key else [part.column for part in table.primary_key]
     columns = []
-    for each in names:
-        column = table.column(each)
+    for name in names:
+        column = table.column(name)
         if column is None:
-            raise PlanError(f"table {table.name} has no column {each} to make shards of")
+            raise PlanError(
+                f"table {table.name} has no column {name}: --shard-key needs existing columns"
+            )
         if column.allow_commit_timestamp:
             if key:
                 raise PlanError(
-                    f"{table.name}.{column.name} holds commit timestamps; Spanner allows no"
-                    " generated column to depend on it: name other columns with --shard-key"
+                    f"{table.name}.{column.name} holds commit timestamps, which Spanner does not"
+                    " allow in a generated column: choose other columns with --shard-key"
                 )
             continue
         if column.type.code not in TEXT:
             raise PlanError(
                 f"the key column {table.name}.{column.name} has type {column.type.code.value},"
-                " which cannot be hashed into shards: name other columns with --shard-key"
+                " which cannot be hashed into shards: choose other columns with --shard-key"
             )
         columns.append(column)
     if not columns:
         raise PlanError(
-            f"table {table.name} has no primary key column to make shards of:"
-            " name columns with --shard-key"
+            f"table {table.name} has no primary key column to hash into shards:"
+            " choose columns with --shard-key"
         )
     return columns
 
 
-def text_of(column: Column) -> str:
+def write_text(column: Column) -> str:
     """A column as STRING."""
-    return TEXT[column.type.code].format(name(column.name))
+    return TEXT[column.type.code].format(quote_name(column.name))
 
 
-def part_of(column: Column) -> str:
+def write_part(column: Column) -> str:
     """A column as one part of several: 'length:text', or '-' for NULL."""
-    text = text_of(column)
-    return or_else(column, f"CAST(LENGTH({text}) AS STRING) || ':' || {text}", "'-'")
+    text = write_text(column)
+    return replace_null(column, f"CAST(LENGTH({text}) AS STRING) || ':' || {text}", "'-'")
 
 
-def or_else(column: Column, text: str, otherwise: str) -> str:
-    """NULL-safe where the column may be NULL."""
-    return text if column.not_null else f"COALESCE({text}, {otherwise})"
+def replace_null(column: Column, text: str, replacement: str) -> str:
+    """The text, with a replacement for NULL if the column may be NULL."""
+    return text if column.not_null else f"COALESCE({text}, {replacement})"
 
 
 def shard_values(expression: str) -> tuple[int, ...] | None:
-    """The values that a shard expression can have, read from its modulus; None when it has none."""
+    """The values of a shard expression, read from its modulus; None if it has no modulus."""
     inner = strip_case(expression)
     match = MODULO.search(inner)
     if match and match.group(1) == match.group(2) == match.group(3):

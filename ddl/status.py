@@ -1,4 +1,4 @@
-"""Per table: is it watchable, by which strategy, and what is missing."""
+"""The state of tables: watched or not, by which strategy, and what is missing."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from google.cloud.spanner_v1.param_types import STRING
 
 from ddl.errors import DdlError
 from ddl.options import Strategy, WatchOptions
-from ddl.plan import indexes_by_table
-from ddl.render import name
+from ddl.plan import group_indexes
+from ddl.render import quote_name
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
-from ddl.tracking import wanted_steps
+from ddl.tracking import list_required_steps
 
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """``strategy`` is None for a table that is not watchable; ``missing`` is what ``automatic``
-    would add, ``problem`` why it cannot be made watchable at all."""
+    """The state of a table.
+
+    ``strategy`` is None for a table that is not watched. ``missing`` says what the strategy
+    ``automatic`` would add, ``problem`` why it cannot be applied.
+    """
 
     table: str
     strategy: str | None
@@ -31,17 +34,19 @@ class TableStatus:
     index_rows: int | None = None
 
 
-def statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
+def list_statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
     """The state of tables, from the schema alone."""
-    indexes = indexes_by_table(schema)
+    indexes = group_indexes(schema)
     by_name = {table.name.casefold(): table for table in schema.tables}
-    found = [table for each in tables if (table := by_name.get(each.casefold()))]
-    return [status_of(schema, table, indexes.get(table.name.casefold(), ())) for table in found]
+    known = [table for name in tables if (table := by_name.get(name.casefold()))]
+    return [
+        describe_table(schema, table, indexes.get(table.name.casefold(), ())) for table in known
+    ]
 
 
-def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
+def describe_table(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """The state of one table."""
-    index = serving_index(table, indexes)
+    index = find_poll_index(table, indexes)
     streams = [
         stream.name
         for stream in schema.change_streams
@@ -50,10 +55,10 @@ def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> Table
     ]
     if index is None and streams:
         return TableStatus(table.name, str(Strategy.CHANGE_STREAM), None, streams[0], ())
-    if index is None and by_change_sets(schema, table):
+    if index is None and uses_change_sets(schema, table):
         return TableStatus(table.name, str(Strategy.CHANGE_SET), None, None, ())
     if index is None:
-        return unwatched(schema, table, indexes)
+        return describe_unwatched(schema, table, indexes)
     shard, timestamp = table.column(index.parts[0].column), table.column(index.parts[1].column)
     values = shard_values(shard.generated or "") if shard else None
     strategy = Strategy.AUTOMATIC
@@ -65,24 +70,24 @@ def status_of(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> Table
     return TableStatus(table.name, str(strategy), count, index.name, ())
 
 
-def unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
-    """A table without an index that serves: what ``automatic`` would add, or why it cannot."""
+def describe_unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
+    """The state of a table without a poll index: what ``automatic`` would add, or why it cannot."""
     try:
-        alone = Schema(schema.dialect, tables=(table,), indexes=indexes)
-        steps = wanted_steps(alone, table.name, WatchOptions())
+        single = Schema(schema.dialect, tables=(table,), indexes=indexes)
+        steps = list_required_steps(single, table.name, WatchOptions())
     except DdlError as error:
         return TableStatus(table.name, None, None, None, (), problem=str(error))
     return TableStatus(table.name, None, None, None, tuple(each.reason for each in steps))
 
 
-def serving_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
+def find_poll_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
     """A null-filtered index on (generated shard, commit timestamp)."""
     for index in indexes:
         if len(index.parts) != 2:
             continue
         names = {part.column.casefold() for part in index.parts}
-        filtered = {each.casefold() for each in index.where_not_null}
-        if not index.null_filtered and not names <= filtered:
+        not_null = {each.casefold() for each in index.where_not_null}
+        if not index.null_filtered and not names <= not_null:
             continue
         shard, timestamp = (table.column(part.column) for part in index.parts)
         if shard and shard.generated and timestamp and timestamp.allow_commit_timestamp:
@@ -90,8 +95,8 @@ def serving_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
     return None
 
 
-def by_change_sets(schema: Schema, table: Table) -> bool:
-    """True when the rows carry ids of a table of change sets that is there."""
+def uses_change_sets(schema: Schema, table: Table) -> bool:
+    """True if the rows carry ids of an existing table of change sets."""
     return table.column("ChangeSetId") is not None and any(
         other.column("ChangeSetId") is not None
         and other.column("CommitTimestamp") is not None
@@ -100,11 +105,11 @@ def by_change_sets(schema: Schema, table: Table) -> bool:
     )
 
 
-def index_rows(database: Database, status: TableStatus) -> int | None:
-    """How many rows are in the index that polls read; None without one."""
+def count_index_rows(database: Database, status: TableStatus) -> int | None:
+    """Counts the rows in the index that polls read; None without an index."""
     if status.index is None or status.shards is None:
         return None
-    hint = f"{name(status.table)}@{{FORCE_INDEX={name(status.index)}}}"
+    hint = f"{quote_name(status.table)}@{{FORCE_INDEX={quote_name(status.index)}}}"
     with database.snapshot() as snapshot:
         parts = snapshot.execute_sql(
             "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS WHERE INDEX_NAME = @index"
@@ -112,7 +117,7 @@ def index_rows(database: Database, status: TableStatus) -> int | None:
             params={"index": status.index.rsplit(".", maxsplit=1)[-1]},
             param_types={"index": STRING},
         )
-        condition = " AND ".join(f"{name(row[0])} IS NOT NULL" for row in parts)
+        condition = " AND ".join(f"{quote_name(row[0])} IS NOT NULL" for row in parts)
     with database.snapshot() as snapshot:
         query = f"SELECT COUNT(*) FROM {hint} WHERE {condition}"  # noqa: S608 (names are quoted)
         return int(next(iter(snapshot.execute_sql(query)))[0])

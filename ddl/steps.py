@@ -1,7 +1,7 @@
-"""Every change of a schema as a value: the parser reads it, the differ finds it, the renderer
-writes it, ``evolve`` applies it and knows its way back.
+"""Every change of a schema as a value.
 
-The embedded server executes the same values that the migration generator renders: one vocabulary.
+``parse`` reads steps, ``tracking`` plans them, ``render`` writes them, ``evolve`` applies them to a
+schema, and ``reverse`` undoes them. The embedded server executes the same values.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """ALTER TABLE t ALTER COLUMN c <type> [NOT NULL] [DEFAULT (...)]: the whole definition anew."""
+    """ALTER TABLE t ALTER COLUMN c <type> [NOT NULL] [DEFAULT (...)]: the whole definition."""
 
     table: str
     column: Column
@@ -102,7 +102,7 @@ class SetOnUpdate:
 
 @dataclass(frozen=True, slots=True)
 class SetColumnOptions:
-    """ALTER COLUMN c SET OPTIONS (...): None takes an option away."""
+    """ALTER COLUMN c SET OPTIONS (...): None removes an option."""
 
     table: str
     column: str
@@ -191,7 +191,7 @@ class CreateChangeStream:
 
 @dataclass(frozen=True, slots=True)
 class AlterChangeStream:
-    """ALTER CHANGE STREAM: of ``change_stream`` only the parts that ``changes`` names count.
+    """ALTER CHANGE STREAM: only the parts of ``change_stream`` that ``changes`` names are set.
 
     ``changes`` holds "watches" (SET FOR / DROP FOR ALL) and / or "options" (SET OPTIONS).
     """
@@ -209,7 +209,7 @@ class DropChangeStream:
 
 @dataclass(frozen=True, slots=True)
 class AlterDatabase:
-    """ALTER DATABASE d SET OPTIONS (...): None takes an option away."""
+    """ALTER DATABASE d SET OPTIONS (...): None removes an option."""
 
     database: str
     options: tuple[tuple[str, str | None], ...]
@@ -249,7 +249,7 @@ class DropVerbatim:
 
 @dataclass(frozen=True, slots=True)
 class OtherStatement:
-    """A statement that changes nothing the model keeps (GRANT, REVOKE, ANALYZE, ...)."""
+    """A statement that changes nothing in the model (GRANT, REVOKE, ANALYZE, ...)."""
 
     kind: str
     text: str

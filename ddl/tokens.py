@@ -11,7 +11,7 @@ from ddl.errors import DdlSyntaxError
 from ddl.schema import Dialect
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     WORD = "a name"
@@ -26,14 +26,14 @@ class Kind(Enum):
 class Token:
     """``text`` is as written, ``value`` what it means (a name without its quotes)."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     value: str
     start: int
     end: int
 
 
-PATTERN = re.compile(
+GOOGLESQL_PATTERN = re.compile(
     r"""
     (?P<blank>\s+|--[^\n]*|\#[^\n]*|/\*.*?\*/)
   | (?P<string>(?:[rR]?[bB]?|[bB][rR])(?:'''(?:\\.|.)*?'''|\"\"\"(?:\\.|.)*?\"\"\"
@@ -47,7 +47,7 @@ PATTERN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-POSTGRES = re.compile(
+POSTGRESQL_PATTERN = re.compile(
     r"""
     (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
   | (?P<string>[eE]?'(?:''|[^'])*')
@@ -59,50 +59,56 @@ POSTGRES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-KINDS = {
-    "string": Kind.STRING,
-    "quoted": Kind.QUOTED,
-    "number": Kind.NUMBER,
-    "word": Kind.WORD,
-    "symbol": Kind.SYMBOL,
+KINDS_BY_GROUP = {
+    "string": TokenKind.STRING,
+    "quoted": TokenKind.QUOTED,
+    "number": TokenKind.NUMBER,
+    "word": TokenKind.WORD,
+    "symbol": TokenKind.SYMBOL,
 }
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
-    """Line and column (from 1) of an offset."""
+def locate(text: str, offset: int) -> tuple[int, int]:
+    """The line and column of an offset, both counted from 1."""
     line_start = text.rfind("\n", 0, offset) + 1
     return text.count("\n", 0, offset) + 1, offset - line_start + 1
 
 
 def tokenize(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Iterator[Token]:
-    """The tokens of a text, without blanks and comments, and an END at last.
+    """Splits a text into tokens, without blanks and comments; the last one is END.
 
-    PostgreSQL: a name that is not quoted means the same in any case, and is given in small letters.
+    PostgreSQL ignores the case of names without quotes: their values are in lower case.
+    Raises DdlSyntaxError.
     """
-    postgres = dialect is Dialect.POSTGRESQL
-    pattern = POSTGRES if postgres else PATTERN
+    pattern = POSTGRESQL_PATTERN if dialect is Dialect.POSTGRESQL else GOOGLESQL_PATTERN
     offset = 0
     while offset < len(text):
         match = pattern.match(text, offset)
         if match is None:
-            raise DdlSyntaxError(*place(text, offset), "a token", repr(text[offset : offset + 10]))
+            place = locate(text, offset)
+            raise DdlSyntaxError(*place, "a token", repr(text[offset : offset + 10]))
         offset = match.end()
-        if match.lastgroup in KINDS:
-            written = match.group()
-            value = written[1:-1] if match.lastgroup == "quoted" else written
-            if postgres:
-                quoted = match.lastgroup == "quoted"
-                value = value.replace('""', '"') if quoted else value.lower()
-            yield Token(KINDS[match.lastgroup], written, value, match.start(), match.end())
-    yield Token(Kind.END, "", "", offset, offset)
+        if match.lastgroup in KINDS_BY_GROUP:
+            kind = KINDS_BY_GROUP[match.lastgroup]
+            value = read_value(match.group(), kind, dialect)
+            yield Token(kind, match.group(), value, match.start(), match.end())
+    yield Token(TokenKind.END, "", "", offset, offset)
 
 
-def split(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> list[tuple[str, int]]:
-    """The statements of a script, each with the offset at which it starts."""
+def read_value(text: str, kind: TokenKind, dialect: Dialect) -> str:
+    """What a token means: a quoted name without its quotes, others as the dialect reads them."""
+    value = text[1:-1] if kind is TokenKind.QUOTED else text
+    if dialect is Dialect.GOOGLESQL:
+        return value
+    return value.replace('""', '"') if kind is TokenKind.QUOTED else value.lower()
+
+
+def split_statements(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> list[tuple[str, int]]:
+    """Splits a script at its semicolons: each statement with the offset where it starts."""
     statements: list[tuple[str, int]] = []
     current: list[Token] = []
     for token in tokenize(text, dialect):
-        if token.text == ";" or token.kind is Kind.END:
+        if token.text == ";" or token.kind is TokenKind.END:
             if current:
                 statements.append((text[current[0].start : current[-1].end], current[0].start))
             current = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ddl.reader import Reader
+from ddl.reader import TokenReader
 from ddl.schema import Schema, Verbatim, find
 
 KIND = "VIEW"
@@ -22,19 +22,19 @@ class View:
 
     @property
     def text(self) -> str:
-        """The statement that creates the view where there is none."""
+        """The statement that creates the view."""
         return f"CREATE VIEW {self.name} SQL SECURITY {self.security} AS {self.query}"
 
 
 @lru_cache(maxsize=1_000)
 def read_view(text: str) -> View:
     """Reads a whole CREATE VIEW statement. Raises DdlSyntaxError."""
-    reader = Reader(text)
+    reader = TokenReader(text)
     reader.expect("CREATE")
     replaces = reader.accept("OR", "REPLACE")
     reader.expect("VIEW")
     start = reader.token.start
-    reader.path("a view's name")
+    reader.read_path("a view name")
     name = text[start : reader.token.start].strip()
     security = None
     if reader.accept("SQL", "SECURITY"):
@@ -42,14 +42,14 @@ def read_view(text: str) -> View:
         if security == "INVOKER":
             reader.expect("INVOKER")
     reader.expect("AS")
-    return View(name, security, reader.rest().rstrip("; \t\r\n"), replaces)
+    return View(name, security, reader.read_rest().rstrip("; \t\r\n"), replaces)
 
 
-def views(schema: Schema) -> list[Verbatim]:
+def list_views(schema: Schema) -> list[Verbatim]:
     """The views of a schema, in the order in which they can be created."""
     return [item for item in schema.verbatim if item.kind == KIND]
 
 
-def view(schema: Schema, name: str) -> Verbatim | None:
+def find_view(schema: Schema, name: str) -> Verbatim | None:
     """The view of this name (without regard to case), or None."""
-    return find(tuple(views(schema)), name)
+    return find(tuple(list_views(schema)), name)

@@ -1,1 +1,1 @@
-"""Spanner's PostgreSQL dialect: the same schema and steps, written otherwise."""
+"""Spanner's PostgreSQL dialect: the same steps and schemas, read and written its own way."""

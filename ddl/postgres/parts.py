@@ -1,23 +1,21 @@
-"""The parts of statements of the PostgreSQL dialect: columns, expressions, options."""
+"""The parts of the PostgreSQL dialect's statements: columns, expressions, keys."""
 
 from __future__ import annotations
 
-from ddl.postgres.types import type_of
-from ddl.reader import Reader
+from ddl.clauses import read_on_delete
+from ddl.postgres.types import read_type
+from ddl.reader import TokenReader
 from ddl.schema import (
     Check,
     Column,
-    ForeignKey,
     Identity,
-    Interleave,
     KeyPart,
     OnDelete,
     RowDeletionPolicy,
     Type,
     TypeCode,
-    WatchedTable,
 )
-from ddl.tokens import Kind
+from ddl.tokens import TokenKind
 
 # A bare DEFAULT expression ends where one of these follows.
 AFTER_EXPRESSION = (
@@ -33,11 +31,11 @@ AFTER_EXPRESSION = (
 )
 
 
-def expression(reader: Reader) -> str:
-    """An expression, in parentheses or bare; the text without outer parentheses."""
+def read_expression(reader: TokenReader) -> str:
+    """An expression, in parentheses or bare; its text without the outer parentheses."""
     if reader.peek("("):
         start = reader.mark()
-        inner = reader.parenthesised()
+        inner = reader.read_parenthesized()
         if ends_expression(reader):
             return inner
         reader.reset(start)
@@ -45,7 +43,7 @@ def expression(reader: Reader) -> str:
     last = first
     while depth or not ends_expression(reader):
         token = reader.advance()
-        if token.kind is Kind.END:
+        if token.kind is TokenKind.END:
             reader.fail("')'")
         last = token.end
         depth += {"(": 1, ")": -1}.get(token.text, 0)
@@ -54,19 +52,19 @@ def expression(reader: Reader) -> str:
     return reader.text[first:last].strip()
 
 
-def ends_expression(reader: Reader) -> bool:
-    """True where a bare expression is over."""
-    if reader.token.kind is Kind.END or reader.peek(",") or reader.peek(")"):
+def ends_expression(reader: TokenReader) -> bool:
+    """True where a bare expression ends."""
+    if reader.token.kind is TokenKind.END or reader.peek(",") or reader.peek(")"):
         return True
     return any(reader.peek(word) for word in AFTER_EXPRESSION)
 
 
 class ColumnClauses:
-    """What has been read of a column's constraints."""
+    """The clauses of a column that have been read so far."""
 
     def __init__(self) -> None:
         self.not_null = False
-        self.primary = False
+        self.primary_key = False
         self.default: str | None = None
         self.on_update: str | None = None
         self.generated: str | None = None
@@ -76,49 +74,49 @@ class ColumnClauses:
         self.checks: list[Check] = []
         self.references: tuple[str, tuple[str, ...], OnDelete] | None = None
 
-    def read(self, reader: Reader) -> bool:
-        """One clause; False when there is none."""
-        name = reader.name() if reader.accept("CONSTRAINT") else None
+    def read(self, reader: TokenReader) -> bool:
+        """Reads one clause; False when there is none."""
+        name = reader.read_name() if reader.accept("CONSTRAINT") else None
         if reader.accept("NOT", "NULL"):
             self.not_null = True
         elif reader.accept("NULL"):
             pass
         elif reader.accept("PRIMARY", "KEY"):
-            self.primary = True
+            self.primary_key = True
         elif reader.accept("HIDDEN"):
             self.hidden = True
         elif reader.accept("DEFAULT"):
-            self.default = expression(reader)
+            self.default = read_expression(reader)
         elif reader.accept("ON", "UPDATE"):
-            self.on_update = expression(reader)
+            self.on_update = read_expression(reader)
         elif reader.accept("GENERATED", "ALWAYS", "AS"):
-            self.generated = reader.parenthesised()
+            self.generated = reader.read_parenthesized()
             self.stored = reader.accept("STORED")
             if not self.stored:
                 reader.expect("VIRTUAL")
         elif reader.accept("GENERATED", "BY", "DEFAULT", "AS", "IDENTITY"):
-            self.identity = identity(reader)
+            self.identity = read_identity(reader)
         elif reader.accept("CHECK"):
-            self.checks.append(Check(name, reader.parenthesised()))
+            self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.accept("REFERENCES"):
-            self.references = (reader.path(), reader.names(), on_delete(reader))
+            self.references = (reader.read_path(), reader.read_names(), read_on_delete(reader))
         else:
             return False
         return True
 
 
-def column(reader: Reader) -> tuple[Column, ColumnClauses]:
+def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
     """A column, and those of its clauses that belong to the table."""
-    name = reader.name("a column name")
+    name = reader.read_name("a column name")
     clauses = ColumnClauses()
     if reader.accept("SERIAL") or reader.accept("BIGSERIAL"):
         clauses.identity, clauses.not_null = Identity(), True
         type_, commit_timestamp = Type(TypeCode.INT64), False
     else:
-        type_, commit_timestamp = type_of(reader)
+        type_, commit_timestamp = read_type(reader)
     while clauses.read(reader):
         pass
-    found = Column(
+    column = Column(
         name,
         type_,
         not_null=clauses.not_null,
@@ -130,70 +128,43 @@ def column(reader: Reader) -> tuple[Column, ColumnClauses]:
         hidden=clauses.hidden,
         allow_commit_timestamp=commit_timestamp,
     )
-    return found, clauses
+    return column, clauses
 
 
-def identity(reader: Reader) -> Identity:
+def read_identity(reader: TokenReader) -> Identity:
     """(BIT_REVERSED_POSITIVE [SKIP RANGE a b] [START COUNTER [WITH] n])."""
     if not reader.accept("("):
         return Identity()
-    start, skip = None, None
+    start_counter, skip_range = None, None
     while not reader.accept(")"):
         if reader.accept("SKIP", "RANGE"):
-            skip = (reader.number(), reader.number())
+            skip_range = (reader.read_number(), reader.read_number())
         elif reader.accept("START", "COUNTER"):
             reader.accept("WITH")
-            start = reader.number()
+            start_counter = reader.read_number()
         else:
             reader.expect("BIT_REVERSED_POSITIVE")
-    return Identity(start, skip)
+    return Identity(start_counter, skip_range)
 
 
-def on_delete(reader: Reader) -> OnDelete:
-    """ON DELETE CASCADE | NO ACTION, or nothing."""
-    if not reader.accept("ON", "DELETE"):
-        return OnDelete.NO_ACTION
-    if reader.accept("CASCADE"):
-        return OnDelete.CASCADE
-    reader.expect("NO", "ACTION")
-    return OnDelete.NO_ACTION
-
-
-def foreign_key(reader: Reader, name: str | None) -> ForeignKey:
-    """FOREIGN KEY (...) REFERENCES t (...)."""
-    reader.expect("FOREIGN", "KEY")
-    columns = reader.names()
-    reader.expect("REFERENCES")
-    table = reader.path("a table name")
-    return ForeignKey(name, columns, table, reader.names(), on_delete(reader))
-
-
-def interleave(reader: Reader) -> Interleave:
-    """INTERLEAVE IN [PARENT] p [ON DELETE ...]."""
-    reader.expect("INTERLEAVE", "IN")
-    enforced = reader.accept("PARENT")
-    parent = reader.path("a table name")
-    return Interleave(parent, on_delete(reader), enforced)
-
-
-def ttl(reader: Reader) -> RowDeletionPolicy:
+def read_ttl(reader: TokenReader) -> RowDeletionPolicy:
     """TTL INTERVAL '30 days' ON c."""
     reader.expect("TTL", "INTERVAL")
-    if reader.token.kind is not Kind.STRING:
+    if reader.token.kind is not TokenKind.STRING:
         reader.fail("an interval such as '30 days'")
-    text = reader.advance().text.strip("'").split()
-    if len(text) != 2 or not text[0].isdigit() or text[1].lower() not in ("day", "days"):
+    words = reader.advance().text.strip("'").split()
+    if len(words) != 2 or not words[0].isdigit() or words[1].lower() not in ("day", "days"):
         reader.fail("an interval in days such as '30 days'")
     reader.expect("ON")
-    return RowDeletionPolicy(reader.name("a column name"), int(text[0]))
+    return RowDeletionPolicy(reader.read_name("a column name"), int(words[0]))
 
 
-def key_parts(reader: Reader) -> tuple[KeyPart, ...]:
+def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:
     """(a, b DESC NULLS LAST, ...)."""
     reader.expect("(")
     parts = []
     while not reader.accept(")"):
-        name = reader.name("a column name")
+        name = reader.read_name("a column name")
         descending = reader.accept("DESC")
         if not descending:
             reader.accept("ASC")
@@ -203,31 +174,3 @@ def key_parts(reader: Reader) -> tuple[KeyPart, ...]:
         if not reader.peek(")"):
             reader.expect(",")
     return tuple(parts)
-
-
-def watches(reader: Reader) -> tuple[tuple[WatchedTable, ...], bool]:
-    """ALL, or t, t(a, b), t()."""
-    if reader.accept("ALL"):
-        return (), True
-    tables = []
-    while True:
-        name = reader.path("a table name")
-        tables.append(WatchedTable(name, reader.names() if reader.peek("(") else None))
-        if not reader.accept(","):
-            return tuple(tables), False
-
-
-def options(reader: Reader) -> tuple[tuple[str, str], ...]:
-    """(a = b, ...): the values as written."""
-    reader.expect("(")
-    pairs = []
-    while not reader.accept(")"):
-        name = reader.name("an option")
-        reader.expect("=")
-        sign = "-" if reader.accept("-") else ""
-        if reader.token.kind not in {Kind.STRING, Kind.NUMBER, Kind.WORD}:
-            reader.fail("a value")
-        pairs.append((name, sign + reader.advance().text))
-        if not reader.peek(")"):
-            reader.expect(",")
-    return tuple(pairs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.errors import DdlError
-from ddl.reader import Reader
+from ddl.reader import TokenReader
 from ddl.schema import Type, TypeCode
 
 COMMIT_TIMESTAMP = "spanner.commit_timestamp"
@@ -52,34 +51,24 @@ NAMES = {
 }
 
 
-def type_of(reader: Reader) -> tuple[Type, bool]:
+def read_type(reader: TokenReader) -> tuple[Type, bool]:
     """A type of a column, and whether it is SPANNER.COMMIT_TIMESTAMP."""
     if reader.accept("SPANNER", ".", "COMMIT_TIMESTAMP"):
         return Type(TypeCode.TIMESTAMP), True
     for words, code in WORDS:
         if reader.accept(*words):
-            found = Type(code, length=length(reader))
+            type_ = Type(code, length=read_length(reader))
             while reader.accept("["):
                 reader.expect("]")
-                found = Type(TypeCode.ARRAY, element=found)
-            return found, False
+                type_ = Type(TypeCode.ARRAY, element=type_)
+            return type_, False
     return reader.fail("a type")
 
 
-def length(reader: Reader) -> int | None:
-    """(n), where there is one."""
+def read_length(reader: TokenReader) -> int | None:
+    """(n); None where it is missing."""
     if not reader.accept("("):
         return None
-    found = reader.number()
+    length = reader.read_number()
     reader.expect(")")
-    return found
-
-
-def type_text(type_: Type) -> str:
-    """A type as this dialect writes it. Raises DdlError for one that it has not."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return f"{type_text(type_.element)}[]"
-    if type_.code not in NAMES:
-        raise DdlError(f"Spanner's PostgreSQL dialect has no type {type_.code.value}")
-    sized = type_.code is TypeCode.STRING and type_.length is not None
-    return NAMES[type_.code] + (f"({type_.length})" if sized else "")
+    return length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.references import columns_in
+from ddl.references import find_referenced_columns
 from ddl.schema import Schema, Table
 from emulator.catalog.tables import split
 from emulator.catalog.views import Row
@@ -63,7 +63,7 @@ def usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]
                 name = key.name or f"FK_{last}_{split(target.name)[1]}_{number}"
                 yield table, name, target, key.referenced_columns
     for table, name, clause in check_rows(schema):
-        yield table, name, table, columns_in(clause, table)
+        yield table, name, table, find_referenced_columns(clause, table)
 
 
 def constraint_table_usage(schema: Schema) -> Iterator[Row]:

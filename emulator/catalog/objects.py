@@ -12,7 +12,7 @@ from emulator.catalog.views import Row
 
 def view_rows(schema: Schema) -> Iterator[Row]:
     """The database's own views."""
-    for item in views.views(schema):
+    for item in views.list_views(schema):
         read = views.read_view(item.text)
         yield "", *split(item.name), read.query, read.security
 

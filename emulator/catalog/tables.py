@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ddl.render import type_text
+from ddl.render import render_type
 from ddl.schema import Column, Index, Schema, Table
 from emulator.catalog.views import VIEWS, Row, View
 
@@ -83,7 +83,7 @@ def column_row(column: Column, number: int) -> Row:
         column.default,
         None,
         yes(not column.not_null),
-        type_text(column.type),
+        render_type(column.type),
         "ALWAYS" if column.generated is not None else "NEVER",
         column.generated,
         yes(column.stored) if column.generated is not None else None,
@@ -166,5 +166,5 @@ def index_columns(schema: Schema) -> Iterator[Row]:
                 number,
                 order,
                 nullable,
-                type_text(column.type),
+                render_type(column.type),
             )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 import apsw
 
 from ddl.schema import Schema
-from ddl.views import views
+from ddl.views import list_views
 from emulator.catalog.database import VIEW_COLUMNS, fill, open_catalog
 from emulator.catalog.views import View
 from emulator.engine.query_stats import QueryStats
@@ -134,4 +134,4 @@ def user_views(schema: Schema, names: Collection[str]) -> dict[str, View]:
     """The columns of the database's own views, where a table is read that has them."""
     if VIEW_COLUMNS not in names:
         return {}
-    return {view.name: view_columns(schema, view) for view in views(schema)}
+    return {view.name: view_columns(schema, view) for view in list_views(schema)}

@@ -29,10 +29,10 @@ def defined(schema: Schema, step: steps.Step) -> steps.Step | None:
 def restarted(before: Schema, step: steps.Step) -> dict[str, int]:
     """The counters that a step sets, and to what."""
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
-        name, _ = sequences.altered_name(step.text)
-        found = sequences.sequence(before, name)
+        name, _ = sequences.read_altered_name(step.text)
+        found = sequences.find_sequence(before, name)
         if found is not None:
-            after = sequences.altered(sequences.read_sequence(found.text), step.text)
+            after = sequences.alter_sequence(sequences.read_sequence(found.text), step.text)
             if after.restarts and after.start_with_counter is not None:
                 return {sequence_counter(found.name): after.start_with_counter}
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
@@ -49,12 +49,12 @@ def created(schema: Schema, item: Verbatim) -> steps.Step | None:
         view = views.read_view(item.text)
         if view.security is None:
             raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
-        if not (view.replaces and views.view(schema, item.name)):
+        if not (view.replaces and views.find_view(schema, item.name)):
             free(schema, item.name)
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
     if item.kind == sequences.KIND:
         sequence = sequences.read_sequence(item.text)
-        if sequence.optional and sequences.sequence(schema, item.name) is not None:
+        if sequence.optional and sequences.find_sequence(schema, item.name) is not None:
             return None
         free(schema, item.name)
         if sequence.kind is None and "default_sequence_kind" not in schema.options:
@@ -78,13 +78,13 @@ def free(schema: Schema, name: str) -> None:
 
 def altered_sequence(schema: Schema, text: str) -> steps.Step | None:
     """ALTER SEQUENCE as its CREATE SEQUENCE anew."""
-    name, optional = sequences.altered_name(text)
-    found = sequences.sequence(schema, name)
+    name, optional = sequences.read_altered_name(text)
+    found = sequences.find_sequence(schema, name)
     if found is None:
         if optional:
             return None
         raise NameNotFoundError("Sequence", name)
-    after = sequences.altered(sequences.read_sequence(found.text), text)
+    after = sequences.alter_sequence(sequences.read_sequence(found.text), text)
     return steps.CreateVerbatim(Verbatim(found.kind, found.name, after.text))
 
 
@@ -92,7 +92,7 @@ def refuse_used_sequence(schema: Schema, name: str) -> None:
     """A sequence from which a default draws cannot be dropped."""
     for table in schema.tables:
         for column in table.columns:
-            if column.default and name.casefold() in sequences.sequences_in(column.default):
+            if column.default and name.casefold() in sequences.find_sequence_names(column.default):
                 raise SchemaError(
                     f"Cannot drop sequence `{name}` on which there are dependent columns: "
                     f"{table.name}.{column.name}."
@@ -101,7 +101,7 @@ def refuse_used_sequence(schema: Schema, name: str) -> None:
 
 def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity, bool]:
     """What ALTER IDENTITY changes, to what, and whether the counter starts anew."""
-    table_name, column_name = sequences.identity_column(text)
+    table_name, column_name = sequences.read_identity_column(text)
     table = schema.table(table_name)
     if table is None:
         raise NameNotFoundError("Table", table_name)
@@ -112,7 +112,7 @@ def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity,
         raise invalid_argument(
             f"Column is not an identity column in table {table.name}: {column.name}"
         )
-    return table, column, *sequences.identity_after(column.identity, text)
+    return table, column, *sequences.alter_identity(column.identity, text)
 
 
 def altered_identity(schema: Schema, text: str) -> steps.Step:

@@ -8,7 +8,7 @@ import apsw
 
 from ddl import steps
 from ddl.errors import DdlError, NameNotFoundError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.parse import parse_statement
 from ddl.schema import Column, Dialect, Schema, TypeCode
 from emulator.engine import proto_bundle
@@ -177,7 +177,7 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
     """The schema after a step, in the server's errors."""
     try:
         taken = defined(schema, step)
-        after = schema if taken is None else apply(schema, taken)
+        after = schema if taken is None else apply_step(schema, taken)
     except NameNotFoundError as error:
         raise not_found(str(error)) from error
     except DdlError as error:

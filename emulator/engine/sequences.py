@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import apsw
 
 from ddl.schema import Identity, Schema
-from ddl.sequences import Sequence, sequences
+from ddl.sequences import Sequence, read_sequences
 from emulator.errors import failed_precondition
 from emulator.sql.sequences import identity_counter, sequence_counter
 
@@ -32,7 +32,7 @@ def rules(schema: Schema) -> Mapping[str, Identity]:
         for column in table.columns
         if column.identity is not None
     }
-    named = {sequence_counter(name): rule(each) for name, each in sequences(schema).items()}
+    named = {sequence_counter(name): rule(each) for name, each in read_sequences(schema).items()}
     return columns | named
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ddl import steps
 from ddl.schema import Schema, Type, Verbatim
-from ddl.views import KIND, views
+from ddl.views import KIND, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import Query
@@ -31,7 +31,7 @@ def compiled(schema: Schema, view: Verbatim) -> Query:
 
 def checked_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
     """The schema with its views in an order in which they can be created. Raises SpannerError."""
-    found = views(after)
+    found = list_views(after)
     if not found:
         return after
     uses: dict[str, set[str]] = {}
@@ -116,7 +116,7 @@ def check_names(view: Verbatim, columns: Columns) -> None:
 
 def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Columns) -> None:
     """A step may not change the type of another view's column."""
-    if not any(same(view, known) for known in views(before)):
+    if not any(same(view, known) for known in list_views(before)):
         return
     for (name, was), (_, now) in zip(view_columns(before, view), columns, strict=False):
         if was != now:

@@ -153,7 +153,7 @@ class From:
             return self._unnest(path)
         if name.upper() in self._context.catalog_types:
             return self._catalog(node, name.upper(), alias)
-        view = views.view(self._context.schema, name)
+        view = views.find_view(self._context.schema, name)
         if view is not None:
             return self._view(node, view, alias)
         table = self._context.schema.table(name)

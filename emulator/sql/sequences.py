@@ -68,7 +68,7 @@ def named(node: exp.Anonymous, context: Context) -> str:
     if not isinstance(argument, exp.Column):
         raise errors.invalid_argument(f"{node.name.upper()} takes one argument: SEQUENCE name")
     name = ".".join(part.name for part in argument.parts)
-    found = sequences.sequence(context.schema, name)
+    found = sequences.find_sequence(context.schema, name)
     if found is None:
         raise errors.invalid_argument(f"Sequence not found: {name}")
     return sequence_counter(found.name)

@@ -15,13 +15,15 @@ from google.cloud.spanner_v1.database import Database
 from ddl import change_streams
 from ddl.advice import advise
 from ddl.apply import read_schema
-from ddl.changelog import history_table
+from ddl.changelog import make_history_table
 from ddl.errors import PlanError
+from ddl.options import WatchOptions
 from ddl.parse import parse_schema
-from ddl.render import render
-from ddl.schema import ChangeStream, WatchedTable
-from ddl.selection import chosen_tables
-from ddl.status import index_rows, statuses
+from ddl.plan import make_plan
+from ddl.render import render_step
+from ddl.schema import ChangeStream, ChangeStreamTable
+from ddl.selection import select_tables
+from ddl.status import count_index_rows, list_statuses
 
 MUSIC = "; ".join(
     [
@@ -45,14 +47,14 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_globs_mean_the_users_tables_and_names_mean_any() -> None:
     schema = parse_schema(MUSIC)
-    assert chosen_tables(schema, ["*"]) == ("Singers", "Albums")
-    assert chosen_tables(schema, ["a*"]) == ("Albums",)
-    assert chosen_tables(schema, ["*"], ["ALB*"]) == ("Singers",)
-    assert chosen_tables(schema, ["SpannerWatcherPositions"]) == ("SpannerWatcherPositions",)
-    with pytest.raises(PlanError, match="there is no table Nothing"):
-        chosen_tables(schema, ["Nothing"])
+    assert select_tables(schema, ["*"]) == ("Singers", "Albums")
+    assert select_tables(schema, ["a*"]) == ("Albums",)
+    assert select_tables(schema, ["*"], ["ALB*"]) == ("Singers",)
+    assert select_tables(schema, ["SpannerWatcherPositions"]) == ("SpannerWatcherPositions",)
+    with pytest.raises(PlanError, match="table Nothing does not exist"):
+        select_tables(schema, ["Nothing"])
     with pytest.raises(PlanError, match="no table matches"):
-        chosen_tables(schema, ["x*"])
+        select_tables(schema, ["x*"])
 
 
 def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
@@ -61,8 +63,8 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
     config.write_text(
         'tables = ["*"]\n[defaults]\nshards = 4\n[table.albums]\nstrategy = "processed"\n'
     )
-    wanted = ("--schema", str(schema), "--config", str(config))
-    result = run("plan", *wanted, "--out", str(out), "--json")
+    arguments = ("--schema", str(schema), "--config", str(config))
+    result = run("plan", *arguments, "--out", str(out), "--json")
     assert result.returncode == 0, result.stderr
     up = (out / "0001_make_watchable.up.sql").read_text()
     down = (out / "0001_make_watchable.down.sql").read_text()
@@ -70,16 +72,16 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
     assert "ALTER TABLE Singers ADD COLUMN Processed" not in up
     assert ", 4) + 4, 4)" in up
     assert down.splitlines()[0] == "DROP INDEX AlbumsByShardAndTime;"
-    run("plan", *wanted, "--out", str(out))
+    run("plan", *arguments, "--out", str(out))
     assert (out / "0002_make_watchable.up.sql").exists()
-    assert run("plan", *wanted, "--check").returncode == 1
+    assert run("plan", *arguments, "--check").returncode == 1
     schema.write_text(MUSIC + ";" + up)
-    done = run("plan", *wanted, "--check")
-    assert (done.returncode, done.stdout) == (0, "")
+    result = run("plan", *arguments, "--check")
+    assert (result.returncode, result.stdout) == (0, "")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("tabels = []", "tabels"),
         ("[defaults]\nshards = 0", "shards"),
@@ -87,13 +89,13 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
         ("tables = [", "no TOML"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
     schema, config = tmp_path / "s.sql", tmp_path / "w.toml"
     schema.write_text(MUSIC)
     config.write_text(text)
     result = run("plan", "--schema", str(schema), "--config", str(config))
     assert result.returncode == 2
-    assert said in result.stderr
+    assert words in result.stderr
 
 
 @pytest.mark.ddl(SINGERS, "CREATE TABLE Other (a JSON, b INT64) PRIMARY KEY (b)")
@@ -101,9 +103,9 @@ def test_status_tells_each_table_and_counts_the_index(database: Database) -> Non
     make_watchable(database)
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId",), [(1,), (2,)])
-    singers, other = statuses(read_schema(database), ["Singers", "Other"])
+    singers, other = list_statuses(read_schema(database), ["Singers", "Other"])
     assert (singers.strategy, singers.shards) == ("automatic", 8)
-    assert index_rows(database, singers) == 2
+    assert count_index_rows(database, singers) == 2
     assert other.strategy is None
     assert len(other.missing) == 5
     result = run("status", "--database", str(address_of(database)), "--json")
@@ -117,15 +119,12 @@ def test_status_knows_every_strategy() -> None:
         ("change-stream", "change-stream"),
         ("change-set", "change-set"),
     ]:
-        schema = parse_schema(MUSIC + ";" + planned(strategy))
-        (status,) = statuses(schema, ["Singers"])
+        schema = parse_schema(MUSIC + ";" + plan_script(strategy))
+        (status,) = list_statuses(schema, ["Singers"])
         assert status.strategy == expected
 
 
-def planned(strategy: str) -> str:
-    from ddl.options import WatchOptions
-    from ddl.plan import make_plan
-
+def plan_script(strategy: str) -> str:
     options = WatchOptions.model_validate({"strategy": strategy})
     plan = make_plan(parse_schema(MUSIC), ["Singers"], options)
     return ";".join(statement.sql for statement in plan.statements)
@@ -150,22 +149,24 @@ DOCUMENTS = (
 
 def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
     schema = parse_schema(DOCUMENTS)
-    assert render(history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")) == (
+    assert render_step(
+        make_history_table(schema, "Documents", name="DocumentHistory", timestamp="Ts")
+    ) == (
         "CREATE TABLE DocumentHistory (\n  UserId INT64 NOT NULL,\n  DocumentId INT64 NOT NULL,\n"
         "  Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true),\n"
         "  Contents STRING(MAX),\n) PRIMARY KEY(UserId, DocumentId, Ts),\n"
         "  INTERLEAVE IN PARENT Documents ON DELETE CASCADE"
     )
-    apart = render(history_table(schema, "Documents", interleaved=False, keep_days=30))
+    apart = render_step(make_history_table(schema, "Documents", interleaved=False, keep_days=30))
     assert "INTERLEAVE" not in apart
     assert "ROW DELETION POLICY (OLDER_THAN(ChangedAt, INTERVAL 30 DAY))" in apart
-    for given, said in [
-        ({"table_name": "X"}, "no table X"),
+    for arguments, words in [
+        ({"table_name": "X"}, "table X does not exist"),
         ({"table_name": "Documents", "timestamp": "Contents"}, "has a column Contents"),
-        ({"table_name": "Documents", "keep_days": 0}, "a day at least"),
+        ({"table_name": "Documents", "keep_days": 0}, "use at least 1"),
     ]:
-        with pytest.raises(PlanError, match=said):
-            history_table(schema, **given)  # type: ignore[arg-type]
+        with pytest.raises(PlanError, match=words):
+            make_history_table(schema, **arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.ddl(DOCUMENTS)
@@ -189,14 +190,14 @@ def test_a_history_can_be_created_and_written(database: Database) -> None:
             [(1, 1, "spanner.commit_timestamp()", "a")],
         )
     with database.snapshot() as snapshot:
-        found = snapshot.execute_sql("SELECT COUNT(*) FROM DocumentsHistory")
-        assert next(iter(found))[0] == 1
+        rows = list(snapshot.execute_sql("SELECT COUNT(*) FROM DocumentsHistory"))
+        assert rows[0][0] == 1
 
 
 def test_change_streams_are_checked_against_the_limits() -> None:
     schema = parse_schema(MUSIC)
-    stream = ChangeStream("S", (change_streams.watched("Singers(FirstName)"),))
-    assert render(change_streams.create(schema, stream)) == (
+    stream = ChangeStream("S", (change_streams.parse_watch("Singers(FirstName)"),))
+    assert render_step(change_streams.create(schema, stream)) == (
         "CREATE CHANGE STREAM S FOR Singers(FirstName)"
     )
     crowded = parse_schema(
@@ -209,22 +210,25 @@ def test_change_streams_are_checked_against_the_limits() -> None:
     )
     with pytest.raises(PlanError, match="10 change streams"):
         change_streams.create(many, stream)
-    for text, said in [("Singers(SingerId)", "part of the key"), ("Singers(X)", "no column")]:
-        with pytest.raises(PlanError, match=said):
-            change_streams.create(schema, ChangeStream("S", (change_streams.watched(text),)))
-    with pytest.raises(PlanError, match="no change stream X"):
+    for text, words in [
+        ("Singers(SingerId)", "part of the key"),
+        ("Singers(X)", "column Singers.X does not exist"),
+    ]:
+        with pytest.raises(PlanError, match=words):
+            change_streams.create(schema, ChangeStream("S", (change_streams.parse_watch(text),)))
+    with pytest.raises(PlanError, match="change stream X does not exist"):
         change_streams.drop(schema, "X")
-    with pytest.raises(PlanError, match="between 1d and 30d"):
-        change_streams.stream_options("1h", None, ())
-    with pytest.raises(PlanError, match="no value capture type"):
-        change_streams.stream_options(None, "ALL", ())
-    assert change_streams.watched("T()") == WatchedTable("T", ())
+    with pytest.raises(PlanError, match="use 1d to 30d"):
+        change_streams.make_stream_options("1h", None, ())
+    with pytest.raises(PlanError, match="invalid value capture type"):
+        change_streams.make_stream_options(None, "ALL", ())
+    assert change_streams.parse_watch("T()") == ChangeStreamTable("T", ())
 
 
 @pytest.mark.ddl(SINGERS)
 def test_change_streams_are_created_altered_and_dropped(database: Database) -> None:
     where = ("-d", str(address_of(database)))
-    made = run(
+    result = run(
         "change-stream",
         "create",
         "Mine",
@@ -239,7 +243,7 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
         "exclude_ttl_deletes",
         "--apply",
     )
-    assert made.returncode == 0, made.stderr
+    assert result.returncode == 0, result.stderr
     assert (
         run(
             "change-stream", "alter", "Mine", *where, "--watch", "Singers(FirstName)", "--apply"
@@ -248,7 +252,7 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
     )
     stream = read_schema(database).change_stream("Mine")
     assert stream is not None
-    assert stream.watches == (WatchedTable("Singers", ("FirstName",)),)
+    assert stream.watches == (ChangeStreamTable("Singers", ("FirstName",)),)
     assert dict(stream.options)["retention_period"] == "'3d'"
     assert run("change-stream", "drop", "Mine", *where, "--apply").returncode == 0
     assert read_schema(database).change_streams == ()
@@ -257,8 +261,9 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
 def test_lint_exits_with_1_when_it_finds_something(tmp_path: Path) -> None:
     schema = tmp_path / "s.sql"
     schema.write_text("CREATE TABLE T (a TIMESTAMP) PRIMARY KEY (a)")
-    found = run("lint", "--schema", str(schema), "--json")
-    assert found.returncode == 1
-    assert json.loads(found.stdout)[0]["rule"] == "monotonic-key-first"
+    result = run("lint", "--schema", str(schema), "--json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout)[0]["rule"] == "monotonic-key-first"
+    assert json.loads(result.stdout)[0]["fix"] == json.loads(result.stdout)[0]["mend"]
     schema.write_text("CREATE TABLE T (a INT64) PRIMARY KEY (a)")
     assert run("lint", "--schema", str(schema)).returncode == 0

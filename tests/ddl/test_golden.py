@@ -1,5 +1,5 @@
 """The statements for a bare Singers, word for word: what the article writes by hand, in one command
-each. ``python tests/ddl/test_golden.py`` writes the files anew: look at the difference."""
+each. ``python tests/ddl/test_golden.py`` writes the files again: review the difference."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def text(case: str) -> str:
     parts = ["-- up", *(f"{sql};" for sql in up), "-- down", *(f"{sql};" for sql in plan.down)]
     after = parse_schema(before + ";" + ";".join(up))
     if options.strategy in (Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL):
-        parts += ["-- clearing, by partitioned DML", clearing(after) + ";"]
+        parts += ["-- clearing, by partitioned DML", clearing_statement(after) + ";"]
     return "\n".join(parts) + "\n"
 
 
@@ -84,7 +84,7 @@ def postgres_text(before: str, options: WatchOptions) -> str:
     )
 
 
-def clearing(schema: Schema) -> str:
+def clearing_statement(schema: Schema) -> str:
     return statement(watched_table(schema, "Singers", "d"))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fixtures.singers import SINGERS
 
-from ddl.evolve import apply
-from ddl.lint import RULES, Setting, lint
+from ddl.evolve import apply_step
+from ddl.lint import RULES, LintContext, lint_schema
 from ddl.options import Strategy, WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
@@ -18,11 +18,11 @@ WATCHED = f"CREATE TABLE T (a INT64, p BOOL {{p}}, {SHARDED}, {STAMP}) PRIMARY K
 INDEX = "CREATE NULL_FILTERED INDEX I ON T(s, c)"
 
 
-def watched(n: int = 8, p: str = "", index: str = INDEX) -> str:
+def watched_table(n: int = 8, p: str = "", index: str = INDEX) -> str:
     return WATCHED.format(n=n, p=p) + index
 
 
-BY_OTHERS, ALONE = Setting(), Setting(written_by_others=False)
+BY_OTHERS, ALONE = LintContext(), LintContext(written_by_others=False)
 CASES = [
     ("commit-timestamp-first", f"CREATE TABLE T (a INT64, {STAMP}) PRIMARY KEY (c, a)", ALONE),
     (
@@ -44,27 +44,27 @@ CASES = [
         " INTERLEAVE IN PARENT P",
         ALONE,
     ),
-    ("index-not-null-filtered", watched(index="CREATE INDEX I ON T(s, c)"), ALONE),
+    ("index-not-null-filtered", watched_table(index="CREATE INDEX I ON T(s, c)"), ALONE),
     (
         "null-filtered-without-proof",
-        watched(index="CREATE NULL_FILTERED INDEX I ON T(s, c, p)"),
+        watched_table(index="CREATE NULL_FILTERED INDEX I ON T(s, c, p)"),
         ALONE,
     ),
-    ("fewer-shards-than-nodes", watched(n=2), Setting(nodes=3, written_by_others=False)),
-    ("too-many-shards", watched(n=200), ALONE),
+    ("fewer-shards-than-nodes", watched_table(n=2), LintContext(nodes=3, written_by_others=False)),
+    ("too-many-shards", watched_table(n=200), ALONE),
     (
         "skewed-shards",
-        watched(n=4),
-        Setting(written_by_others=False, shard_rows={"T": {0: 900, 1: 30, 2: 30, 3: 40}}),
+        watched_table(n=4),
+        LintContext(written_by_others=False, shard_rows={"T": {0: 900, 1: 30, 2: 30, 3: 40}}),
     ),
     (
         "processed-not-null",
-        watched(p="NOT NULL")
+        watched_table(p="NOT NULL")
         .replace("AS (MOD", "AS (CASE WHEN p THEN NULL ELSE MOD")
         .replace("+ 8, 8))", "+ 8, 8) END)"),
         ALONE,
     ),
-    ("on-update-missing", watched(), BY_OTHERS),
+    ("on-update-missing", watched_table(), BY_OTHERS),
     (
         "history-without-deletion-policy",
         f"CREATE TABLE H (a INT64, {STAMP}) PRIMARY KEY (a, c)",
@@ -73,43 +73,43 @@ CASES = [
     (
         "version-retention-too-short",
         "CREATE TABLE T (a INT64) PRIMARY KEY (a)",
-        Setting(longest_replay=7_200),
+        LintContext(longest_replay=7_200),
     ),
     (
         "or-beside-commit-timestamp",
         f"CREATE TABLE T (a INT64, {STAMP}) PRIMARY KEY (a)",
-        Setting(queries=("SELECT * FROM T WHERE c > @x OR a = 1",)),
+        LintContext(queries=("SELECT * FROM T WHERE c > @x OR a = 1",)),
     ),
 ]
 
 
-@pytest.mark.parametrize(("rule", "schema", "setting"), CASES)
-def test_a_rule_finds_what_it_is_there_for(rule: str, schema: str, setting: Setting) -> None:
-    findings = lint(parse_schema(schema), setting)
+@pytest.mark.parametrize(("rule", "schema", "context"), CASES)
+def test_a_rule_finds_what_it_is_there_for(rule: str, schema: str, context: LintContext) -> None:
+    findings = lint_schema(parse_schema(schema), context)
     assert rule in {finding.rule for finding in findings}
     for finding in findings:
         assert finding.place
         assert finding.why
-        assert finding.mend
+        assert finding.fix
 
 
-def planned(strategy: Strategy) -> Schema:
+def watchable_schema(strategy: Strategy) -> Schema:
     schema = parse_schema(SINGERS)
     plan = make_plan(schema, ["Singers"], WatchOptions(strategy=strategy))
     for statement in plan.statements:
-        schema = apply(schema, parse_statement(statement.sql))
+        schema = apply_step(schema, parse_statement(statement.sql))
     return schema
 
 
 @pytest.mark.parametrize("strategy", [Strategy.AUTOMATIC, Strategy.PROCESSED])
 def test_what_plan_makes_has_no_finding(strategy: Strategy) -> None:
-    setting = Setting(
+    context = LintContext(
         nodes=4,
         queries=("SELECT * FROM Singers WHERE LastModified > @t AND ShardId = 1",),
         shard_rows={"Singers": dict.fromkeys(range(16), 100)},
         longest_replay=3_600,
     )
-    assert lint(planned(strategy), setting) == []
+    assert lint_schema(watchable_schema(strategy), context) == []
 
 
 def test_every_rule_has_a_case() -> None:

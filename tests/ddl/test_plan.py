@@ -20,8 +20,8 @@ from ddl.shards import shard_values
 STRATEGIES = ("automatic", "processed")
 
 
-def options(**given: object) -> WatchOptions:
-    return WatchOptions.model_validate({"shards": 8} | given)
+def options(**values: object) -> WatchOptions:
+    return WatchOptions.model_validate({"shards": 8} | values)
 
 
 def statements(plan: Plan) -> list[str]:
@@ -55,12 +55,12 @@ def test_processed_takes_the_shard_away_from_processed_rows() -> None:
 def test_an_applied_plan_is_complete(database: Database, strategy: str, stored: bool) -> None:
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(k, f"n{k}") for k in range(50)])
-    wanted = options(strategy=strategy, stored=stored)
+    watch_options = options(strategy=strategy, stored=stored)
     done: list[int] = []
-    plan = make_plan(read_schema(database), ["Singers"], wanted)
+    plan = make_plan(read_schema(database), ["Singers"], watch_options)
     apply_plan(database, plan, done.append)
     assert done[-1] == len(plan.statements)
-    assert make_plan(read_schema(database), ["Singers"], wanted).empty
+    assert make_plan(read_schema(database), ["Singers"], watch_options).empty
     with database.snapshot() as snapshot:
         rows = list(snapshot.execute_sql("SELECT SingerId, LastModified, ShardId FROM Singers"))
     assert {row[0] for row in rows} == set(range(50))
@@ -86,8 +86,8 @@ def test_a_timestamp_column_is_converted_unless_a_value_lies_in_the_future(
     apply_plan(database, make_plan(read_schema(database), ["Singers"], options()))
     assert make_plan(read_schema(database), ["Singers"], options()).empty
     with database.snapshot() as snapshot:
-        found = snapshot.execute_sql("SELECT COUNT(*) FROM Singers WHERE LastModified IS NOT NULL")
-        assert next(iter(found))[0] == 2
+        rows = snapshot.execute_sql("SELECT COUNT(*) FROM Singers WHERE LastModified IS NOT NULL")
+        assert next(iter(rows))[0] == 2
 
 
 LONG = "T" * 128
@@ -136,38 +136,38 @@ def test_a_plan_that_stopped_half_way_is_finished_by_the_next(database: Database
         assert statements(rest) == statements(whole)[count:]
 
 
-def with_table(columns: str, key: str) -> str:
+def create_table(columns: str, key: str) -> str:
     return f"CREATE TABLE T ({columns}) PRIMARY KEY ({key})"
 
 
 REFUSED = [
-    ("CREATE TABLE U (a INT64) PRIMARY KEY (a)", {}, "there is no table T"),
+    ("CREATE TABLE U (a INT64) PRIMARY KEY (a)", {}, "table T does not exist"),
     (
-        with_table("c TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)", "c"),
+        create_table("c TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)", "c"),
         {},
         "no primary key column",
     ),
-    (with_table("a INT64, j JSON", "a"), {"shard_key": ["j"]}, "cannot be hashed"),
-    (with_table("a INT64", "a"), {"shard_key": ["b"]}, "no column b"),
-    (with_table("a INT64, LastModified STRING(9)", "a"), {}, "no plain TIMESTAMP"),
-    (with_table("a INT64, LastModified TIMESTAMP", "a, LastModified"), {}, "primary key"),
-    (with_table("a INT64, ShardId STRING(9)", "a"), {}, "no INT64 column"),
-    (with_table("a INT64, Processed INT64", "a"), {"strategy": "processed"}, "no plain BOOL"),
-    (with_table("a INT64", "a"), {"storing": ["b"]}, "no column b"),
+    (create_table("a INT64, j JSON", "a"), {"shard_key": ["j"]}, "cannot be hashed"),
+    (create_table("a INT64", "a"), {"shard_key": ["b"]}, "no column b"),
+    (create_table("a INT64, LastModified STRING(9)", "a"), {}, "not a plain TIMESTAMP"),
+    (create_table("a INT64, LastModified TIMESTAMP", "a, LastModified"), {}, "primary key"),
+    (create_table("a INT64, ShardId STRING(9)", "a"), {}, "not an INT64 column"),
+    (create_table("a INT64, Processed INT64", "a"), {"strategy": "processed"}, "not a plain BOOL"),
+    (create_table("a INT64", "a"), {"storing": ["b"]}, "no column b"),
     (
-        with_table("a INT64", "a") + "; CREATE TABLE I (a INT64) PRIMARY KEY (a)",
+        create_table("a INT64", "a") + "; CREATE TABLE I (a INT64) PRIMARY KEY (a)",
         {"index": "I"},
         "is taken",
     ),
 ]
 
 
-@pytest.mark.parametrize(("schema", "given", "words"), REFUSED)
+@pytest.mark.parametrize(("schema", "values", "words"), REFUSED)
 def test_what_cannot_be_watched_is_refused(
-    schema: str, given: dict[str, object], words: str
+    schema: str, values: dict[str, object], words: str
 ) -> None:
     with pytest.raises(DdlError, match=words):
-        make_plan(parse_schema(schema), ["T"], options(**given))
+        make_plan(parse_schema(schema), ["T"], options(**values))
 
 
 def test_generated_names_are_free() -> None:
@@ -209,7 +209,7 @@ def chi_square(sizes: Iterable[int], expected: float) -> float:
 @pytest.mark.parametrize("kind", KEYS)
 def test_rows_spread_evenly_over_exactly_the_shards(create_database, kind: str) -> None:  # type: ignore[no-untyped-def]
     columns, key, make = KEYS[kind]
-    database = create_database(with_table(columns, key))
+    database = create_database(create_table(columns, key))
     apply_plan(database, make_plan(read_schema(database), ["T"], options(shards=16)))
     names = tuple(part.strip() for part in key.split(","))
     with database.batch() as batch:
@@ -222,7 +222,7 @@ def test_rows_spread_evenly_over_exactly_the_shards(create_database, kind: str) 
 
 
 def test_a_null_key_has_a_shard_too(create_database) -> None:  # type: ignore[no-untyped-def]
-    database = create_database(with_table("a INT64, b STRING(9)", "a, b"))
+    database = create_database(create_table("a INT64, b STRING(9)", "a, b"))
     apply_plan(database, make_plan(read_schema(database), ["T"], options()))
     with database.batch() as batch:
         batch.insert("T", ("a", "b"), [(None, None), (None, "x"), (1, None)])
@@ -233,7 +233,7 @@ def test_a_null_key_has_a_shard_too(create_database) -> None:  # type: ignore[no
 
 
 def test_composite_keys_do_not_run_into_each_other(create_database) -> None:  # type: ignore[no-untyped-def]
-    database = create_database(with_table("a STRING(9), b STRING(9)", "a, b"))
+    database = create_database(create_table("a STRING(9), b STRING(9)", "a, b"))
     plan = make_plan(read_schema(database), ["T"], options(shards=1_000))
     apply_plan(database, plan)
     with database.batch() as batch:

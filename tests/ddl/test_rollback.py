@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.errors import PlanError, SchemaError
-from ddl.evolve import apply
+from ddl.evolve import apply_step
 from ddl.options import Strategy, WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
 from ddl.render import render_schema
-from ddl.reverse import reverse
+from ddl.reverse import reverse_step
 from ddl.schema import Schema
 
 CHILD = (
@@ -77,7 +77,7 @@ def test_one_table_is_taken_out_and_the_other_stays(database: Database) -> None:
     schema = read_schema(database)
     assert [index.table for index in schema.indexes] == ["Singers"]
     assert make_plan(schema, ["Singers"], WatchOptions()).empty
-    with pytest.raises(PlanError, match="nothing is recorded for table Albums"):
+    with pytest.raises(PlanError, match="table Albums has no record"):
         roll_back(database, ["Albums"])
 
 
@@ -172,8 +172,8 @@ def test_any_key_and_any_strategy_is_planned_whole_and_taken_out_whole(
         assert table_after is not None
         if table_after.column("ShardId") is not None:
             with database.snapshot() as snapshot:
-                found = snapshot.execute_sql("SELECT ShardId FROM `Order`")
-                assert all(row[0] in range(shards) for row in found)
+                rows = snapshot.execute_sql("SELECT ShardId FROM `Order`")
+                assert all(row[0] in range(shards) for row in rows)
         roll_back(database)
         assert read_schema(database) == before
         with database.snapshot() as snapshot:
@@ -204,13 +204,13 @@ def test_the_reverse_of_any_steps_restores_the_schema(chosen: list[int]) -> None
         if which == 8 and now.tables[0].row_deletion_policy is not None:
             continue
         step = parse_statement(COLUMN_STEPS[which].format(n=number, d=number + 1))
-        back.append(reverse(step, now))
-        now = apply(now, step)
+        back.append(reverse_step(step, now))
+        now = apply_step(now, step)
     for undo in reversed(back):
         for step in undo:
-            now = apply(now, step)
-    assert shown(now) == shown(start)
+            now = apply_step(now, step)
+    assert statements_of(now) == statements_of(start)
 
 
-def shown(schema: Schema) -> list[str]:
+def statements_of(schema: Schema) -> list[str]:
     return render_schema(schema)

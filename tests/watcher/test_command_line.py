@@ -108,12 +108,12 @@ def free_port() -> int:
 
 BAD = [
     pytest.param(
-        ("ddl", "apply", "-d", "{db}", "-t", "Singer"), 2, "there is no table Singer", id="table"
+        ("ddl", "apply", "-d", "{db}", "-t", "Singer"), 2, "table Singer does not exist", id="table"
     ),
     pytest.param(
         ("ddl", "apply", "-d", "{db}", "-t", "Documents"),
         2,
-        "no primary key column to make shards of",
+        "no primary key column to hash into shards",
         id="key that cannot be sharded",
     ),
     pytest.param(

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddl.parse import parse_schema, parse_script
-from ddl.render import render, render_schema
+from ddl.render import render_schema, render_step
 from ddl.schema import (
     ChangeStream,
+    ChangeStreamTable,
     Column,
     Index,
     KeyPart,
@@ -25,7 +26,6 @@ from ddl.schema import (
     Table,
     Type,
     TypeCode,
-    WatchedTable,
 )
 from ddl.shards import shard_values
 from watcher.errors import VersionExpiredError
@@ -102,7 +102,7 @@ SCHEMAS |= {
 
 
 def statements(text: str) -> list[str]:
-    return [render(step) for step in parse_script(text)]
+    return [render_step(step) for step in parse_script(text)]
 
 
 def used_column(column: Column) -> Column:
@@ -117,7 +117,7 @@ def used_stream(stream: ChangeStream, schema: Schema) -> ChangeStream:
         assert table is not None
         order = [column.name for column in table.columns]
         named = None if each.columns is None else tuple(sorted(each.columns, key=order.index))
-        watches.append(WatchedTable(each.table, named))
+        watches.append(ChangeStreamTable(each.table, named))
     options = sorted(pair for pair in stream.options if pair[1].upper() != "NULL")
     return replace(stream, watches=tuple(watches), options=tuple(options))
 
@@ -196,7 +196,7 @@ def schemas(draw: st.DrawFn) -> Schema:
         )
         indexes += [index] if draw(st.booleans()) else []
         some = tuple(c.name for c in found[1:] if draw(st.booleans()))
-        watched = WatchedTable(table.name, draw(st.sampled_from([None, some])))
+        watched = ChangeStreamTable(table.name, draw(st.sampled_from([None, some])))
         streams.append(ChangeStream(f"S{number}", (watched,)))
     return Schema(tables=tuple(tables), indexes=tuple(indexes), change_streams=tuple(streams))
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ddl.parse import parse_script
-from ddl.render import render
+from ddl.render import render_step
 from emulator.__main__ import DEFAULT_PORT, serve
 from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
@@ -58,7 +58,7 @@ def command(
     faults = faults_of(fault or [])
     address = DatabaseAddress.parse(database) if database is not None else None
     script = schema.read_text() if schema is not None else ""
-    statements = [render(step) for step in parse_script(script)]
+    statements = [render_step(step) for step in parse_script(script)]
 
     def prepare(listening: str) -> None:
         if address is not None:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ddl.render import type_text
+from ddl.render import render_type
 from ddl.schema import Column, Table, Type, TypeCode
 from watcher.errors import ConfigurationError, NotWatchableError
 from watcher.spanner.results.columns import ARROW
@@ -107,7 +107,7 @@ def type_name(type_: Type) -> str:
         return f"ARRAY<{type_name(type_.element)}>"
     if type_.code in (TypeCode.PROTO, TypeCode.ENUM):
         return f"{type_.code.value}<{type_.proto_name}>"
-    return type_text(type_)
+    return render_type(type_)
 
 
 @lru_cache(maxsize=1024)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from ddl.clauses import read_not_null_columns
 from ddl.errors import DdlSyntaxError
-from ddl.parse import not_null_columns
-from ddl.parse_parts import type_of
-from ddl.reader import Reader
+from ddl.googlesql import types
+from ddl.reader import TokenReader
 from ddl.schema import (
     ChangeStream,
+    ChangeStreamTable,
     Column,
     Index,
     Interleave,
@@ -20,9 +21,8 @@ from ddl.schema import (
     Table,
     Type,
     TypeCode,
-    WatchedTable,
 )
-from ddl.tokens import Kind
+from ddl.tokens import TokenKind
 
 Row = tuple[str | None, ...]
 Name = tuple[str | None, ...]
@@ -126,10 +126,10 @@ def column_of(row: Row, options: list[Row]) -> Column:
 
 def read_type(text: str) -> Type:
     """A type from its text; one that is not known is a PROTO of that name: nobody can read it."""
-    reader = Reader(text)
+    reader = TokenReader(text)
     try:
-        found = type_of(reader)
-        reader.end()
+        found = types.read_type(reader)
+        reader.expect_end()
     except DdlSyntaxError:
         return Type(TypeCode.PROTO, proto_name=text)
     return found
@@ -139,9 +139,9 @@ def unwrapped(expression: str) -> str:
     """An expression without the parentheses around all of it."""
     if not expression.startswith("("):
         return expression
-    reader = Reader(expression)
-    inner = reader.parenthesised()
-    return inner if reader.token.kind is Kind.END else expression
+    reader = TokenReader(expression)
+    inner = reader.read_parenthesized()
+    return inner if reader.token.kind is TokenKind.END else expression
 
 
 def literal(kind: str | None, value: str | None) -> str:
@@ -201,7 +201,7 @@ def filter_of(table: Table, columns: list[Row], where: str | None) -> tuple[str,
     """The columns of WHERE c IS NOT NULL AND ...: from the text where it is told, else the key
     columns that may be NULL in the table and not in the index."""
     if where:
-        return not_null_columns(Reader(where.replace("(", " ").replace(")", " ")))
+        return read_not_null_columns(TokenReader(where.replace("(", " ").replace(")", " ")))
     names = (row[0] or "" for row in columns if row[1] is not None and row[3] == "NO")
     return tuple(name for name in names if (c := table.column(name)) and not c.not_null)
 
@@ -220,7 +220,7 @@ def streams_of(
             named = {row[0] for row in columns[schema, name, table_schema, table]}
             known = tables.get(full)
             listed = [c.name for c in known.columns if c.name in named] if known else ()
-            watches.append(WatchedTable(full, None if yes(whole) else tuple(listed)))
+            watches.append(ChangeStreamTable(full, None if yes(whole) else tuple(listed)))
         given = (
             (option or "", literal(kind, value)) for option, kind, value in options[schema, name]
         )

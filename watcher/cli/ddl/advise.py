@@ -15,23 +15,23 @@ from watcher.cli.output import CONSOLE, print_json
 def command(
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")],
     peak_writes: Annotated[
-        float, typer.Option(min=0, help="Rows written a second to the table, at its peak.")
+        float, typer.Option(min=0, help="Rows written to the table each second, at peak.")
     ],
     json_output: JsonOption = False,
 ) -> None:
-    """Say how many shards to take, with the trade-off in numbers."""
-    found = advise(nodes, peak_writes)
+    """Recommend a number of shards, with the trade-off in numbers."""
+    advice = advise(nodes, peak_writes)
     if json_output:
-        print_json(asdict(found))
+        print_json(asdict(advice))
         return
-    CONSOLE.print(f"take [bold]{found.shards}[/] shards (--shards {found.shards})")
+    CONSOLE.print(f"use [bold]{advice.shards}[/] shards (--shards {advice.shards})")
     CONSOLE.print(
-        f"  for the writes: {found.for_writes} ({peak_writes:,.0f} a second, {WRITES_A_SPLIT:,} a"
-        f" shard); for the nodes: {found.for_nodes}, so that each can take part"
+        f"  the writes need {advice.for_writes} ({peak_writes:,.0f} a second, {WRITES_A_SPLIT:,} in"
+        f" each shard); the nodes need {advice.for_nodes}, one for each"
     )
     CONSOLE.print(
-        f"  each shard takes {found.writes_a_shard:,.0f} index entries a second;"
-        f" each poll seeks {found.seeks_a_poll} times"
+        f"  each shard receives {advice.writes_a_shard:,.0f} index entries a second;"
+        f" each poll seeks {advice.seeks_a_poll} times"
     )
-    if found.warning:
-        CONSOLE.print(f"  [yellow]{found.warning}[/]")
+    if advice.warning:
+        CONSOLE.print(f"  [yellow]{advice.warning}[/]")

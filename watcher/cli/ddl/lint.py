@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from google.cloud.spanner_v1.database import Database
 
-from ddl.lint import Setting, lint, watching
-from ddl.render import name
+from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
+from ddl.render import quote_name
 from ddl.schema import Dialect, Schema
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import DatabaseArgument, DialectOption, SchemaArgument, schema_from
+from watcher.cli.ddl.request import DatabaseArgument, DialectOption, SchemaArgument, load_schema
 from watcher.cli.output import CONSOLE, print_json
 from watcher.settings.fields import duration_seconds
 
@@ -25,45 +25,51 @@ def command(
     dialect: DialectOption = None,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 1,
     longest_replay: Annotated[
-        str, typer.Option(help="How long after a window it may have to be read again, such as 6h.")
+        str, typer.Option(help="How long after its end a window may be replayed, such as 6h.")
     ] = "0s",
     query: Annotated[
-        list[str] | None, typer.Option(help="The text of a poll query to look at; repeatable.")
+        list[str] | None, typer.Option(help="The text of a poll query to check; repeatable.")
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Look for what makes watching slow, wrong or dear: rule, place, why, and the mend.
+    """Find what makes watching slow, wrong or expensive: the rule, the place, why, and the fix.
 
-    With a database the shards are measured on a sample of rows. Exits 1 when there are findings.
+    With a database, measures the shards on a sample of rows. Exits with 1 if there are findings.
     """
-    found, client = schema_from(database, schema, dialect)
-    setting = Setting(
+    loaded, client = load_schema(database, schema, dialect)
+    context = LintContext(
         nodes=nodes,
         longest_replay=duration_seconds(longest_replay),
-        shard_rows=sampled(client, found) if client is not None else {},
+        shard_rows=count_sampled_rows(client, loaded) if client is not None else {},
         queries=tuple(query or ()),
     )
-    findings = lint(found, setting)
+    findings = lint_schema(loaded, context)
     if json_output:
-        print_json([asdict(finding) for finding in findings])
+        print_json([to_json(finding) for finding in findings])
     else:
         for finding in findings:
             CONSOLE.print(f"[bold]{finding.rule}[/]  {finding.place}", soft_wrap=True)
             CONSOLE.print(f"    why:  {finding.why}", soft_wrap=True)
-            CONSOLE.print(f"    mend: {finding.mend}", soft_wrap=True)
+            CONSOLE.print(f"    fix:  {finding.fix}", soft_wrap=True)
     if findings:
         raise typer.Exit(1)
 
 
-def sampled(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
-    """Rows by shard in a sample of each watched table; GoogleSQL only."""
+def to_json(finding: LintFinding) -> dict[str, str]:
+    """A finding for ``--json``; "mend" is the name that "fix" had before version 0.2."""
+    return asdict(finding) | {"mend": finding.fix}
+
+
+def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
+    """Counts rows by shard in a sample of each watched table; GoogleSQL only."""
     counts: dict[str, dict[int, int]] = {}
     if schema.dialect is Dialect.POSTGRESQL:
         return counts
-    for table, _, shard, _ in watching(schema):
+    for table, _, shard, _ in list_poll_indexes(schema):
+        column, source = quote_name(shard.name), quote_name(table.name)
         query = (
-            f"SELECT s, COUNT(*) FROM (SELECT {name(shard.name)} AS s FROM {name(table.name)}"  # noqa: S608
-            f" LIMIT {SAMPLE_ROWS}) WHERE s IS NOT NULL GROUP BY s"
+            f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
+            " WHERE s IS NOT NULL GROUP BY s"
         )
         with client.snapshot() as snapshot:
             counts[table.name] = {row[0]: row[1] for row in snapshot.execute_sql(query)}

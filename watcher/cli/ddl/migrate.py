@@ -13,9 +13,9 @@ from ddl.apply import apply_plan
 from ddl.errors import PlanError
 from ddl.files import write_files
 from ddl.plan import Plan, make_plan
-from ddl.selection import chosen_tables
+from ddl.selection import select_tables
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import (
+from watcher.cli.ddl.request import (
     ConfigFile,
     DatabaseArgument,
     DialectOption,
@@ -32,8 +32,8 @@ from watcher.cli.ddl.wishes import (
     StrategyOption,
     Tables,
     TimestampOption,
-    Wish,
-    schema_from,
+    WatchRequest,
+    load_schema,
 )
 from watcher.cli.output import CONSOLE, print_json
 
@@ -56,7 +56,7 @@ def plan(
     storing: StoringOption = None,
     stored: StoredOption = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 when there is something to do (for CI).")
+        bool, typer.Option("--check", help="Exit with 1 if there is something to do (for CI).")
     ] = False,
     out: Annotated[
         Path | None,
@@ -64,11 +64,11 @@ def plan(
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show the statements that make tables watchable: why each, and what it costs. Changes nothing.
+    """Show the statements that make tables watchable, with reasons and costs. Changes nothing.
 
-    Reads the schema from a database or from a file. Prints nothing when there is nothing to do.
+    Reads the schema from a database or from a file. Prints nothing if there is nothing to do.
     """
-    wish = Wish(
+    request = WatchRequest(
         tables,
         exclude,
         config,
@@ -85,13 +85,14 @@ def plan(
             "stored": stored,
         },
     )
-    found, _ = schema_from(database, schema, dialect)
-    made = make_plan(found, chosen_tables(found, wish.include, wish.exclude), wish.options)
-    show_plan(made, json_output)
-    if out is not None and not made.empty:
-        for path in write_files(made, out):
+    loaded, _ = load_schema(database, schema, dialect)
+    names = select_tables(loaded, request.include, request.exclude)
+    migration = make_plan(loaded, names, request.options)
+    show_plan(migration, json_output)
+    if out is not None and not migration.empty:
+        for path in write_files(migration, out):
             CONSOLE.print(f"written: {path}", soft_wrap=True)
-    if check and not made.empty:
+    if check and not migration.empty:
         raise typer.Exit(1)
 
 
@@ -111,16 +112,16 @@ def apply(
     storing: StoringOption = None,
     stored: StoredOption = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")
+        bool, typer.Option("--dry-run", help="Show the statements; change nothing.")
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Plan, show and apply; returns when the new columns and indexes can be read.
+    """Plan, show and apply; return when the new columns and indexes can be read.
 
-    Safe to run again, also after an interruption: only what is missing is done. Refuses when the
-    schema changes meanwhile. What it puts in is recorded, so that 'ddl rollback' can take it out.
+    Safe to run again, also after an interruption: adds only what is missing. Fails if the schema
+    changes meanwhile. Records what it adds, so that 'ddl rollback' can remove it.
     """
-    wish = Wish(
+    request = WatchRequest(
         tables,
         exclude,
         config,
@@ -138,34 +139,35 @@ def apply(
         },
     )
     if database is None:
-        raise PlanError("name the database with --database")
-    found, client = schema_from(database, None)
-    made = make_plan(found, chosen_tables(found, wish.include, wish.exclude), wish.options)
-    show_plan(made, json_output)
-    if dry_run or made.empty or client is None:
+        raise PlanError("no database: name it with --database")
+    loaded, client = load_schema(database, None)
+    names = select_tables(loaded, request.include, request.exclude)
+    migration = make_plan(loaded, names, request.options)
+    show_plan(migration, json_output)
+    if dry_run or migration.empty or client is None:
         return
     with Progress(console=CONSOLE, disable=json_output) as progress:
-        task = progress.add_task("applying", total=len(made.statements))
-        apply_plan(client, made, lambda done: progress.update(task, completed=done))
+        task = progress.add_task("applying", total=len(migration.statements))
+        apply_plan(client, migration, lambda done: progress.update(task, completed=done))
 
 
-def show_plan(made: Plan, json_output: bool) -> None:
-    """The plan for people, or as JSON."""
+def show_plan(migration: Plan, json_output: bool) -> None:
+    """Prints a plan as a table, or as JSON."""
     if json_output:
-        print_json(made.as_json())
+        print_json(migration.as_json())
         return
-    if not made.empty:
-        CONSOLE.print(plan_table(made))
+    if not migration.empty:
+        CONSOLE.print(make_plan_table(migration))
 
 
-def plan_table(made: Plan) -> Table:
-    """Statements beside their reasons."""
+def make_plan_table(migration: Plan) -> Table:
+    """A plan as a table: statements, reasons and costs."""
     table = Table(show_lines=True)
     table.add_column("#", justify="right")
     table.add_column("statement", overflow="fold", ratio=3)
     table.add_column("why", overflow="fold", ratio=2)
     table.add_column("costs", overflow="fold", ratio=2)
-    for number, statement in enumerate(made.statements, 1):
+    for number, statement in enumerate(migration.statements, 1):
         kind = "long-running: " if statement.long_running else ""
         table.add_row(str(number), statement.sql, statement.reason, kind + statement.cost)
     return table

@@ -7,16 +7,16 @@ from dataclasses import asdict, replace
 from rich.table import Table
 
 from ddl.schema import Dialect
-from ddl.selection import chosen_tables
-from ddl.status import TableStatus, index_rows, statuses
+from ddl.selection import select_tables
+from ddl.status import TableStatus, count_index_rows, list_statuses
 from watcher.cli.common import JsonOption
-from watcher.cli.ddl.wishes import (
+from watcher.cli.ddl.request import (
     DatabaseArgument,
     DialectOption,
     Exclude,
     SchemaArgument,
     Tables,
-    schema_from,
+    load_schema,
 )
 from watcher.cli.output import CONSOLE, print_json
 
@@ -29,23 +29,23 @@ def command(
     dialect: DialectOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show, per table: watchable or not, by which strategy, what is missing, rows in the index.
+    """Show each table: watched or not, the strategy, what is missing, the rows in the index.
 
-    Rows are counted in databases of the GoogleSQL dialect.
+    Counts rows in databases of the GoogleSQL dialect.
     """
-    found, client = schema_from(database, schema, dialect)
-    names = chosen_tables(found, tables or ("*",), exclude or ())
-    rows = statuses(found, names)
-    if client is not None and found.dialect is Dialect.GOOGLESQL:
-        rows = [replace(row, index_rows=index_rows(client, row)) for row in rows]
+    loaded, client = load_schema(database, schema, dialect)
+    names = select_tables(loaded, tables or ("*",), exclude or ())
+    rows = list_statuses(loaded, names)
+    if client is not None and loaded.dialect is Dialect.GOOGLESQL:
+        rows = [replace(row, index_rows=count_index_rows(client, row)) for row in rows]
     if json_output:
         print_json([asdict(row) for row in rows])
         return
-    CONSOLE.print(status_table(rows))
+    CONSOLE.print(make_status_table(rows))
 
 
-def status_table(rows: list[TableStatus]) -> Table:
-    """A line a table."""
+def make_status_table(rows: list[TableStatus]) -> Table:
+    """One line for each table."""
     table = Table()
     for title in ("table", "watched by", "shards", "index", "rows in it", "missing"):
         table.add_column(title, overflow="fold")

@@ -1,8 +1,7 @@
-"""What a user wants to be watchable and how: flags and a TOML file as one validated wish."""
+"""Which tables to make watchable, and how: flags and a TOML file as one validated request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +20,7 @@ from watcher.spanner.database import DatabaseAddress, connect
 
 Tables = Annotated[
     list[str] | None,
-    typer.Option("--table", "-t", help="A table, or a glob such as 'Sing*'; may be repeated."),
+    typer.Option("--table", "-t", help="A table, or a glob such as 'Sing*'; repeatable."),
 ]
 Exclude = Annotated[
     list[str] | None, typer.Option("--exclude", help="A table or a glob to leave out; repeatable.")
@@ -35,11 +34,11 @@ ConfigFile = Annotated[
 StrategyOption = Annotated[
     Strategy | None,
     typer.Option(
-        help="automatic (default): Spanner writes the timestamp by itself and clearing sets it to"
-        " NULL, the applications change nothing. processed: clearing sets Processed to TRUE and"
-        " keeps the timestamp, the applications' UPDATEs reset Processed. manual: the applications"
-        " write an existing timestamp column. change-set: for tables without a timestamp, the"
-        " applications write a change-set id. change-stream: Spanner's own, with deletes."
+        help="automatic (default): Spanner writes the timestamp, clearing sets it to NULL; no"
+        " application changes. processed: clearing sets Processed to TRUE and keeps the timestamp;"
+        " the applications' UPDATEs reset Processed. manual: the applications write an existing"
+        " timestamp column. change-set: for tables without a timestamp; the applications write a"
+        " change-set id. change-stream: a change stream of Spanner, with deletes."
     ),
 ]
 ShardsOption = Annotated[
@@ -68,13 +67,13 @@ ProcessedOption = Annotated[
 IndexOption = Annotated[str | None, typer.Option("--index", help="Name of the index.")]
 StoringOption = Annotated[
     list[str] | None,
-    typer.Option("--storing", help="Keep these columns in the index too, to save the join back."),
+    typer.Option(
+        "--storing", help="Store these columns in the index, to avoid a join with the table."
+    ),
 ]
 StoredOption = Annotated[
     bool,
-    typer.Option(
-        "--stored", help="Store the shard in the table as well; writes every row of it once."
-    ),
+    typer.Option("--stored", help="Store the shard in the table, too; writes every row once."),
 ]
 DatabaseArgument = Annotated[
     str | None,
@@ -96,8 +95,8 @@ DialectOption = Annotated[
 ]
 
 
-class Wish:
-    """Which tables, and the options of each. Raises PlanError for what is wrong."""
+class WatchRequest:
+    """Which tables to watch, and the options of each. Raises PlanError for invalid values."""
 
     def __init__(
         self,
@@ -106,53 +105,48 @@ class Wish:
         config: Path | None,
         flags: dict[str, object],
     ) -> None:
-        given = read_toml(config) if config is not None else {}
-        chosen = {
+        settings = read_toml(config) if config is not None else {}
+        set_flags = {
             name: value
             for name, value in flags.items()
             if value is not None and value is not False and value != []
         }
         try:
-            self._file = WatchFile.model_validate(given)
-            self._check()
-            self._flags = chosen
-            WatchOptions.model_validate(chosen)
+            self._file = WatchFile.model_validate(settings)
+            self._check_sections()
+            self._flags = set_flags
+            WatchOptions.model_validate(set_flags)
         except ValidationError as error:
             raise PlanError(explained(error)) from error
         if tables is None and config is None:
-            raise PlanError("name tables with --table, or a file with --config")
+            raise PlanError("no tables: name them with --table, or in a file with --config")
         self.include = tuple(tables or self._file.tables)
         self.exclude = tuple(exclude or self._file.exclude)
 
-    def _check(self) -> None:
-        """Every section of the file at once, before anything is planned."""
+    def _check_sections(self) -> None:
+        """Checks every section of the file before anything is planned."""
         for table in ("", *self._file.table):
             self._file.options_for(table)
 
     def options(self, table: str) -> WatchOptions:
-        """The options of one table: the file's, with the flags before them."""
+        """The options of one table: those of the file, which flags override."""
         return self._file.options_for(table).model_copy(
             update=WatchOptions.model_validate(self._flags).model_dump(include=set(self._flags))
         )
 
-    @property
-    def for_all(self) -> Callable[[str], WatchOptions]:
-        """As ``make_plan`` wants it."""
-        return self.options
 
-
-def schema_from(
+def load_schema(
     database: str | None, schema: Path | None, dialect: Dialect | None = None
 ) -> tuple[Schema, Database | None]:
-    """The schema of a database or of a file; exactly one must be named. Raises PlanError.
+    """Loads the schema of a database or a file, exactly one of them; with the client of a database.
 
-    ``dialect`` is that of the file; a database knows its own.
+    ``dialect`` is that of the file; a database has its own. Raises PlanError.
     """
     if (database is None) == (schema is None):
-        raise PlanError("name either --database or --schema")
+        raise PlanError("no schema: use either --database or --schema")
     if schema is not None:
         if not schema.is_file():
-            raise PlanError(f"there is no file {schema}")
+            raise PlanError(f"file {schema} does not exist: name a file with DDL statements")
         return parse_schema(schema.read_text(), dialect or Dialect.GOOGLESQL), None
     client = connect(DatabaseAddress.parse(database or ""))
     return read_schema(client), client

@@ -1,0 +1,216 @@
+"""The clauses and statements that both dialects read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ddl import steps
+from ddl.reader import TokenReader
+from ddl.schema import (
+    ChangeStream,
+    ChangeStreamTable,
+    ForeignKey,
+    Interleave,
+    OnDelete,
+    Verbatim,
+)
+from ddl.steps import Step
+from ddl.tokens import TokenKind
+
+VERBATIM_KINDS = (
+    "PROTO BUNDLE",
+    "PROPERTY GRAPH",
+    "SEARCH INDEX",
+    "VECTOR INDEX",
+    "LOCALITY GROUP",
+    "SEQUENCE",
+    "VIEW",
+    "MODEL",
+    "ROLE",
+    "FUNCTION",
+    "PLACEMENT",
+)
+OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
+EXPECTED_KIND = "TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object"
+
+Options = tuple[tuple[str, str], ...]
+
+
+def accept_verbatim_kind(reader: TokenReader) -> str | None:
+    """Takes the keywords of an object that is kept as text; None when none follow."""
+    return next((kind for kind in VERBATIM_KINDS if reader.accept(*kind.split())), None)
+
+
+def read_verbatim_name(reader: TokenReader, kind: str) -> str:
+    """The name of an object that is kept as text; a proto bundle has none."""
+    return "" if kind == "PROTO BUNDLE" else reader.read_path()
+
+
+def read_create_schema(reader: TokenReader) -> Step:
+    """CREATE SCHEMA [IF NOT EXISTS] s, after these first two words."""
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    return steps.CreateNamedSchema(reader.read_path(), if_not_exists)
+
+
+def read_create_verbatim(reader: TokenReader) -> Step:
+    """CREATE [OR REPLACE] of an object that is kept as text, after CREATE."""
+    reader.accept("OR", "REPLACE")
+    kind = accept_verbatim_kind(reader)
+    if kind is None:
+        return reader.fail(EXPECTED_KIND)
+    reader.accept("IF", "NOT", "EXISTS")
+    name = read_verbatim_name(reader, kind)
+    reader.read_rest()
+    return steps.CreateVerbatim(Verbatim(kind, name, reader.text))
+
+
+def read_alter_verbatim(reader: TokenReader) -> Step:
+    """ALTER of an object that is kept as text, after ALTER."""
+    kind = accept_verbatim_kind(reader)
+    if kind is None:
+        return reader.fail("TABLE, DATABASE, INDEX, CHANGE STREAM or another kind of object")
+    reader.read_rest()
+    return steps.OtherStatement(f"ALTER {kind}", reader.text)
+
+
+def read_drop(reader: TokenReader) -> Step:
+    """DROP ..., after the word."""
+    if reader.accept("CHANGE", "STREAM"):
+        reader.accept("IF", "EXISTS")
+        return steps.DropChangeStream(reader.read_path())
+    step_types: dict[str, Callable[[str, bool], Step]] = {
+        "TABLE": steps.DropTable,
+        "INDEX": steps.DropIndex,
+        "SCHEMA": steps.DropNamedSchema,
+    }
+    for word, make_step in step_types.items():
+        if reader.accept(word):
+            if_exists = reader.accept("IF", "EXISTS")
+            return make_step(reader.read_path(), if_exists)
+    kind = accept_verbatim_kind(reader)
+    if kind is None:
+        return reader.fail(EXPECTED_KIND)
+    if_exists = reader.accept("IF", "EXISTS")
+    return steps.DropVerbatim(kind, read_verbatim_name(reader, kind), if_exists)
+
+
+def read_other_statement(reader: TokenReader) -> Step:
+    """A statement that the model does not look into."""
+    kind = reader.advance().text.upper()
+    reader.read_rest()
+    return steps.OtherStatement(kind, reader.text)
+
+
+def read_alter_index(reader: TokenReader, stored_column: tuple[str, ...]) -> Step:
+    """ALTER INDEX i ADD | DROP a stored column, after the first two words.
+
+    ``stored_column`` holds the keywords before the column's name.
+    """
+    name = reader.read_path("an index name")
+    add = reader.accept("ADD")
+    if not add:
+        reader.expect("DROP")
+    reader.expect(*stored_column)
+    return steps.AlterIndexStoring(name, reader.read_name("a column name"), add)
+
+
+def read_alter_change_stream(
+    reader: TokenReader, read_options: Callable[[TokenReader], Options]
+) -> Step:
+    """ALTER CHANGE STREAM s SET FOR ... | DROP FOR ALL | [FOR ...] SET options, after the words."""
+    name = reader.read_path()
+    if reader.accept("DROP", "FOR", "ALL"):
+        return steps.AlterChangeStream(ChangeStream(name), frozenset({"watches"}))
+    if reader.accept("FOR"):
+        tables, for_all = read_watches(reader)
+        reader.expect("SET")
+        stream = ChangeStream(name, tables, for_all, read_options(reader))
+        return steps.AlterChangeStream(stream, frozenset({"watches", "options"}))
+    reader.expect("SET")
+    if reader.accept("FOR"):
+        tables, for_all = read_watches(reader)
+        return steps.AlterChangeStream(ChangeStream(name, tables, for_all), frozenset({"watches"}))
+    stream = ChangeStream(name, options=read_options(reader))
+    return steps.AlterChangeStream(stream, frozenset({"options"}))
+
+
+def read_watches(reader: TokenReader) -> tuple[tuple[ChangeStreamTable, ...], bool]:
+    """ALL | t1, t2(c1, c2), t3(): the tables of a change stream, and whether it is ALL."""
+    if reader.accept("ALL"):
+        return (), True
+    tables = []
+    while True:
+        name = reader.read_path("a table name")
+        columns = reader.read_names() if reader.peek("(") else None
+        tables.append(ChangeStreamTable(name, columns))
+        if not reader.accept(","):
+            return tuple(tables), False
+
+
+def read_option_list(reader: TokenReader) -> Options:
+    """(a = b, ...): the values as written."""
+    reader.expect("(")
+    options = []
+    while not reader.accept(")"):
+        name = reader.read_name("an option")
+        reader.expect("=")
+        options.append((name, read_option_value(reader)))
+        if not reader.peek(")"):
+            reader.expect(",")
+    return tuple(options)
+
+
+def read_option_value(reader: TokenReader) -> str:
+    """The value of an option: a literal, a word or a list."""
+    if reader.peek("["):
+        start = reader.token.start
+        while not reader.peek("]"):
+            if reader.token.kind is TokenKind.END:
+                reader.fail("']'")
+            reader.advance()
+        return reader.text[start : reader.advance().end]
+    sign = "-" if reader.accept("-") else ""
+    if reader.token.kind not in {TokenKind.STRING, TokenKind.NUMBER, TokenKind.WORD}:
+        reader.fail("a value")
+    return sign + reader.advance().text
+
+
+def starts_constraint(reader: TokenReader) -> bool:
+    """True at CONSTRAINT, FOREIGN KEY or CHECK ( in a table's body."""
+    return reader.peek("CONSTRAINT") or reader.peek("FOREIGN", "KEY") or reader.peek("CHECK", "(")
+
+
+def read_interleave(reader: TokenReader) -> Interleave:
+    """INTERLEAVE IN [PARENT] p [ON DELETE ...]."""
+    reader.expect("INTERLEAVE", "IN")
+    enforced = reader.accept("PARENT")
+    parent = reader.read_path("a table name")
+    return Interleave(parent, read_on_delete(reader), enforced)
+
+
+def read_on_delete(reader: TokenReader) -> OnDelete:
+    """ON DELETE CASCADE | NO ACTION, or nothing."""
+    if not reader.accept("ON", "DELETE"):
+        return OnDelete.NO_ACTION
+    if reader.accept("CASCADE"):
+        return OnDelete.CASCADE
+    reader.expect("NO", "ACTION")
+    return OnDelete.NO_ACTION
+
+
+def read_foreign_key(reader: TokenReader, name: str | None) -> ForeignKey:
+    """FOREIGN KEY (...) REFERENCES t (...) [ON DELETE ...]."""
+    reader.expect("FOREIGN", "KEY")
+    columns = reader.read_names()
+    reader.expect("REFERENCES")
+    table = reader.read_path("a table name")
+    return ForeignKey(name, columns, table, reader.read_names(), read_on_delete(reader))
+
+
+def read_not_null_columns(reader: TokenReader) -> tuple[str, ...]:
+    """a IS NOT NULL AND b IS NOT NULL ...: the names of the columns."""
+    names: list[str] = []
+    while not names or reader.accept("AND"):
+        names.append(reader.read_name("a column name"))
+        reader.expect("IS", "NOT", "NULL")
+    return tuple(names)

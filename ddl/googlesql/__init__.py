@@ -1,0 +1,1 @@
+"""GoogleSQL: how statements are read and written."""

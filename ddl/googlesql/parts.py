@@ -1,0 +1,108 @@
+"""The parts of GoogleSQL's statements: columns, keys, options."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ddl.clauses import Options, read_option_list
+from ddl.googlesql.types import read_type
+from ddl.reader import TokenReader
+from ddl.schema import Column, Identity, KeyPart, RowDeletionPolicy
+
+
+def read_column(reader: TokenReader) -> Column:
+    """The definition of a column: its clauses may come in any order."""
+    name = reader.read_name("a column name")
+    type_ = read_type(reader)
+    clauses: dict[str, object] = {}
+    while read_column_clause(reader, clauses):
+        pass
+    options = cast("Options", clauses.pop("options", ()))
+    commit = any(n == "allow_commit_timestamp" and v.lower() == "true" for n, v in options)
+    others = tuple(pair for pair in options if pair[0] != "allow_commit_timestamp")
+    return Column(
+        name,
+        type_,
+        allow_commit_timestamp=commit,
+        options=others,
+        **clauses,  # type: ignore[arg-type]
+    )
+
+
+def read_column_clause(reader: TokenReader, clauses: dict[str, object]) -> bool:
+    """Reads one clause after a column's type into ``clauses``; False when there is none."""
+    if reader.accept("NOT", "NULL"):
+        clauses["not_null"] = True
+    elif reader.accept("HIDDEN"):
+        clauses["hidden"] = True
+    elif reader.accept("DEFAULT"):
+        clauses["default"] = reader.read_parenthesized()
+    elif reader.accept("ON", "UPDATE"):
+        clauses["on_update"] = reader.read_parenthesized()
+    elif reader.peek("AS", "("):
+        reader.expect("AS")
+        clauses["generated"] = reader.read_parenthesized()
+        clauses["stored"] = reader.accept("STORED")
+    elif reader.accept("GENERATED", "BY", "DEFAULT", "AS", "IDENTITY"):
+        clauses["identity"] = read_identity(reader)
+    elif reader.accept("AUTO_INCREMENT"):
+        clauses["identity"] = Identity()
+    elif reader.peek("OPTIONS"):
+        clauses["options"] = read_options(reader)
+    else:
+        return False
+    return True
+
+
+def read_identity(reader: TokenReader) -> Identity:
+    """(BIT_REVERSED_POSITIVE [SKIP RANGE a, b] [START COUNTER WITH n])."""
+    if not reader.accept("("):
+        return Identity()
+    start_counter, skip_range = None, None
+    while not reader.accept(")"):
+        if reader.accept("SKIP", "RANGE"):
+            low = reader.read_number()
+            reader.expect(",")
+            skip_range = (low, reader.read_number())
+        elif reader.accept("START", "COUNTER", "WITH"):
+            start_counter = reader.read_number()
+        else:
+            reader.expect("BIT_REVERSED_POSITIVE")
+    return Identity(start_counter, skip_range)
+
+
+def read_options(reader: TokenReader) -> Options:
+    """OPTIONS (a = b, ...): the values as written."""
+    reader.expect("OPTIONS")
+    return read_option_list(reader)
+
+
+def read_nullable_options(reader: TokenReader) -> tuple[tuple[str, str | None], ...]:
+    """OPTIONS (a = b, c = null): null, which removes an option, is None."""
+    options = read_options(reader)
+    return tuple((name, None if value.upper() == "NULL" else value) for name, value in options)
+
+
+def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:
+    """(a, b DESC, ...); may be empty."""
+    reader.expect("(")
+    parts = []
+    while not reader.accept(")"):
+        name = reader.read_name("a column name")
+        descending = reader.accept("DESC")
+        if not descending:
+            reader.accept("ASC")
+        parts.append(KeyPart(name, descending))
+        if not reader.peek(")"):
+            reader.expect(",")
+    return tuple(parts)
+
+
+def read_row_deletion_policy(reader: TokenReader) -> RowDeletionPolicy:
+    """ROW DELETION POLICY (OLDER_THAN(c, INTERVAL n DAY))."""
+    reader.expect("ROW", "DELETION", "POLICY", "(", "OLDER_THAN", "(")
+    column = reader.read_name("a column name")
+    reader.expect(",", "INTERVAL")
+    days = reader.read_number()
+    reader.expect("DAY", ")", ")")
+    return RowDeletionPolicy(column, days)

@@ -1,0 +1,72 @@
+"""The types of GoogleSQL, as DDL writes them."""
+
+from __future__ import annotations
+
+from ddl.reader import TokenReader
+from ddl.schema import StructField, Type, TypeCode
+
+SIZED_TYPES = {"STRING": TypeCode.STRING, "BYTES": TypeCode.BYTES}
+COMPOSED_TYPES = frozenset({TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.PROTO, TypeCode.ENUM})
+PLAIN_TYPES = {
+    code.value: code
+    for code in TypeCode
+    if code not in COMPOSED_TYPES and code.value not in SIZED_TYPES
+}
+
+
+def read_type(reader: TokenReader) -> Type:
+    """A type of a column. Raises DdlSyntaxError."""
+    if reader.accept("ARRAY"):
+        reader.expect("<")
+        element = read_type(reader)
+        reader.expect(">")
+        return Type(TypeCode.ARRAY, element=element, vector_length=read_vector_length(reader))
+    if reader.accept("STRUCT"):
+        return read_struct(reader)
+    for code in (TypeCode.PROTO, TypeCode.ENUM):
+        # INFORMATION_SCHEMA may write PROTO<name>; DDL gives the name alone.
+        if reader.accept(code.value, "<"):
+            name = reader.read_path("the name of a type")
+            reader.expect(">")
+            return Type(code, proto_name=name)
+    word = reader.token.text.upper()
+    if word in SIZED_TYPES:
+        reader.advance()
+        return Type(SIZED_TYPES[word], length=read_length(reader))
+    if word in PLAIN_TYPES:
+        reader.advance()
+        return Type(PLAIN_TYPES[word])
+    start = reader.mark()
+    name = reader.read_path("a type")
+    if "." not in name:
+        reader.reset(start)
+        reader.fail("a type")
+    return Type(TypeCode.PROTO, proto_name=name)
+
+
+def read_vector_length(reader: TokenReader) -> int | None:
+    """(vector_length=>n); None where it is missing."""
+    if not reader.accept("(", "VECTOR_LENGTH", "=>"):
+        return None
+    length = reader.read_number()
+    reader.expect(")")
+    return length
+
+
+def read_length(reader: TokenReader) -> int | None:
+    """(n) or (MAX); None is MAX."""
+    reader.expect("(")
+    length = None if reader.accept("MAX") else reader.read_number()
+    reader.expect(")")
+    return length
+
+
+def read_struct(reader: TokenReader) -> Type:
+    """STRUCT<a INT64, ...>, after the word."""
+    reader.expect("<")
+    fields = []
+    while not reader.accept(">"):
+        fields.append(StructField(reader.read_name(), read_type(reader)))
+        if not reader.peek(">"):
+            reader.expect(",")
+    return Type(TypeCode.STRUCT, fields=tuple(fields))

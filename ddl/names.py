@@ -1,0 +1,67 @@
+"""Names in a schema: compared without regard to case, looked up, and checked to be free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddl.errors import DuplicateNameError, NameNotFoundError, PlanError
+from ddl.schema import Column, Schema, Table
+
+NAME_LENGTH_MAX = 128
+
+
+def same_name(left: str, right: str) -> bool:
+    """True when Spanner takes two names for one: it ignores case."""
+    return left.casefold() == right.casefold()
+
+
+def require_table(schema: Schema, name: str) -> Table:
+    """The table of this name. Raises NameNotFoundError."""
+    table = schema.table(name)
+    if table is None:
+        raise NameNotFoundError("Table", name)
+    return table
+
+
+def require_column(table: Table, name: str) -> Column:
+    """The column of this name. Raises NameNotFoundError."""
+    column = table.column(name)
+    if column is None:
+        raise NameNotFoundError("Column", f"{table.name}.{name}")
+    return column
+
+
+def check_name_is_free(schema: Schema, name: str) -> None:
+    """Raises DuplicateNameError: tables, indexes, change streams and views share their names."""
+    lookups = (schema.table, schema.index, schema.change_stream)
+    if any(look_up(name) for look_up in lookups) or any(
+        same_name(item.name, name) for item in schema.verbatim if item.kind != "ROLE"
+    ):
+        raise DuplicateNameError("Object", name)
+
+
+def make_unknown_table_error(schema: Schema, name: str) -> PlanError:
+    """The error for a table that the user named and the schema does not have."""
+    names = ", ".join(table.name for table in schema.tables)
+    advice = f"use one of {names}" if names else "the schema has no tables"
+    return PlanError(f"table {name} does not exist: {advice}")
+
+
+def list_names(schema: Schema) -> Iterator[str]:
+    """The names that a new object must not have."""
+    for items in (schema.tables, schema.indexes, schema.change_streams, schema.verbatim):
+        yield from (item.name for item in items)
+
+
+def is_taken(schema: Schema, name: str) -> bool:
+    """True when the schema has an object of this name."""
+    return any(same_name(taken, name) for taken in list_names(schema))
+
+
+def choose_free_name(schema: Schema, preferred: str) -> str:
+    """The preferred name, or that name with the first number that makes it free."""
+    name, number = preferred, 2
+    while is_taken(schema, name):
+        suffix = str(number)
+        name, number = preferred[: NAME_LENGTH_MAX - len(suffix)] + suffix, number + 1
+    return name

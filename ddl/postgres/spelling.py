@@ -1,0 +1,124 @@
+"""How the PostgreSQL dialect writes DDL."""
+
+from __future__ import annotations
+
+import re
+
+from ddl.errors import DdlError
+from ddl.postgres.reserved import RESERVED
+from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
+from ddl.schema import ChangeStream, Column, Index, RowDeletionPolicy, Table, Type, TypeCode
+from ddl.spelling import Options, Spelling
+
+PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
+
+
+def quote_part(part: str) -> str:
+    """One part of a name, in quotes where it has capitals, other signs, or a meaning of its own."""
+    if PLAIN_NAME.match(part) and part not in RESERVED:
+        return part
+    return '"' + part.replace('"', '""') + '"'
+
+
+class PostgreSqlSpelling(Spelling):
+    """Spanner's PostgreSQL dialect."""
+
+    key_separator = " "
+    skip_range_separator = " "
+    stored_column = "INCLUDE COLUMN"
+
+    def quote_name(self, name: str) -> str:
+        return ".".join(map(quote_part, name.split(".")))
+
+    def write_type(self, type_: Type) -> str:
+        if type_.code is TypeCode.ARRAY and type_.element is not None:
+            return f"{self.write_type(type_.element)}[]"
+        if type_.code not in NAMES:
+            raise DdlError(
+                f"the PostgreSQL dialect has no type {type_.code.value}: use one of"
+                f" {', '.join(NAMES.values())}"
+            )
+        sized = type_.code is TypeCode.STRING and type_.length is not None
+        return NAMES[type_.code] + (f"({type_.length})" if sized else "")
+
+    def write_column_type(self, column: Column) -> str:
+        return COMMIT_TIMESTAMP if column.allow_commit_timestamp else self.write_type(column.type)
+
+    def write_generated(self, column: Column) -> str:
+        kind = "STORED" if column.stored else "VIRTUAL"
+        return f"GENERATED ALWAYS AS ({column.generated}) {kind}"
+
+    def write_column_options(self, column: Column) -> str:
+        return ""
+
+    def write_policy(self, policy: RowDeletionPolicy) -> str:
+        return f"TTL INTERVAL '{policy.days} days' ON {self.quote_name(policy.column)}"
+
+    def write_drop_policy(self) -> str:
+        return "DROP TTL"
+
+    def create_table(self, table: Table, if_not_exists: bool = False) -> str:
+        lines = [self.write_column(column) for column in table.columns]
+        lines += [self.write_foreign_key(key) for key in table.foreign_keys]
+        lines += [self.write_check(check) for check in table.checks]
+        lines.append(f"PRIMARY KEY {self.write_key(table.primary_key)}")
+        body = ",\n".join(f"  {line}" for line in lines)
+        optional = "IF NOT EXISTS " if if_not_exists else ""
+        text = f"CREATE TABLE {optional}{self.quote_name(table.name)} (\n{body}\n)"
+        if table.interleave is not None:
+            text += f" {self.write_interleave(table.interleave)}"
+        if table.row_deletion_policy is not None:
+            text += f" {self.write_policy(table.row_deletion_policy)}"
+        return text
+
+    def create_index(self, index: Index, if_not_exists: bool = False) -> str:
+        """CREATE INDEX. NULL_FILTERED is written as WHERE ... IS NOT NULL."""
+        text = f"CREATE {'UNIQUE ' if index.unique else ''}INDEX"
+        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(index.name)}"
+        text += f" ON {self.quote_name(index.table)} {self.write_key(index.parts)}"
+        if index.storing:
+            text += f" INCLUDE ({self.quote_names(index.storing)})"
+        if index.interleave_in:
+            text += f" INTERLEAVE IN {self.quote_name(index.interleave_in)}"
+        where = index.where_not_null
+        if index.null_filtered and not where:
+            where = tuple(part.column for part in index.parts)
+        return text + self.write_not_null_filter(where)
+
+    def write_stream_options(self, options: Options) -> str:
+        return "(" + ", ".join(f"{name} = {value}" for name, value in options) + ")"
+
+    def create_change_stream(self, stream: ChangeStream) -> str:
+        text = f"CREATE CHANGE STREAM {self.quote_name(stream.name)}{self.write_watches(stream)}"
+        options = self.write_stream_options(stream.options)
+        return text + (f" WITH {options}" if stream.options else "")
+
+    def alter_database(self, database: str, options: Options) -> str:
+        pairs = tuple(options)
+        if len(pairs) != 1:
+            raise DdlError(
+                "the PostgreSQL dialect sets one database option in a statement: write an"
+                f" ALTER DATABASE for each of the {len(pairs)} options"
+            )
+        ((option, value),) = pairs
+        text = "DEFAULT" if value is None else value
+        return f"ALTER DATABASE {self.quote_name(database)} SET spanner.{option} = {text}"
+
+    def redefine_column(self, column: Column) -> str:
+        raise DdlError(
+            "the PostgreSQL dialect has no ALTER COLUMN with a whole definition (column"
+            f" {column.name}): use TYPE, SET NOT NULL or SET DEFAULT"
+        )
+
+    def set_column_options(self, options: Options) -> str:
+        names = ", ".join(name for name, _ in options)
+        raise DdlError(
+            f"the PostgreSQL dialect has no options of a column ({names}): for commit timestamps"
+            " create the column with the type SPANNER.COMMIT_TIMESTAMP"
+        )
+
+    def set_not_null(self, not_null: bool) -> str:
+        return "SET NOT NULL" if not_null else "DROP NOT NULL"
+
+    def set_type(self, type_: Type) -> str:
+        return f"TYPE {self.write_type(type_)}"

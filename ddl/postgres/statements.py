@@ -1,0 +1,98 @@
+"""The statements of the PostgreSQL dialect's DDL."""
+
+from __future__ import annotations
+
+from ddl import steps
+from ddl.clauses import (
+    OTHER_KINDS,
+    read_alter_change_stream,
+    read_alter_index,
+    read_alter_verbatim,
+    read_create_schema,
+    read_create_verbatim,
+    read_drop,
+    read_not_null_columns,
+    read_option_list,
+    read_other_statement,
+    read_watches,
+)
+from ddl.postgres.parts import read_key_parts
+from ddl.postgres.tables import read_alter_table, read_create_table
+from ddl.reader import TokenReader
+from ddl.schema import ChangeStream, Index
+from ddl.steps import Step
+
+
+def read_statement(reader: TokenReader) -> Step:
+    """Any statement, by its first word."""
+    if reader.accept("CREATE"):
+        return read_create(reader)
+    if reader.accept("ALTER"):
+        return read_alter(reader)
+    if reader.accept("DROP"):
+        return read_drop(reader)
+    if any(reader.peek(word) for word in OTHER_KINDS):
+        return read_other_statement(reader)
+    return reader.fail("CREATE, ALTER, DROP, GRANT, REVOKE, RENAME or ANALYZE")
+
+
+def read_create(reader: TokenReader) -> Step:
+    """CREATE ..., after the word."""
+    if reader.accept("TABLE"):
+        return read_create_table(reader)
+    if reader.accept("CHANGE", "STREAM"):
+        return read_create_change_stream(reader)
+    if reader.accept("SCHEMA"):
+        return read_create_schema(reader)
+    if reader.peek("UNIQUE") or reader.peek("INDEX"):
+        return read_create_index(reader)
+    return read_create_verbatim(reader)
+
+
+def read_create_change_stream(reader: TokenReader) -> Step:
+    """CREATE CHANGE STREAM, after these words."""
+    reader.accept("IF", "NOT", "EXISTS")
+    name = reader.read_path()
+    tables, for_all = read_watches(reader) if reader.accept("FOR") else ((), False)
+    options = read_option_list(reader) if reader.accept("WITH") else ()
+    return steps.CreateChangeStream(ChangeStream(name, tables, for_all, options))
+
+
+def read_create_index(reader: TokenReader) -> Step:
+    """CREATE [UNIQUE] INDEX, after CREATE."""
+    unique = reader.accept("UNIQUE")
+    reader.expect("INDEX")
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = reader.read_path("an index name")
+    reader.expect("ON")
+    table = reader.read_path("a table name")
+    parts = read_key_parts(reader)
+    storing = reader.read_names() if reader.accept("INCLUDE") else ()
+    parent = reader.read_path("a table name") if reader.accept("INTERLEAVE", "IN") else None
+    where = read_not_null_columns(reader) if reader.accept("WHERE") else ()
+    index = Index(name, table, parts, storing, unique, where_not_null=where, interleave_in=parent)
+    return steps.CreateIndex(index, if_not_exists)
+
+
+def read_alter(reader: TokenReader) -> Step:
+    """ALTER ..., after the word."""
+    if reader.accept("TABLE"):
+        return read_alter_table(reader)
+    if reader.accept("INDEX"):
+        return read_alter_index(reader, ("INCLUDE", "COLUMN"))
+    if reader.accept("CHANGE", "STREAM"):
+        return read_alter_change_stream(reader, read_option_list)
+    if reader.accept("DATABASE"):
+        return read_alter_database(reader)
+    return read_alter_verbatim(reader)
+
+
+def read_alter_database(reader: TokenReader) -> Step:
+    """ALTER DATABASE d SET spanner.option = value, after the first two words."""
+    name = reader.read_name("a database name")
+    reader.expect("SET")
+    option = reader.read_path("an option").removeprefix("spanner.")
+    if not reader.accept("="):
+        reader.expect("TO")
+    value = reader.advance().text
+    return steps.AlterDatabase(name, ((option, None if value.upper() == "DEFAULT" else value),))

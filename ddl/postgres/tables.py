@@ -1,0 +1,139 @@
+"""CREATE TABLE and ALTER TABLE of the PostgreSQL dialect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ddl import steps
+from ddl.clauses import read_foreign_key, read_interleave, read_on_delete, starts_constraint
+from ddl.postgres.parts import read_column, read_expression, read_key_parts, read_ttl
+from ddl.postgres.types import read_type
+from ddl.reader import TokenReader
+from ddl.schema import Check, Column, ForeignKey, KeyPart, Table
+from ddl.steps import Step
+
+IDENTITY_CHANGES = (("RESTART",), ("SET", "SKIP"), ("SET", "NO"))
+
+
+class PostgreSqlTableBody:
+    """What stands between the parentheses of CREATE TABLE."""
+
+    def __init__(self) -> None:
+        self.columns: list[Column] = []
+        self.foreign_keys: list[ForeignKey] = []
+        self.checks: list[Check] = []
+        self.primary_key: tuple[KeyPart, ...] = ()
+
+    def read(self, reader: TokenReader) -> None:
+        """Reads the body, with its parentheses."""
+        reader.expect("(")
+        while not reader.accept(")"):
+            self._read_item(reader)
+            if not reader.peek(")"):
+                reader.expect(",")
+
+    def _read_item(self, reader: TokenReader) -> None:
+        name = reader.read_name() if reader.accept("CONSTRAINT") else None
+        if reader.accept("PRIMARY", "KEY"):
+            self.primary_key = read_key_parts(reader)
+        elif reader.accept("CHECK"):
+            self.checks.append(Check(name, reader.read_parenthesized()))
+        elif reader.peek("FOREIGN", "KEY"):
+            self.foreign_keys.append(read_foreign_key(reader, name))
+        else:
+            self._read_column(reader)
+
+    def _read_column(self, reader: TokenReader) -> None:
+        """Reads a column, with the constraints of the table in its definition."""
+        column, clauses = read_column(reader)
+        self.columns.append(column)
+        self.checks += clauses.checks
+        if clauses.primary_key:
+            self.primary_key = (KeyPart(column.name),)
+        if clauses.references is not None:
+            table, columns, action = clauses.references
+            self.foreign_keys.append(ForeignKey(None, (column.name,), table, columns, action))
+
+    def complete_columns(self) -> tuple[Column, ...]:
+        """The columns; in PostgreSQL those of the primary key are NOT NULL without saying so."""
+        names = {part.column for part in self.primary_key}
+        return tuple(replace(c, not_null=True) if c.name in names else c for c in self.columns)
+
+
+def read_create_table(reader: TokenReader) -> Step:
+    """CREATE TABLE, after these words."""
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = reader.read_path("a table name")
+    body = PostgreSqlTableBody()
+    body.read(reader)
+    table = Table(
+        name,
+        body.complete_columns(),
+        body.primary_key,
+        read_interleave(reader) if reader.peek("INTERLEAVE") else None,
+        tuple(body.foreign_keys),
+        tuple(body.checks),
+        read_ttl(reader) if reader.peek("TTL") else None,
+    )
+    return steps.CreateTable(table, if_not_exists)
+
+
+def read_alter_table(reader: TokenReader) -> Step:
+    """ALTER TABLE, after these words."""
+    reader.accept("IF", "EXISTS")
+    reader.accept("ONLY")
+    table = reader.read_path("a table name")
+    if reader.peek("ADD", "TTL") or reader.peek("ALTER", "TTL"):
+        reader.advance()
+        return steps.SetRowDeletionPolicy(table, read_ttl(reader))
+    if reader.accept("DROP", "TTL"):
+        return steps.SetRowDeletionPolicy(table, None)
+    if reader.accept("ADD"):
+        return read_add(reader, table)
+    if reader.accept("DROP", "CONSTRAINT"):
+        return steps.DropConstraint(table, reader.read_name("a constraint name"))
+    if reader.accept("DROP"):
+        reader.accept("COLUMN")
+        return steps.DropColumn(table, reader.read_name("a column name"))
+    if reader.accept("ALTER"):
+        reader.accept("COLUMN")
+        return read_alter_column(reader, table)
+    reader.expect("SET")
+    if reader.peek("ON", "DELETE"):
+        return steps.SetOnDelete(table, read_on_delete(reader))
+    return steps.SetInterleave(table, read_interleave(reader))
+
+
+def read_add(reader: TokenReader, table: str) -> Step:
+    """ALTER TABLE t ADD ..., after ADD."""
+    if starts_constraint(reader):
+        name = reader.read_name() if reader.accept("CONSTRAINT") else None
+        if reader.accept("CHECK"):
+            return steps.AddCheck(table, Check(name, reader.read_parenthesized()))
+        return steps.AddForeignKey(table, read_foreign_key(reader, name))
+    reader.accept("COLUMN")
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    return steps.AddColumn(table, read_column(reader)[0], if_not_exists)
+
+
+def read_alter_column(reader: TokenReader, table: str) -> Step:
+    """ALTER TABLE t ALTER COLUMN c ..., after COLUMN."""
+    name = reader.read_name("a column name")
+    if reader.accept("SET", "DEFAULT"):
+        return steps.SetDefault(table, name, read_expression(reader))
+    if reader.accept("DROP", "DEFAULT"):
+        return steps.SetDefault(table, name, None)
+    if reader.accept("SET", "ON", "UPDATE"):
+        return steps.SetOnUpdate(table, name, read_expression(reader))
+    if reader.accept("DROP", "ON", "UPDATE"):
+        return steps.SetOnUpdate(table, name, None)
+    if reader.accept("SET", "NOT", "NULL"):
+        return steps.SetNotNull(table, name, True)
+    if reader.accept("DROP", "NOT", "NULL"):
+        return steps.SetNotNull(table, name, False)
+    if any(reader.peek(*words) for words in IDENTITY_CHANGES):
+        reader.read_rest()
+        return steps.OtherStatement("ALTER IDENTITY", reader.text)
+    reader.accept("SET", "DATA")
+    reader.expect("TYPE")
+    return steps.SetType(table, name, read_type(reader)[0])

@@ -1,0 +1,187 @@
+"""The columns and the index that a table needs, as steps with their reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ddl.errors import PlanError
+from ddl.names import NAME_LENGTH_MAX, choose_free_name, is_taken
+from ddl.options import Modulo, Strategy, WatchOptions
+from ddl.render import quote_name
+from ddl.rules import COMMIT_TIMESTAMP
+from ddl.schema import Column, Dialect, Index, KeyPart, Schema, Table, Type, TypeCode
+from ddl.shards import shard_expression
+from ddl.steps import AddColumn, CreateIndex, SetColumnOptions, SetDefault, SetOnUpdate, Step
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredStep:
+    """A step, and what it is for. ``backfill`` is true if Spanner writes or reads existing rows."""
+
+    step: Step
+    reason: str
+    backfill: bool
+
+
+def add_timestamp(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
+    """The commit-timestamp column: added empty, then written by Spanner.
+
+    Spanner: ADD COLUMN with a DEFAULT would write every row; SET DEFAULT and SET ON UPDATE later
+    change metadata only and leave the existing rows NULL, which is outside the index.
+    """
+    column = table.column(options.timestamp_column)
+    place = f"{table.name}.{options.timestamp_column}"
+    steps = []
+    if column is None:
+        new = Column(
+            options.timestamp_column, Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True
+        )
+        steps.append(
+            RequiredStep(
+                AddColumn(table.name, new),
+                "holds the commit timestamp of a row's last change; existing rows stay NULL and"
+                " outside the index",
+                backfill=False,
+            )
+        )
+        column = new
+    elif column.type.code is not TypeCode.TIMESTAMP or column.generated is not None:
+        raise PlanError(
+            f"{place} exists and is not a plain TIMESTAMP column:"
+            " choose another name with --timestamp-column"
+        )
+    elif not column.allow_commit_timestamp and schema.dialect is Dialect.POSTGRESQL:
+        raise PlanError(
+            f"{place} is a plain timestamp, which the PostgreSQL dialect cannot turn into a"
+            " SPANNER.COMMIT_TIMESTAMP column: choose another name with --timestamp-column"
+        )
+    elif not column.allow_commit_timestamp:
+        option = SetColumnOptions(table.name, column.name, (("allow_commit_timestamp", "true"),))
+        steps.append(
+            RequiredStep(
+                option,
+                "lets the column hold commit timestamps; Spanner checks that no value lies in the"
+                " future",
+                backfill=True,
+            )
+        )
+    if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
+        raise PlanError(
+            f"{place} is part of the primary key, where Spanner does not allow ON"
+            " UPDATE: choose another name with --timestamp-column"
+        )
+    return steps + automate_timestamp(schema, table, column)
+
+
+def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[RequiredStep]:
+    """DEFAULT and ON UPDATE of the commit-timestamp column."""
+    prefix = "SPANNER." if schema.dialect is Dialect.POSTGRESQL else ""
+    pending = prefix + COMMIT_TIMESTAMP
+    steps = []
+    if column.default is None:
+        steps.append(
+            RequiredStep(
+                SetDefault(table.name, column.name, pending),
+                "sets the commit timestamp on INSERT, without a change to the applications",
+                backfill=False,
+            )
+        )
+    elif column.default.replace(" ", "").upper() != pending:
+        raise PlanError(
+            f"{table.name}.{column.name} has the default {column.default}: drop it, or choose"
+            " another column with --timestamp-column"
+        )
+    if column.on_update is None:
+        steps.append(
+            RequiredStep(
+                SetOnUpdate(table.name, column.name, pending),
+                "sets it on UPDATE, even if the values stay the same",
+                backfill=False,
+            )
+        )
+    return steps
+
+
+def add_processed(table: Table, options: WatchOptions) -> list[RequiredStep]:
+    """The Processed column: TRUE removes a row from the index."""
+    column = table.column(options.processed_column)
+    if column is None:
+        new = Column(options.processed_column, Type(TypeCode.BOOL))
+        reason = "is TRUE once a change is delivered; applications reset it when they update a row"
+        return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
+    if column.type.code is not TypeCode.BOOL or column.generated is not None:
+        raise PlanError(
+            f"{table.name}.{column.name} exists and is not a plain BOOL column:"
+            " choose another name with --processed-column"
+        )
+    return []
+
+
+def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
+    """The computed shard.
+
+    Not STORED by default: the index stores the value anyway, and adding a stored column makes
+    Spanner write every row of the table.
+    """
+    signed = options.modulo is Modulo.SIGNED
+    expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
+    if options.strategy is Strategy.PROCESSED:
+        processed_column = quote_name(options.processed_column, schema.dialect)
+        expression = f"CASE WHEN {processed_column} THEN NULL ELSE {expression} END"
+    column = table.column(options.shard_column)
+    if column is None:
+        new = Column(
+            options.shard_column,
+            Type(TypeCode.INT64),
+            generated=expression,
+            stored=options.stored,
+        )
+        reason = (
+            f"spreads the growing timestamps over {options.shards} places of the index, which"
+            " avoids a hot spot"
+        )
+        return [RequiredStep(AddColumn(table.name, new), reason, backfill=options.stored)]
+    if column.type.code is not TypeCode.INT64:
+        raise PlanError(
+            f"{table.name}.{column.name} exists and is not an INT64 column:"
+            " choose another name with --shard-column"
+        )
+    return []
+
+
+def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
+    """The null-filtered index that polls read; no step if the table has one."""
+    key = (options.shard_column.casefold(), options.timestamp_column.casefold())
+    for index in schema.indexes_of(table.name):
+        parts = tuple(part.column.casefold() for part in index.parts)
+        not_null = {c.casefold() for c in index.where_not_null}
+        if (index.null_filtered or set(parts) <= not_null) and parts == key:
+            return []
+    columns = {c.name.casefold() for c in table.columns}
+    for column in options.storing:
+        if column.casefold() not in columns:
+            raise PlanError(
+                f"table {table.name} has no column {column}: --storing needs existing columns"
+            )
+    postgres = schema.dialect is Dialect.POSTGRESQL
+    index = Index(
+        options.index or choose_free_name(schema, make_index_name(table, postgres)),
+        table.name,
+        (KeyPart(options.shard_column), KeyPart(options.timestamp_column)),
+        storing=options.storing,
+        null_filtered=not postgres,
+        where_not_null=(options.shard_column, options.timestamp_column) if postgres else (),
+    )
+    if options.index and is_taken(schema, options.index):
+        raise PlanError(f"the index name {options.index} is taken: choose another with --index")
+    reason = (
+        "lets polls read changed rows only; rows whose timestamp or shard is NULL are not in it,"
+        " so clearing keeps it small"
+    )
+    return [RequiredStep(CreateIndex(index), reason, backfill=True)]
+
+
+def make_index_name(table: Table, postgres: bool = False) -> str:
+    """The default name of the index."""
+    suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
+    return f"{table.name}{suffix}"[-NAME_LENGTH_MAX:]
