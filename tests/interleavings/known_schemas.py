@@ -18,7 +18,7 @@ from watcher.stream import QueryStream
 
 READ_DIGEST = watcher.schema_reader.read_digest
 READ_EPOCH = watcher.schema_reader.read_epoch
-LABEL = "ExecuteSql the schema"
+LABEL = "ExecuteSql SELECT FROM INFORMATION_SCHEMA"
 KNOWN = "known_epochs"
 """The attribute of a schema of the server that has what the product has read of it."""
 
