@@ -304,7 +304,7 @@ MUTATIONS = (
     Mutation(
         "positions are saved whoever owns the lease",
         "1",
-        "spark-takeover",
+        "spark-replaced",
         lambda: everywhere("check_owner", nothing),
     ),
     Mutation(

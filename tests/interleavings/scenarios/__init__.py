@@ -35,6 +35,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         spark.STOPPED,
         transactions.SPARK_CUT,
         transactions.SPARK_TAKEOVER,
+        transactions.SPARK_REPLACED,
     ),
     "spark-schema": (schema.SPARK_RESHARD, schema.SPARK_NEW_TABLE, operators.SPARK_COLUMNS),
     # The other capture.

@@ -116,6 +116,13 @@ def take_over(run: Run) -> None:
     start_once("r", 2)(run)
 
 
+def take_over_and_plan(run: Run) -> None:
+    """As ``take_over``, and is away again before its first batch."""
+    current_scheduler().wait(None, lambda: "q" in run.kept and run.kept["q"].registered)
+    begin = timestamp_text(run.kept["begin"])
+    query_of(run, name="r", startingTimestamp=begin).plan()
+
+
 def begin_with_two_queries(run: Run) -> None:
     """A and the queries' consumer are registered; rows come."""
     run.register("a", ["Rows"])
@@ -152,5 +159,29 @@ SPARK_TAKEOVER = Variant(
     ),
     prelude=begin_with_two_queries,
     finale=drain_second,
+    allowed=TAKEN_OVER,
+)
+
+
+def clear_and_drain_second(run: Run) -> None:
+    """In the end the other consumer delivers and clears; then the second query goes on."""
+    catch_up("a")(run)
+    run.clear("Rows")
+    drain_second(run)
+
+
+SPARK_REPLACED = Variant(
+    "spark-replaced",
+    {
+        "Q": start_once("q", 1),
+        "R": take_over_and_plan,
+        "T": lambda run: run.pass_time(SHORT_SECONDS * 2),
+    },
+    (
+        Expectation("a"),
+        Expectation("r", begin_key="begin", exactly=True, name="q", actors=("R",)),
+    ),
+    prelude=begin_with_two_queries,
+    finale=clear_and_drain_second,
     allowed=TAKEN_OVER,
 )
