@@ -42,6 +42,14 @@ class SparkQuery:
             self._trigger(reader)
         reader.stop()
 
+    def plan(self) -> None:
+        """A life that ends once the first batch is planned and before it is logged."""
+        reader = ChangesReader(reading(source_options(self.run.source_options | self.options)))
+        start = reader.initialOffset()
+        reader.latestOffset(start, reader.getDefaultReadLimit())
+        self._note_registration()
+        reader.stop()
+
     def _trigger(self, reader: ChangesReader) -> None:
         if self.initial is None:
             self.initial = reader.initialOffset()

@@ -73,16 +73,28 @@ class Writer:
     def run(self) -> None:
         """Writes until told to stop."""
         randomness = random.Random(self.seed * 1_000 + self.number)
-        database = self.connect()
         try:
+            database = self._connect()
             while not self.stop.wait(randomness.uniform(0, 0.01)):
                 try:
                     self._one(database, randomness)
                 except LOST as error:
                     if isinstance(error, NotFound) and "Session" in str(error):
-                        database = self.connect()
+                        database = self._connect()
         except Exception as error:  # noqa: BLE001 (handed to the main thread)
             self.failure = error
+
+    def _connect(self) -> Database:
+        """A client with a session. The client's own transactions need it: when one finds no server
+        to open a session, all later ones of its thread fail as "nested"."""
+        database = self.connect()
+        while not self.stop.is_set():
+            try:
+                with database.snapshot():
+                    break
+            except LOST:
+                self.stop.wait(0.05)
+        return database
 
     def _one(self, database: Database, randomness: random.Random) -> None:
         name = str(uuid.UUID(int=randomness.getrandbits(128)))

@@ -15,9 +15,12 @@ from pathlib import Path
 import pytest
 from fixtures.server import connect
 from fixtures.singers import SINGERS, address_of, make_watchable
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 from emulator.process import ServerProcess, spawn
+from watcher.spanner.database import open_database
 
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
 SECONDS_MAX = 60
@@ -134,3 +137,21 @@ def test_one_signal_ends_it_though_the_server_is_gone(world: World) -> None:
     world.wait_for(BEGINS)
     world.process.send_signal(signal.SIGTERM)
     assert world.process.wait(SECONDS_MAX / 2) == 0, world.log.read_text()
+
+
+def test_a_transaction_that_found_no_server_does_not_spoil_the_next(tmp_path: Path) -> None:
+    server = spawn(tmp_path / "data")
+    connect(server.address).database("gone", ddl_statements=[SINGERS]).create().result(60)
+    database = open_database(address_of(connect(server.address).database("gone")))
+    server.kill()
+    with pytest.raises((GoogleAPICallError, RetryError)):
+        database.run_in_transaction(insert_singer)
+    port = int(server.address.rsplit(":", maxsplit=1)[-1])
+    with spawn(tmp_path / "data", port):
+        database.run_in_transaction(insert_singer)
+        with database.snapshot() as snapshot:
+            assert list(snapshot.execute_sql("SELECT SingerId FROM Singers")) == [[1]]
+
+
+def insert_singer(transaction: Transaction) -> None:
+    transaction.insert("Singers", ("SingerId",), [(1,)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
-from interleavings.scenarios.base import ROWS, Body, Scenario, catch_up, deliver_and_clear
+from interleavings.scenarios.base import ROWS, Body, Variant, catch_up, deliver_and_clear
 from interleavings.scenarios.spark import query_of
 from interleavings.scenarios.watching import TAKEN_OVER, instance, time_passes
 from interleavings.scheduler import current_scheduler
@@ -36,7 +36,7 @@ def write_pairs(run: Run) -> None:
 
 
 PAIRS = {"transactions": True, "max_rows": 2}
-TRANSACTIONS = Scenario(
+TRANSACTIONS = Variant(
     "transactions",
     {"W": write_pairs, "A": lambda run: deliver_and_clear(run, **PAIRS)},
     (Expectation("a"),),
@@ -44,7 +44,7 @@ TRANSACTIONS = Scenario(
     finale=catch_up("a", **PAIRS),
     **TWO,  # type: ignore[arg-type]
 )
-TRANSACTIONS_TAKEOVER = Scenario(
+TRANSACTIONS_TAKEOVER = Variant(
     "transactions-takeover",
     {"W": write_pairs, "A": instance(**PAIRS), "B": instance(**PAIRS), "T": time_passes},
     (Expectation("a"),),
@@ -89,7 +89,7 @@ def drain_one_by_one(run: Run) -> None:
     query_of(run).deliver()
 
 
-SPARK_CUT = Scenario(
+SPARK_CUT = Variant(
     "spark-cut",
     {"W": delete_some, "Q": one_by_one(3, 2)},
     (Expectation("q", begin_key="begin", exactly=True),),
@@ -116,6 +116,13 @@ def take_over(run: Run) -> None:
     start_once("r", 2)(run)
 
 
+def take_over_and_plan(run: Run) -> None:
+    """As ``take_over``, and is away again before its first batch."""
+    current_scheduler().wait(None, lambda: "q" in run.kept and run.kept["q"].registered)
+    begin = timestamp_text(run.kept["begin"])
+    query_of(run, name="r", startingTimestamp=begin).plan()
+
+
 def begin_with_two_queries(run: Run) -> None:
     """A and the queries' consumer are registered; rows come."""
     run.register("a", ["Rows"])
@@ -137,7 +144,7 @@ def drain_second(run: Run) -> None:
     query_of(run, name="r").deliver()
 
 
-SPARK_TAKEOVER = Scenario(
+SPARK_TAKEOVER = Variant(
     "spark-takeover",
     {
         "W": write_one,
@@ -154,4 +161,27 @@ SPARK_TAKEOVER = Scenario(
     finale=drain_second,
     allowed=TAKEN_OVER,
 )
-SCENARIOS = (TRANSACTIONS, TRANSACTIONS_TAKEOVER, SPARK_CUT, SPARK_TAKEOVER)
+
+
+def clear_and_drain_second(run: Run) -> None:
+    """In the end the other consumer delivers and clears; then the second query goes on."""
+    catch_up("a")(run)
+    run.clear("Rows")
+    drain_second(run)
+
+
+SPARK_REPLACED = Variant(
+    "spark-replaced",
+    {
+        "Q": start_once("q", 1),
+        "R": take_over_and_plan,
+        "T": lambda run: run.pass_time(SHORT_SECONDS * 2),
+    },
+    (
+        Expectation("a"),
+        Expectation("r", begin_key="begin", exactly=True, name="q", actors=("R",)),
+    ),
+    prelude=begin_with_two_queries,
+    finale=clear_and_drain_second,
+    allowed=TAKEN_OVER,
+)
