@@ -72,8 +72,3 @@ def resource_not_found(kind: str, resource_type: str, name: str) -> SpannerError
     return SpannerError(
         grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(resource_type, name)
     )
-
-
-def internal(message: str) -> SpannerError:
-    """A fault of the server's own."""
-    return SpannerError(grpc.StatusCode.INTERNAL, message)

@@ -10,11 +10,11 @@ from datetime import timedelta
 import apsw
 
 from ddl.schema import Table
-from emulator.engine.clock import timestamp_text
 from emulator.engine.requests import Origin
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError
 from emulator.storage.archives import remove
+from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.history import CLEAR_ROWS_MAX, clear
 from emulator.storage.horizon import save_horizon
 from emulator.storage.sqlite import current, quote
@@ -158,7 +158,7 @@ class Maintenance:
             writer.connection.execute(
                 f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "
                 f"WHERE {column} < ? LIMIT {DELETE_ROWS_MAX})",
-                (timestamp_text(writer.clock.wall() - age),),
+                (timestamp_from_micros(writer.clock.wall() - age),),
             )
             count = writer.connection.changes()
             writer.finish(micros, EXPIRY)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.engine.clock import timestamp_text
 from emulator.sql.functions.text import farm_fingerprint
+from emulator.storage.forms import timestamp_from_micros
 
 MINUTE_MICROS = 60 * 1_000_000
 MINUTES_KEPT = 60
@@ -143,7 +143,7 @@ class QueryStats:
                 for key, sums in texts.items():
                     merged.setdefault(key, Sums()).merge(sums)
         for number in sorted(intervals, reverse=True):
-            end = timestamp_text((number + 1) * minutes * MINUTE_MICROS)
+            end = timestamp_from_micros((number + 1) * minutes * MINUTE_MICROS)
             for (tag, kind, text), sums in intervals[number].items():
                 shown = text[:TEXT_CHARACTERS_MAX]
                 yield (

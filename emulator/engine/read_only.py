@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from ddl.schema import Type
 from emulator.engine.catalogs import Catalogs
-from emulator.engine.clock import timestamp_text
 from emulator.engine.dml import bound
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merged, plan_read
@@ -21,6 +20,7 @@ from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
 from emulator.errors import invalid_argument
 from emulator.sql.statements import Query
+from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.history import source
 
 
@@ -53,7 +53,7 @@ class ReadOnlyTransaction:
         """The schema valid at the timestamp. Raises when versions of that time are collected."""
         micros, newest = self.read_timestamp_micros, self._around.newest()
         if micros < newest.since and micros < self._around.oldest_readable():
-            raise too_old(timestamp_text(micros))
+            raise too_old(timestamp_from_micros(micros))
         return self._around.state_at(micros, newest)
 
     def query(
@@ -134,7 +134,7 @@ class ReadOnlyTransaction:
         snapshot = self._around.snapshots.open(self.read_timestamp_micros)
         if self.read_timestamp_micros < self._around.oldest_readable():
             self._around.snapshots.close(snapshot, complete=True)
-            raise too_old(timestamp_text(self.read_timestamp_micros))
+            raise too_old(timestamp_from_micros(self.read_timestamp_micros))
         return snapshot
 
     def _query(self, snapshot: Snapshot, asked: Asked) -> Rows:

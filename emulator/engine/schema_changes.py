@@ -13,7 +13,6 @@ from ddl.parse import parse_statement
 from ddl.schema import Column, Dialect, Schema, TypeCode
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
-from emulator.engine.clock import timestamp_text
 from emulator.engine.definitions import defined, restarted
 from emulator.engine.refusals import from_sqlite
 from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
@@ -31,6 +30,7 @@ from emulator.errors import (
 from emulator.sql.compile import compile_expression
 from emulator.sql.types import FLOATS
 from emulator.storage.archives import Archive
+from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
@@ -192,7 +192,7 @@ def rewrite(
 ) -> list[Archive]:
     """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
     old, new = unlike(before, after), unlike(after, before)
-    now = timestamp_text(micros)
+    now = timestamp_from_micros(micros)
     backfill = Backfill(defaults(schema, new), {"now_": now, "commit_": now}, micros)
     try:
         return migrate(connection, old, new, backfill)
@@ -260,7 +260,7 @@ def refuse_future_timestamps(
     name = quote(column.name)
     row = connection.execute(
         f"SELECT {name} FROM {current(table.name)} WHERE {name} > ? LIMIT 1",
-        (timestamp_text(micros),),
+        (timestamp_from_micros(micros),),
     ).fetchone()
     if row is not None:
         raise failed_precondition(

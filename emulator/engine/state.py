@@ -60,17 +60,15 @@ class SchemaState:
         as_of: frozenset[str] = frozenset(),
         *,
         counted: bool = False,
-        index_hints: bool = True,
         within: str = "",
     ) -> Statement:
         """A statement for this schema; compiled once per text, types and way of reading."""
-        key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints, within)
+        key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, within)
         statement = self._statements.get(key)
         if statement is None:
             tables = source(
                 as_of,
                 counted=counted,
-                index_hints=index_hints,
                 within=within,
                 placement=self.placement,
             )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Column, Index, Schema, Table, TypeCode
-from emulator.engine.clock import timestamp_text
 from emulator.engine.refusals import (
     generated_column_written,
     unknown_column,
@@ -17,6 +16,7 @@ from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
 from emulator.sql.statements import Expression
+from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.sqlite import PENDING, current, literal, quote
 
 PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
@@ -39,13 +39,13 @@ class Moment:
     @classmethod
     def at(cls, micros: int) -> Moment:
         """A commit at a known timestamp."""
-        text = timestamp_text(micros)
+        text = timestamp_from_micros(micros)
         return cls(micros, text, text)
 
     @classmethod
     def pending(cls, now_micros: int) -> Moment:
         """A write of a transaction that has not committed yet."""
-        return cls(PENDING, PENDING_TEXT, timestamp_text(now_micros))
+        return cls(PENDING, PENDING_TEXT, timestamp_from_micros(now_micros))
 
 
 @dataclass(frozen=True, slots=True)

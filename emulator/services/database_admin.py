@@ -11,11 +11,12 @@ from google.protobuf.empty_pb2 import Empty
 from ddl.errors import DdlError
 from ddl.parse import parse_statement
 from emulator import limits, unsupported
+from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.services.calls import Call, Context
 from emulator.services.operations import run_in_background, succeeded
 from emulator.services.paging import page
-from emulator.services.registry import HostedDatabase, Registry, now_micros
+from emulator.services.registry import HostedDatabase, Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -163,12 +164,12 @@ class DatabaseAdmin:
         statements = list(request.statements)
         metadata = m.UpdateDatabaseDdlMetadata(database=database.name, statements=statements)
         for _ in statements:
-            times.fill(metadata.progress.add().start_time, now_micros())
+            times.fill(metadata.progress.add().start_time, wall_micros())
 
         def on_done(index: int, commit_timestamp_micros: int) -> None:
             times.fill(metadata.commit_timestamps.add(), commit_timestamp_micros)
             metadata.progress[index].progress_percent = 100
-            times.fill(metadata.progress[index].end_time, now_micros())
+            times.fill(metadata.progress[index].end_time, wall_micros())
             self._registry.change_operation(
                 name, lambda operation: operation.metadata.Pack(metadata)
             )

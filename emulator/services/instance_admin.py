@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
+from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, invalid_argument, not_found, unimplemented
 from emulator.services.calls import Call, Context
 from emulator.services.operations import succeeded
 from emulator.services.paging import page
-from emulator.services.registry import Registry, now_micros
+from emulator.services.registry import Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -89,8 +90,8 @@ class InstanceAdmin:
         proto.name, proto.state = name, READY
         proto.display_name = proto.display_name or request.instance_id
         size(proto, proto.node_count, proto.processing_units)
-        times.fill(proto.create_time, now_micros())
-        times.fill(proto.update_time, now_micros())
+        times.fill(proto.create_time, wall_micros())
+        times.fill(proto.update_time, wall_micros())
         self._registry.put_instance(proto)
         return self._finished(proto, m.CreateInstanceMetadata(instance=proto))
 
@@ -114,7 +115,7 @@ class InstanceAdmin:
             size(proto, request.instance.node_count, 0)
         elif "processing_units" in paths:
             size(proto, 0, request.instance.processing_units)
-        times.fill(proto.update_time, now_micros())
+        times.fill(proto.update_time, wall_micros())
         self._registry.put_instance(proto)
         return self._finished(proto, m.UpdateInstanceMetadata(instance=proto))
 
@@ -125,8 +126,8 @@ class InstanceAdmin:
 
     def _finished(self, proto: Message, metadata: Message) -> Message:
         """An operation that is done as soon as it is told."""
-        times.fill(metadata.start_time, now_micros())
-        times.fill(metadata.end_time, now_micros())
+        times.fill(metadata.start_time, wall_micros())
+        times.fill(metadata.end_time, wall_micros())
         name = f"{proto.name}/operations/{uuid.uuid4().hex}"
         self._registry.start_operation(name, metadata)
         self._registry.change_operation(name, lambda operation: succeeded(operation, proto))

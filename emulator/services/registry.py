@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +15,10 @@ from pathlib import Path
 import grpc
 from google.longrunning.operations_pb2 import Operation
 
-from emulator.engine.clock import Clock
+from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
-from emulator.errors import SpannerError, already_exists, not_found
+from emulator.errors import SpannerError, already_exists, not_found, resource_not_found
 from emulator.wire.messages import InstanceProto, Message
 from emulator.wire.mutations import MutationReader
 from emulator.wire.status import to_status
@@ -28,11 +27,6 @@ DATABASE_TYPE = "google.spanner.admin.database.v1.Database"
 INSTANCE_TYPE = "google.spanner.admin.instance.v1.Instance"
 FILE = "registry.json"
 DIRECTORY = "databases"
-
-
-def now_micros() -> int:
-    """Unix time in microseconds."""
-    return time.time_ns() // 1000
 
 
 @dataclass(slots=True)
@@ -71,7 +65,7 @@ class Registry:
         """An instance. Raises NOT_FOUND as Spanner does."""
         found = self.instances.get(name)
         if found is None:
-            raise missing("Instance", INSTANCE_TYPE, name)
+            raise resource_not_found("Instance", INSTANCE_TYPE, name)
         return found
 
     def put_instance(self, proto: Message) -> None:
@@ -93,7 +87,7 @@ class Registry:
         """A database. Raises NOT_FOUND as Spanner does."""
         found = self.databases.get(name)
         if found is None:
-            raise missing("Database", DATABASE_TYPE, name)
+            raise resource_not_found("Database", DATABASE_TYPE, name)
         return found
 
     def databases_of(self, instance: str) -> list[HostedDatabase]:
@@ -109,7 +103,7 @@ class Registry:
         if name in self.databases:
             raise already_exists(f"Database already exists: {name}")
         file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
-        created = self._open(name, file, now_micros())
+        created = self._open(name, file, wall_micros())
         try:
             created.engine.update_ddl(statements, descriptors=descriptors)
         except SpannerError:
@@ -258,10 +252,3 @@ def interrupt(operation: Message) -> None:
         "statements were executed.",
     )
     operation.error.CopyFrom(to_status(error))
-
-
-def missing(kind: str, type_name: str, name: str) -> SpannerError:
-    """NOT_FOUND with the detail by which clients tell what it was."""
-    return SpannerError(
-        grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(type_name, name)
-    )

@@ -9,13 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from emulator import limits
+from emulator.engine.clock import wall_micros
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.requests import Committed
-from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument, not_found
+from emulator.errors import (
+    SpannerError,
+    aborted,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    resource_not_found,
+)
 from emulator.faults import FaultInjector
-from emulator.services.registry import HostedDatabase, Registry, missing, now_micros
+from emulator.services.registry import HostedDatabase, Registry
 from emulator.wire.messages import Message
 
 MARK, RUN = b"swtx", secrets.token_bytes(4)
@@ -86,8 +94,8 @@ class Session:
     labels: Mapping[str, str] = field(default_factory=dict)
     creator_role: str = ""
     multiplexed: bool = False
-    create_time_micros: int = field(default_factory=now_micros)
-    last_use_micros: int = field(default_factory=now_micros)
+    create_time_micros: int = field(default_factory=wall_micros)
+    last_use_micros: int = field(default_factory=wall_micros)
     active: Transaction | None = None
 
 
@@ -124,12 +132,12 @@ class Sessions:
         """A session whose database is still there. Raises NOT_FOUND as Spanner does."""
         session = self._sessions.get(name)
         if session is None or self._faults.loses_session():
-            raise missing("Session", SESSION_TYPE, name)
+            raise resource_not_found("Session", SESSION_TYPE, name)
         database = session.database
         if self._registry.databases.get(database.name) is not database:
             self.delete(name)
-            raise missing("Session", SESSION_TYPE, name)
-        session.last_use_micros = now_micros()
+            raise resource_not_found("Session", SESSION_TYPE, name)
+        session.last_use_micros = wall_micros()
         return session
 
     def of(self, database_name: str) -> list[Session]:

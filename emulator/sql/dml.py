@@ -222,7 +222,6 @@ def table_of(node: exp.Expr | None, context: Context) -> Table:
     table = context.schema.table(name)
     if table is None:
         raise errors.invalid_argument(f"Table not found: {name}")
-    context.written_table = table
     return table
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ddl.schema import Schema, Table, Type
+from ddl.schema import Schema, Type
 from emulator import errors
 from emulator.engine.requests import ResultColumn
 from emulator.sql.statements import Bindings, TableSource
@@ -163,7 +163,6 @@ class Context:
     draws: bool = False
     views: dict[str, None] = field(default_factory=dict)
     open_views: list[str] = field(default_factory=list)
-    written_table: Table | None = None
     counter: int = 0
 
     def alias(self) -> str:

@@ -14,9 +14,6 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import FLOATS, INT64, NUMBERS, Typed, name_of, refuse_interval
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
 
-Frame = tuple[str, str, str]
-"""ROWS or RANGE, where it starts, and where it ends."""
-
 
 def window(compiler: Compiler, node: exp.Window, scope: Scope, context: Context) -> Typed:
     """f(...) OVER window."""

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import uuid
+from binascii import b2a_base64
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,19 +23,24 @@ TIMESTAMP = re.compile(
     r"(?:[ Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?"
     r"\s*(?:([Zz])|([+-]\d{1,2}(?::?\d{2})?)|([A-Za-z_]+(?:/[A-Za-z_+-]+)*))?\Z"
 )
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999 in microseconds since 1970."""
+
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
 
 
 def timestamp_from_micros(micros: int) -> str:
-    """Microseconds since 1970 -> the nine-digit form."""
-    moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{moment.microsecond:06d}000Z"
+    """Microseconds since 1970 -> the nine-digit form, within the years 1 to 9999."""
+    seconds, fraction = divmod(min(max(micros, MICROS_MIN), MICROS_MAX), 1_000_000)
+    moment = EPOCH + timedelta(seconds=seconds)
+    return f"{moment.isoformat()[:19]}.{fraction:06}000Z"
 
 
 def micros_from_timestamp(form: str) -> int:
     """The nine-digit form -> microseconds since 1970 (nanoseconds are cut off)."""
     moment = datetime.fromisoformat(form[:26] + "+00:00")
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def timestamp(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
@@ -190,7 +196,9 @@ def first_of_each_key(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def base64_text(value: object) -> str:
     """BYTES as Spanner writes them; inside an array they are so already."""
-    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
+    return (
+        b2a_base64(value, newline=False).decode("ascii") if isinstance(value, bytes) else str(value)
+    )
 
 
 def refuse_constant(word: str) -> object:

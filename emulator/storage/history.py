@@ -40,14 +40,13 @@ def source(
     as_of: Collection[str],
     *,
     counted: bool,
-    index_hints: bool = True,
     within: str = "",
     placement: Placement = AS_IT_IS,
 ) -> TableSource:
     """How tables stand in a FROM clause.
 
     ``as_of`` names the tables (in lower case) to be read at ``:asof_``; the others are read as they
-    are. ``counted`` makes every visited row count. Without ``index_hints`` SQLite chooses freely.
+    are. ``counted`` makes every visited row count.
     ``within`` is a condition on every row: the part of a table that a partition reads. What
     ``placement`` has in archives must stand in ``as_of``.
     """
@@ -58,7 +57,7 @@ def source(
 
     def text(table: Table, index: Index | None, alias: str) -> str:
         hint = ""
-        if index_hints and index is not None and placement.has_index(index):
+        if index is not None and placement.has_index(index):
             hint = f" INDEXED BY {index_name(index.name)}"
         name = table.name.casefold()
         if name in as_of:

@@ -8,7 +8,6 @@ one ``encode`` make the bytes of some hundred rows.
 
 from __future__ import annotations
 
-import binascii
 import json
 import math
 import struct
@@ -17,8 +16,7 @@ from itertools import chain
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.requests import Stored
-from emulator.storage.forms import numeric_to_text, timestamp_to_text
-from emulator.wire.messages import Message
+from emulator.storage.forms import base64_text, numeric_to_text, timestamp_to_text
 
 Row = tuple[Stored, ...]
 Column = Sequence[Stored]
@@ -50,13 +48,6 @@ def varint(number: int) -> bytes:
 def delimited(tag: bytes, content: bytes) -> bytes:
     """A field with a length."""
     return tag + varint(len(content)) + content
-
-
-def base64_text(value: Stored) -> str:
-    """BYTES as Spanner sends them."""
-    if not isinstance(value, bytes):
-        return str(value)
-    return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
 TO_TEXT: dict[TypeCode, Callable[..., str]] = {
@@ -219,9 +210,3 @@ def plain_bytes(column: Column) -> list[bytes]:
             inner = varint(size)
             out.append(b"\x12" + varint(size + 1 + len(inner)) + b"\x1a" + inner + data)
     return out
-
-
-def to_list_value(target: Message, types: Sequence[Type], row: Row) -> None:
-    """Adds a row to a message as a ListValue (for answers that are not streamed)."""
-    for type_, stored in zip(types, row, strict=True):
-        target.values.add().ParseFromString(value(type_, stored))

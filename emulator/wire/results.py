@@ -23,12 +23,11 @@ from emulator.wire.encoding import (
 )
 from emulator.wire.tokens import Resume
 
-METADATA, CHUNKED, TOKEN, STATS, PRECOMMIT, LAST = (
+METADATA, CHUNKED, TOKEN, STATS, LAST = (
     b"\x0a",
     b"\x18\x01",
     b"\x22",
     b"\x2a",
-    b"\x42",
     b"\x48\x01",
 )
 """The fields of PartialResultSet with their wire types."""

@@ -9,7 +9,7 @@ from emulator import limits
 from emulator.engine.requests import ResultColumn
 from emulator.errors import invalid_argument
 from emulator.unsupported import parameter_type
-from emulator.wire.messages import Message, ResultSetMetadata, TypeProto
+from emulator.wire.messages import Message, ResultSetMetadata
 
 CODES = {
     TypeCode.BOOL: 1,
@@ -63,13 +63,6 @@ def fill(proto: Message, type_: Type) -> None:
         for field in type_.fields:
             added = proto.struct_type.fields.add(name=field.name)
             fill(added.type_, field.type)
-
-
-def to_proto(type_: Type) -> Message:
-    """The proto of a type."""
-    proto = TypeProto()
-    fill(proto, type_)
-    return proto
 
 
 def metadata(columns: Sequence[ResultColumn], undeclared: Sequence[ResultColumn] = ()) -> Message:

@@ -19,9 +19,9 @@ from engine_world import (
     write,
 )
 
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
+from emulator.storage.forms import timestamp_from_micros
 
 CLEAR = "UPDATE Singers SET ChangedAt = NULL WHERE ShardId IS NOT NULL AND ChangedAt <= @safe"
 
@@ -33,7 +33,7 @@ def singers() -> Iterator[Database]:
 
 
 def clear(database: Database, safe: int) -> int:
-    params = {"safe": timestamp_text(safe)}
+    params = {"safe": timestamp_from_micros(safe)}
     return database.partitioned_dml().execute(CLEAR, params, {"safe": TIMESTAMP}).row_count
 
 
@@ -56,7 +56,7 @@ def test_the_self_assignment_keeps_the_timestamp(singers: Database) -> None:
     singers.partitioned_dml().execute(
         "UPDATE Singers SET Name = 'y', ChangedAt = ChangedAt WHERE TRUE", {}, {}
     )
-    stamp = timestamp_text(committed.commit_timestamp_micros)
+    stamp = timestamp_from_micros(committed.commit_timestamp_micros)
     assert query(singers, "SELECT Name, ChangedAt FROM Singers") == [("y", stamp)]
 
 
@@ -109,7 +109,7 @@ def test_clearing_never_loses_an_update(singers: Database) -> None:
         rows = transaction.query(
             "SELECT SingerId, Name FROM Singers@{FORCE_INDEX=ByChange} WHERE ShardId IS NOT NULL "
             "AND ChangedAt > @start AND ChangedAt <= @end",
-            {"start": timestamp_text(start), "end": timestamp_text(end)},
+            {"start": timestamp_from_micros(start), "end": timestamp_from_micros(end)},
             {"start": TIMESTAMP, "end": TIMESTAMP},
         )
         delivered.update(dict(rows.rows))  # type: ignore[arg-type]

@@ -8,10 +8,10 @@ import pytest
 from engine_world import INT64, STRONG, TIMESTAMP, UPSERT, WATCHED, at, opened, read, write
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.engine.requests import KeyRange, KeySet, Rows
 from emulator.errors import SpannerError
+from emulator.storage.forms import timestamp_from_micros
 
 ROWS = 2_000
 CHANGED = 37
@@ -35,7 +35,11 @@ def singers() -> Iterator[Database]:
 
 def poll(database: Database, start: int, end: int, read_at: int) -> Rows:
     shards = str(list(range(-3, 4)))
-    params = {"shards": shards, "start": timestamp_text(start), "end": timestamp_text(end)}
+    params = {
+        "shards": shards,
+        "start": timestamp_from_micros(start),
+        "end": timestamp_from_micros(end),
+    }
     return database.read_only(at(read_at)).query(POLL, params, TYPES, profile=True)
 
 

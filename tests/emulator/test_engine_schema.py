@@ -14,9 +14,9 @@ import pytest
 from engine_world import INSERT, UPDATE, WATCHED, at, opened, query, write
 
 from ddl.schema import Schema
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
+from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.layout import layout
 
 PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
@@ -52,7 +52,7 @@ def test_an_existing_table_is_made_to_watch_itself_without_touching_rows(table: 
     )
     assert query(table, poll) == []
     committed = write(table, UPDATE, "T", "K N", (1, 11))
-    assert query(table, poll) == [(1, timestamp_text(committed.commit_timestamp_micros))]
+    assert query(table, poll) == [(1, timestamp_from_micros(committed.commit_timestamp_micros))]
 
 
 def test_a_stored_column_is_filled_for_old_rows_only(

@@ -27,11 +27,12 @@ from engine_world import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.engine.clock import Clock, timestamp_micros, timestamp_text
+from emulator.engine.clock import Clock
 from emulator.engine.database import Database
 from emulator.engine.requests import BoundKind, Committed, TimestampBound
 from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError
+from emulator.storage.forms import micros_from_timestamp, timestamp_from_micros
 
 ALL = "SELECT SingerId, Name FROM Singers"
 
@@ -306,5 +307,5 @@ def test_a_query_ends_when_nobody_waits_for_it(singers: Database) -> None:
 
 @given(micros=st.integers(-62_135_596_799_999_999, 253_402_300_799_999_999))
 def test_timestamps_keep_their_microseconds_and_their_order(micros: int) -> None:
-    assert timestamp_micros(timestamp_text(micros)) == micros
-    assert timestamp_text(micros - 1) < timestamp_text(micros)
+    assert micros_from_timestamp(timestamp_from_micros(micros)) == micros
+    assert timestamp_from_micros(micros - 1) < timestamp_from_micros(micros)

@@ -22,10 +22,10 @@ from engine_world import (
     write,
 )
 
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.engine.requests import COMMIT_TIMESTAMP, Delete, KeyRange, KeySet, Write
 from emulator.errors import SpannerError
+from emulator.storage.forms import timestamp_from_micros
 
 ALL = "SELECT SingerId, Name FROM Singers ORDER BY SingerId"
 FUTURE = "2999-01-01T00:00:00.000000000Z"
@@ -108,7 +108,7 @@ def test_a_range_is_deleted_in_key_order() -> None:
 
 def test_default_and_on_update_stamp_an_insert(singers: Database) -> None:
     committed = write(singers, INSERT, "Singers", "SingerId Name", (3, "c"))
-    assert changed_at(singers, 3) == timestamp_text(committed.commit_timestamp_micros)
+    assert changed_at(singers, 3) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 @pytest.mark.parametrize("kind", [UPDATE, UPSERT, REPLACE])
@@ -116,19 +116,19 @@ def test_on_update_fires_for_a_mutation_even_when_nothing_changes(
     singers: Database, kind: object
 ) -> None:
     committed = write(singers, kind, "Singers", "SingerId Name", (1, "a"))  # type: ignore[arg-type]
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    assert changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 def test_on_update_fires_for_dml(singers: Database) -> None:
     counts, committed = dml(singers, "UPDATE Singers SET Name = Name WHERE SingerId = 1")
     assert counts == [1]
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    assert changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
     assert changed_at(singers, 2) != changed_at(singers, 1)
 
 
 def test_on_update_fires_for_insert_or_update_by_dml(singers: Database) -> None:
     _, committed = dml(singers, "INSERT OR UPDATE INTO Singers (SingerId, Name) VALUES (1, 'z')")
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    assert changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 def test_a_write_of_the_key_alone_does_not_fire(singers: Database) -> None:
@@ -151,7 +151,7 @@ def test_an_explicit_value_wins(singers: Database) -> None:
 
 def test_the_placeholder_is_the_commit_timestamp(singers: Database) -> None:
     committed = write(singers, UPDATE, "Singers", "SingerId ChangedAt", (1, COMMIT_TIMESTAMP))
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    assert changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 def test_the_placeholder_needs_the_column_option() -> None:
@@ -288,7 +288,7 @@ def test_a_mutation_follows_the_dml_of_its_transaction(singers: Database) -> Non
     transaction = singers.read_write()
     transaction.execute_dml("INSERT INTO Singers (SingerId, Name) VALUES (5, 'd')", {}, {})
     committed = transaction.commit([Write(UPDATE, "Singers", ("SingerId", "Name"), [(5, "m")])])
-    stamp = timestamp_text(committed.commit_timestamp_micros)
+    stamp = timestamp_from_micros(committed.commit_timestamp_micros)
     rows = query(singers, "SELECT Name, ChangedAt FROM Singers WHERE SingerId = 5")
     assert rows == [("m", stamp)]
 
@@ -311,7 +311,7 @@ def test_defaults_are_computed_for_rows_that_do_not_name_the_column() -> None:
         dml(database, "INSERT INTO T (K, V) VALUES (3, DEFAULT)")
         assert query(database, "SELECT K, V FROM T ORDER BY K") == [(1, 7), (2, None), (3, 7)]
         rows = query(database, "SELECT At FROM T WHERE K = 1")
-        assert rows == [(timestamp_text(committed.commit_timestamp_micros),)]
+        assert rows == [(timestamp_from_micros(committed.commit_timestamp_micros),)]
 
 
 def test_an_identity_column_draws_values_that_are_far_apart() -> None:
@@ -355,7 +355,7 @@ def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -
                 Write(INSERT, "C", ("At", "K"), [(COMMIT_TIMESTAMP, 1)]),
             ]
         )
-        stamp = timestamp_text(committed.commit_timestamp_micros)
+        stamp = timestamp_from_micros(committed.commit_timestamp_micros)
         assert query(database, "SELECT At, K FROM C") == [(stamp, 1)]
 
 

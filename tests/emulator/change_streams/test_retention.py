@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from emulator.engine.change_streams.reading import Asked, Caller
-from emulator.engine.clock import Clock, timestamp_text, wall_micros
+from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.requests import MutationKind, Write
 from emulator.errors import SpannerError
+from emulator.storage.forms import timestamp_from_micros
 from tests.emulator.engine_world import opened
 
 DAY = 86_400 * 1_000_000
@@ -45,7 +46,7 @@ def wall_of(database: Database) -> int:
 
 
 def insert(database: Database, key: int, stamp: int) -> int:
-    row = (key, timestamp_text(stamp))
+    row = (key, timestamp_from_micros(stamp))
     written = database.write([Write(MutationKind.INSERT, "T", ("Id", "At"), [row])])
     return written.commit_timestamp_micros
 
