@@ -35,8 +35,9 @@ ALLOWED = {
 LAYERS = {
     "emulator": [
         ("emulator.errors", "emulator.limits", "emulator.unsupported", "emulator.faults"),
-        ("emulator.engine.requests", "emulator.storage.forms"),
-        ("emulator.sql", "emulator.catalog"),
+        ("emulator.values",),
+        ("emulator.sql",),
+        ("emulator.catalog",),
         ("emulator.storage",),
         ("emulator.engine",),
         ("emulator.wire",),

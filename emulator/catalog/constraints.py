@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddl.references import columns_in
 from ddl.schema import Schema, Table
 from emulator.catalog.tables import split
-from emulator.catalog.views import Row
+from emulator.values.system_tables import Row
 
 
 def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str, ...]]]:

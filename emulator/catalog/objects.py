@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddl import sequences, views
 from ddl.schema import Schema
 from emulator.catalog.tables import split
-from emulator.catalog.views import Row
+from emulator.values.system_tables import Row
 
 
 def view_rows(schema: Schema) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ddl.render import type_text
 from ddl.schema import Column, Index, Schema, Table
-from emulator.catalog.views import VIEWS, Row, View
+from emulator.values.system_tables import VIEWS, Row, View
 
 
 def split(name: str) -> tuple[str, str]:

@@ -15,15 +15,15 @@ import apsw
 from ddl.schema import Schema
 from ddl.views import views
 from emulator.catalog.database import VIEW_COLUMNS, fill, open_catalog
-from emulator.catalog.views import View
 from emulator.engine.query_stats import QueryStats
-from emulator.engine.requests import Rows, Stats, Stored
 from emulator.engine.results import collected, replayed
 from emulator.engine.state import SchemaState
 from emulator.engine.view_rules import view_columns
 from emulator.sql.functions.text import RANDOM
 from emulator.sql.statements import Query
 from emulator.storage.sqlite import Reader
+from emulator.values.requests import Rows, Stats, Stored
+from emulator.values.system_tables import View
 
 SCHEMAS_MAX = 4
 ANSWERS_MAX = 64

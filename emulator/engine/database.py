@@ -22,14 +22,6 @@ from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import (
-    PLAIN_ORIGIN,
-    BoundKind,
-    Committed,
-    Mutation,
-    Origin,
-    TimestampBound,
-)
 from emulator.engine.schema_changes import change_schema, replayed, retention_seconds
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
@@ -45,6 +37,14 @@ from emulator.storage.integrity import CREATE_REFERENCES
 from emulator.storage.layout import layouts
 from emulator.storage.sqlite import Storage, run
 from emulator.storage.statements import create_statements, executed_statements
+from emulator.values.requests import (
+    PLAIN_ORIGIN,
+    BoundKind,
+    Committed,
+    Mutation,
+    Origin,
+    TimestampBound,
+)
 
 CHURN_WAIT_SECONDS = 5.0
 CLOSE_WAIT_SECONDS = 1.0

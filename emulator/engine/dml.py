@@ -10,13 +10,14 @@ import apsw
 from ddl.schema import Column, Table
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
-from emulator.engine.requests import DmlResult, MutationKind, Stats, Stored
 from emulator.engine.results import replayed
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, speaks_of
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
-from emulator.storage.sqlite import current, index_name, quote
+from emulator.storage.sqlite import current, index_name
+from emulator.values.requests import DmlResult, MutationKind, Stats, Stored
+from emulator.values.sqlite_text import quote_name
 
 KINDS = {
     "insert": MutationKind.INSERT,
@@ -114,7 +115,7 @@ class Dml:
         if plan.identified:
             key = key_of(plan, row)
             names = [part.column for part in plan.table.primary_key]
-            match = " AND ".join(f"{quote(n)} IS :key_{i}" for i, n in enumerate(names))
+            match = " AND ".join(f"{quote_name(n)} IS :key_{i}" for i, n in enumerate(names))
             values |= {f"key_{i}": part for i, part in enumerate(key)}
         else:
             match = "rowid = :row_"
@@ -132,7 +133,7 @@ class Dml:
             if c.on_update is not None and c.name.casefold() not in assigned
         ]
         pairs = [*statement.assignments, *automatic, ("$ts", ":ts_")]
-        sets = ", ".join(f"{quote(name)} = {value}" for name, value in pairs)
+        sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in pairs)
         pending = {name.casefold() for name, value in pairs if ":commit_" in value}
         self.note_pending(table, {c for c in commit_columns(table) if c.name.casefold() in pending})
         values = {**bindings, "ts_": moment.micros, "commit_": moment.text}
@@ -184,7 +185,7 @@ class Dml:
             if found is None:
                 raise unknown_index(index, table.name)
             hint = f" INDEXED BY {index_name(found.name)}"
-        return f"{current(table.name)} AS {quote(alias)}{hint}"
+        return f"{current(table.name)} AS {quote_name(alias)}{hint}"
 
     def note_pending(self, table: Table, columns: set[Column]) -> None:
         """These columns hold a commit timestamp that is not known yet."""
@@ -194,12 +195,12 @@ class Dml:
         """THEN RETURN cannot show a commit timestamp that is not known yet."""
         for column in commit_columns(table):
             waits = (table.name.casefold(), column.name.casefold()) in self.pending
-            if waits and any(quote(column.name) in text for text in returning.expressions):
+            if waits and any(quote_name(column.name) in text for text in returning.expressions):
                 raise pending_only_as_value()
 
     def refuse_future(self, table: Table, column: Column, moment: Moment) -> None:
         """An explicit timestamp must not lie in the future."""
-        name = quote(column.name)
+        name = quote_name(column.name)
         row = self.connection.execute(
             f'SELECT {name} FROM {current(table.name)} WHERE "$ts" = ? AND {name} > ? '
             f"AND {name} <> ? LIMIT 1",
@@ -243,7 +244,7 @@ def bound(wanted: Bindings, params: Mapping[str, Stored], moment: Moment) -> dic
 
 def counting(statement: Update | Delete) -> Update | Delete:
     """A statement that counts the rows of its table that it visits."""
-    visited = f"scanned_({quote(statement.alias)}.rowid)"
+    visited = f"scanned_({quote_name(statement.alias)}.rowid)"
     return replace(statement, where_sql=f"{visited} AND ({statement.where_sql})")
 
 
@@ -271,7 +272,7 @@ def refuse_twice(plan: WritePlan, rows: list[Row]) -> None:
 
 def unqualified(returning: Returning, alias: str) -> str:
     """The expressions of THEN RETURN; SQLite's RETURNING does not know the table's alias."""
-    return ", ".join(text.replace(f"{quote(alias)}.", "") for text in returning.expressions)
+    return ", ".join(text.replace(f"{quote_name(alias)}.", "") for text in returning.expressions)
 
 
 def with_returned(count: int, returning: Returning, rows: list[Row]) -> DmlResult:

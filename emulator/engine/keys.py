@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ddl.schema import Index, Table
 from emulator.engine.refusals import wrong_key_size
-from emulator.engine.requests import KeyRange, KeySet, Stored
-from emulator.sql.types import FLOATS
-from emulator.storage.sqlite import quote
+from emulator.values.requests import KeyRange, KeySet, Stored
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import FLOATS
 
 NAN = "NaN"
 """The storage form of NaN: a text, which SQLite sorts behind every number."""
@@ -40,7 +40,7 @@ class KeyColumn:
     @property
     def order(self) -> str:
         """The ORDER BY terms that sort by it."""
-        name, down = quote(self.column), " DESC" if self.descending else ""
+        name, down = quote_name(self.column), " DESC" if self.descending else ""
         return f"({name} <> '{NAN}'){down}, {name}{down}" if self.floating else f"{name}{down}"
 
     def sortable(self, value: Stored) -> tuple[int, Stored]:
@@ -83,7 +83,7 @@ def point(parts: Sequence[KeyColumn], key: tuple[Stored, ...], full_keys: int) -
 
 def equal(parts: Sequence[KeyColumn], count: int) -> str:
     """The first parts have given values; NULL equals NULL."""
-    return " AND ".join(f"{quote(p.column)} IS ?" for p in parts[:count]) or "TRUE"
+    return " AND ".join(f"{quote_name(p.column)} IS ?" for p in parts[:count]) or "TRUE"
 
 
 def between(parts: Sequence[KeyColumn], key_range: KeyRange) -> Clause:
@@ -111,7 +111,7 @@ def enclosing(
     low, high = (end, start) if parts and parts[0].descending else (start, end)
     if not low or parts[0].sortable(low[0])[0] < OTHERS:
         return EVERYTHING
-    name = quote(parts[0].column)
+    name = quote_name(parts[0].column)
     if not high or parts[0].sortable(high[0])[0] < OTHERS:
         return Clause(f"{name} >= ?", low[:1])
     return Clause(f"{name} BETWEEN ? AND ?", (low[0], high[0]))
@@ -144,7 +144,7 @@ def bound(
 
 def compare(part: KeyColumn, value: Stored, upwards: bool) -> Clause:
     """Strictly beyond a value in the order of this part; NULL is below everything, then NaN."""
-    name = quote(part.column)
+    name = quote_name(part.column)
     nan = f"{name} = '{NAN}'"
     if upwards != part.descending:
         if value is None:

@@ -10,14 +10,15 @@ from datetime import timedelta
 import apsw
 
 from ddl.schema import Table
-from emulator.engine.requests import Origin
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError
 from emulator.storage.archives import remove
-from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.history import CLEAR_ROWS_MAX, clear
 from emulator.storage.horizon import save_horizon
-from emulator.storage.sqlite import current, quote
+from emulator.storage.sqlite import current
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import Origin
+from emulator.values.sqlite_text import quote_name
 
 LOG = logging.getLogger("emulator")
 
@@ -148,7 +149,7 @@ class Maintenance:
         if policy is None:
             return 0
         age = timedelta(days=policy.days) // timedelta(microseconds=1)
-        column, name = quote(policy.column), current(table.name)
+        column, name = quote_name(policy.column), current(table.name)
         count = 0
 
         def work(micros: int) -> None:

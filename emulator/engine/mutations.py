@@ -19,7 +19,9 @@ from emulator.engine.refusals import (
     unknown_table,
     wrong_row_size,
 )
-from emulator.engine.requests import (
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
+from emulator.storage.sqlite import current
+from emulator.values.requests import (
     COMMIT_TIMESTAMP,
     Delete,
     KeyRange,
@@ -27,8 +29,6 @@ from emulator.engine.requests import (
     MutationKind,
     Stored,
 )
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
-from emulator.storage.sqlite import current
 
 
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from emulator.engine.requests import Stored
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
+from emulator.values.requests import Stored
 
 Row = tuple[Stored, ...]
 

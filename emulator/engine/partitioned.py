@@ -12,13 +12,14 @@ import apsw
 from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, counting
 from emulator.engine.refusals import from_sqlite, unknown_table
-from emulator.engine.requests import PLAIN_ORIGIN, DmlResult, Origin, Stored
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import Moment
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Delete, Statement, Update
-from emulator.storage.sqlite import Storage, current, index_name, quote
+from emulator.storage.sqlite import Storage, current, index_name
+from emulator.values.requests import PLAIN_ORIGIN, DmlResult, Origin, Stored
+from emulator.values.sqlite_text import quote_name
 
 ROWS_AT_ONCE = 2_000
 LOCK_WAIT_SECONDS = 60.0
@@ -70,7 +71,7 @@ class PartitionedDmlTransaction:
             raise unknown_table(statement.table)
         index = state.schema.index(statement.index) if statement.index else None
         hint = f" INDEXED BY {index_name(index.name)}" if index else ""
-        alias = quote(statement.alias)
+        alias = quote_name(statement.alias)
         sql = (
             f"SELECT {alias}.rowid FROM {current(table.name)} AS {alias}{hint} "
             f"WHERE {statement.where_sql}"
@@ -128,7 +129,7 @@ def affected(state: SchemaState, statement: Update | Delete) -> set[str]:
 def restricted(statement: Update | Delete) -> Update | Delete:
     """The statement for some rows only; found by number, so a forced index is not needed."""
     where = (
-        f"{quote(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "
+        f"{quote_name(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "
         f"AND ({statement.where_sql})"
     )
     return replace(statement, where_sql=where, index=None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from emulator.sql.functions.text import farm_fingerprint
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
 
 MINUTE_MICROS = 60 * 1_000_000
 MINUTES_KEPT = 60

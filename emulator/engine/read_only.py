@@ -11,7 +11,6 @@ from emulator.engine.dml import bound
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import too_old
-from emulator.engine.requests import KeyRange, KeySet, Rows, Stats, Stored
 from emulator.engine.results import Bindings, Check, nothing, replayed, stream
 from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import Part, key_ranges
@@ -20,8 +19,9 @@ from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
 from emulator.errors import invalid_argument
 from emulator.sql.statements import Query
-from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.history import source
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import KeyRange, KeySet, Rows, Stats, Stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,15 @@ from emulator.engine.observations import Observations
 from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
-from emulator.engine.requests import (
+from emulator.engine.results import Check, collected, replayed, watch
+from emulator.engine.state import SchemaState
+from emulator.engine.write_plans import PENDING_TEXT, Moment
+from emulator.engine.writer import SET_LAST_COMMIT, Writer
+from emulator.errors import SpannerError, aborted, invalid_argument
+from emulator.sql.statements import Insert, Query
+from emulator.storage.history import source
+from emulator.storage.sqlite import PENDING, current, replaced
+from emulator.values.requests import (
     PLAIN_ORIGIN,
     Committed,
     DmlResult,
@@ -28,14 +36,7 @@ from emulator.engine.requests import (
     Stats,
     Stored,
 )
-from emulator.engine.results import Check, collected, replayed, watch
-from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment
-from emulator.engine.writer import SET_LAST_COMMIT, Writer
-from emulator.errors import SpannerError, aborted, invalid_argument
-from emulator.sql.statements import Insert, Query
-from emulator.storage.history import source
-from emulator.storage.sqlite import PENDING, current, quote, replaced
+from emulator.values.sqlite_text import quote_name
 
 LOCK_WAIT_SECONDS = 15.0
 
@@ -374,7 +375,7 @@ def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:
         sets = ['"$ts" = :ts']
         for column in commit_columns(table):
             if (name, column.name.casefold()) in dml.pending:
-                text = quote(column.name)
+                text = quote_name(column.name)
                 sets.append(f"{text} = iif({text} = :pending, :text, {text})")
         values: dict[str, Stored] = {"ts": moment.micros}
         if len(sets) > 1:

@@ -13,10 +13,10 @@ from emulator.engine.refusals import (
     unknown_index,
     unknown_table,
 )
-from emulator.engine.requests import KeyRange, KeySet, ResultColumn, Stored
 from emulator.sql.statements import TableSource
 from emulator.storage.layout import filter_columns
-from emulator.storage.sqlite import quote
+from emulator.values.requests import KeyRange, KeySet, ResultColumn, Stored
+from emulator.values.sqlite_text import quote_name
 
 CONDITIONS_AT_ONCE = 200
 
@@ -50,11 +50,13 @@ class ReadPlan:
         values += self.within.values
         wheres = [f"({either})", f"({self.within.sql})"]
         if self.index is not None:
-            wheres += [f"{quote(name)} IS NOT NULL" for name in filter_columns(self.index)]
+            wheres += [f"{quote_name(name)} IS NOT NULL" for name in filter_columns(self.index)]
         order = ", ".join(part.order for part in self.order)
-        selected = [quote(c.name) for c in self.columns] + [quote(p.column) for p in self.order]
+        selected = [quote_name(c.name) for c in self.columns] + [
+            quote_name(p.column) for p in self.order
+        ]
         sql = (
-            f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "
+            f"SELECT {selected} FROM {source(self.table, self.index, self.table.name)} "
             f"WHERE {' AND '.join(wheres)}{f' ORDER BY {order}' if order else ''}"
         )
         return (f"{sql} LIMIT {self.limit}" if self.limit else sql), values

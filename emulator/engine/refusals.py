@@ -10,7 +10,6 @@ import apsw
 import grpc
 
 from ddl.schema import Schema, Table
-from emulator.engine.requests import Stored
 from emulator.errors import (
     SpannerError,
     already_exists,
@@ -20,6 +19,7 @@ from emulator.errors import (
     out_of_range,
 )
 from emulator.storage.layout import KEY_BYTES_MAX
+from emulator.values.requests import Stored
 
 MUTATIONS_MAX = 80_000
 """Of one commit, as Spanner counts them."""

@@ -10,9 +10,9 @@ import apsw
 
 from ddl.schema import Schema
 from emulator.engine.refusals import from_sqlite
-from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.errors import SpannerError
 from emulator.storage.sqlite import Reader
+from emulator.values.requests import ResultColumn, Rows, Stats, Stored
 
 ROWS_AT_ONCE = 128
 STEPS_BETWEEN_CHECKS = 200_000

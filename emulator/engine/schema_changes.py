@@ -28,14 +28,15 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.sql.compile import compile_expression
-from emulator.sql.types import FLOATS
 from emulator.storage.archives import Archive
-from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
-from emulator.storage.sqlite import current, quote
+from emulator.storage.sqlite import current
 from emulator.storage.statements import ExecutedStatement, save_statement
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import FLOATS
 
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
@@ -257,7 +258,7 @@ def refuse_future_timestamps(
     column = table.column(step.column) if table is not None else None
     if table is None or column is None or not column.allow_commit_timestamp:
         return
-    name = quote(column.name)
+    name = quote_name(column.name)
     row = connection.execute(
         f"SELECT {name} FROM {current(table.name)} WHERE {name} > ? LIMIT 1",
         (timestamp_from_micros(micros),),

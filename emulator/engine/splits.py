@@ -10,8 +10,8 @@ from ddl.schema import Schema
 from emulator.engine.keys import between, key_parts
 from emulator.engine.reads import ReadPlan, Row
 from emulator.engine.refusals import unknown_table
-from emulator.engine.requests import KeyRange, Stored
 from emulator.sql.statements import TableSource
+from emulator.values.requests import KeyRange, Stored
 
 WHOLE = KeyRange((), (), start_closed=True, end_closed=True)
 

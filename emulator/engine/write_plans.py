@@ -11,13 +11,14 @@ from emulator.engine.refusals import (
     unknown_column,
     unknown_table,
 )
-from emulator.engine.requests import Stored
 from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
 from emulator.sql.statements import Expression
-from emulator.storage.forms import timestamp_from_micros
-from emulator.storage.sqlite import PENDING, current, literal, quote
+from emulator.storage.sqlite import PENDING, current
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import Stored
+from emulator.values.sqlite_text import quote_name, quote_text
 
 PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
 """Stands in a commit-timestamp column until the commit; above every timestamp."""
@@ -152,7 +153,7 @@ def key_rule(
     expressions = [compile_expression(c.generated or "", table, schema) for c in generated]
     if not generated or any(not given >= set(e.columns) for e in expressions):
         return None
-    named = ", ".join(f"?{n} AS {quote(c.name)}" for n, c in enumerate(columns, 1))
+    named = ", ".join(f"?{n} AS {quote_name(c.name)}" for n, c in enumerate(columns, 1))
     sql = f"SELECT {', '.join(e.sql for e in expressions)} FROM (SELECT {named})"
     names = [c.name for c in columns]
     missing = [c.name for c in generated if c.name not in given]
@@ -271,7 +272,7 @@ class Writer:
             *((name, expression.sql) for name, expression in defaults),
             *self.identities(),
         ]
-        names = ", ".join(quote(name) for name, _ in pairs)
+        names = ", ".join(quote_name(name) for name, _ in pairs)
         values = ", ".join(value for _, value in pairs)
         text = f"INSERT INTO {current(self.table.name)} ({names}) VALUES ({values})"
         return Prepared(text, ("ts", *moments(expression for _, expression in defaults)))
@@ -279,7 +280,7 @@ class Writer:
     def identities(self) -> list[tuple[str, str]]:
         """The IDENTITY columns that are not given draw their next value."""
         return [
-            (c.name, f"next_value_({literal(identity_counter(self.table.name, c.name))})")
+            (c.name, f"next_value_({quote_text(identity_counter(self.table.name, c.name))})")
             for c in self.table.columns
             if c.identity is not None and c.name not in self.places
         ]
@@ -305,7 +306,7 @@ class Writer:
         changes = self.changes(":commit_")
         stamp = f"?{len(self.columns) + 1}"
         moved = ("$ts", stamp if changes else f'coalesce("$ts", {stamp})')
-        sets = ", ".join(f"{quote(name)} = {value}" for name, value in [moved, *changes])
+        sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in [moved, *changes])
         where = self.match([f"?{self.places[c.name] + 1}" for c in self.key_columns])
         text = f"UPDATE {current(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
         touched = any(value == ":commit_" for _, value in changes)
@@ -314,12 +315,12 @@ class Writer:
     def upsert(self) -> Prepared:
         """INSERT .. ON CONFLICT DO UPDATE."""
         insert = self.insert()
-        keys = ", ".join(quote(c.name) for c in self.key_columns) or '("$ts" IS NULL)'
+        keys = ", ".join(quote_name(c.name) for c in self.key_columns) or '("$ts" IS NULL)'
         changes = self.changes("excluded")
         if not changes:
             return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
         names = [name for name, _ in changes] + ["$ts"]
-        sets = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in names)
+        sets = ", ".join(f"{quote_name(name)} = excluded.{quote_name(name)}" for name in names)
         return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO UPDATE SET {sets}", insert.extra)
 
     def upsert_in_one_step(self) -> bool:
@@ -339,7 +340,7 @@ class Writer:
     def match(self, values: Sequence[str]) -> str:
         """The condition that finds a row by its key; NULL equals NULL."""
         parts = (
-            f"{quote(c.name)} {'=' if c.not_null else 'IS'} {value}"
+            f"{quote_name(c.name)} {'=' if c.not_null else 'IS'} {value}"
             for c, value in zip(self.key_columns, values, strict=True)
         )
         return " AND ".join(parts) or "TRUE"

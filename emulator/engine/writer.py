@@ -21,14 +21,6 @@ from emulator.engine.refusals import (
     from_sqlite,
     too_many_mutations,
 )
-from emulator.engine.requests import (
-    PLAIN_ORIGIN,
-    Committed,
-    Mutation,
-    MutationKind,
-    Origin,
-    Write,
-)
 from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
@@ -38,6 +30,14 @@ from emulator.engine.write_plans import Moment
 from emulator.errors import SpannerError
 from emulator.storage.integrity import broken_reference
 from emulator.storage.sqlite import Storage
+from emulator.values.requests import (
+    PLAIN_ORIGIN,
+    Committed,
+    Mutation,
+    MutationKind,
+    Origin,
+    Write,
+)
 
 COMMITS_TOGETHER_MAX = 64
 WAIT_SECONDS = 20.0

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.change_streams.reading import Asked, Caller, Place
-from emulator.engine.requests import ResultColumn, Stored
 from emulator.errors import invalid_argument, unimplemented
 from emulator.services.calls import Context
 from emulator.services.sessions import Session
 from emulator.services.streams import Streams
 from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
-from emulator.sql.types import INT64, STRING
-from emulator.storage import forms
+from emulator.values import forms
+from emulator.values.requests import ResultColumn, Stored
+from emulator.values.types import INT64, STRING
 from emulator.wire.encoding import RowEncoder, delimited
 from emulator.wire.messages import Message
 from emulator.wire.results import METADATA, TOKEN

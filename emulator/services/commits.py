@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from google.protobuf.empty_pb2 import Empty
 
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import PLAIN_ORIGIN, Committed, Origin
 from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import Context
 from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.values.requests import PLAIN_ORIGIN, Committed, Origin
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message

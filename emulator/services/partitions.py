@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Sequence
 
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.engine.requests import KeyRange, KeySet, Stored
 from emulator.errors import SpannerError, invalid_argument
 from emulator.services.calls import Context
 from emulator.services.sessions import Sessions
@@ -19,6 +18,7 @@ from emulator.services.statements import prepare
 from emulator.services.transactions import Selected, Transactions
 from emulator.sql.partitionable import partitioned_table
 from emulator.sql.statements import Query
+from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire import messages as m
 from emulator.wire.keys import key_set, key_types
 from emulator.wire.messages import Message

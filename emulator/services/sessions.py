@@ -13,7 +13,6 @@ from emulator.engine.clock import wall_micros
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import Committed
 from emulator.errors import (
     SpannerError,
     aborted,
@@ -24,6 +23,7 @@ from emulator.errors import (
 )
 from emulator.faults import FaultInjector
 from emulator.services.registry import HostedDatabase, Registry
+from emulator.values.requests import Committed
 from emulator.wire.messages import Message
 
 MARK, RUN = b"swtx", secrets.token_bytes(4)

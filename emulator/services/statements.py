@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ddl.schema import Type, TypeCode
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.engine.splits import Part
 from emulator.engine.state import SchemaState
 from emulator.errors import invalid_argument
 from emulator.services.transactions import Selected, writable
 from emulator.sql.statements import Query, Statement
+from emulator.values.requests import ResultColumn, Rows, Stats, Stored
 from emulator.wire.messages import Message, ResultSetStats
 from emulator.wire.types import from_proto, metadata
 from emulator.wire.values import decoder

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import BoundKind, Origin, TimestampBound
 from emulator.engine.results import Check
 from emulator.errors import SpannerError, invalid_argument
 from emulator.services.calls import Context
 from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.values.requests import BoundKind, Origin, TimestampBound
 from emulator.wire import messages, times
 from emulator.wire.messages import Message
 from emulator.wire.tokens import Resume

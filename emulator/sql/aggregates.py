@@ -14,7 +14,8 @@ from emulator.sql.compiler import Compiler
 from emulator.sql.composites import refuse_array_of_arrays
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
+from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.values.types import (
     BOOL,
     BYTES,
     FLOAT64,
@@ -24,10 +25,7 @@ from emulator.sql.types import (
     NUMBERS,
     NUMERIC,
     STRING,
-    Typed,
     array,
-    name_of,
-    refuse_interval,
 )
 
 UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}

@@ -13,20 +13,9 @@ from emulator.sql.composites import elements, from_element, refuse_array_of_arra
 from emulator.sql.conditional_calls import compiled
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
-    BOOL,
-    BYTES,
-    FLOAT64,
-    INT64,
-    NUMERIC,
-    STRING,
-    Typed,
-    array,
-    common,
-    name_of,
-    quote_name,
-    refuse_interval,
-)
+from emulator.sql.types import Typed, common, name_of, refuse_interval
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, NUMERIC, STRING, array
 
 
 def array_of_argument(item: Typed, name: str) -> tuple[Typed, Type]:

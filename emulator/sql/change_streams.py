@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddl.schema import Schema, StructField, Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, unimplemented
-from emulator.sql.types import BOOL, INT64, STRING
+from emulator.values.types import BOOL, INT64, STRING
 
 ARGUMENTS = (
     "start_timestamp",

@@ -9,19 +9,18 @@ from emulator import errors
 from emulator.sql.composites import array_of, struct_of
 from emulator.sql.scope import Context
 from emulator.sql.types import (
-    FLOATS,
     FROM_FLOAT_LITERAL,
     FROM_INTEGER_LITERAL,
     FROM_STRING_LITERAL,
-    STRING,
     WIDER,
     Typed,
     common,
     name_of,
     plain,
-    quote_text,
 )
-from emulator.storage import forms
+from emulator.values import forms
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import FLOATS, STRING
 
 
 def coerce(item: Typed, wanted: Type, context: Context) -> Typed | None:

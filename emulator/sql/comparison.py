@@ -5,7 +5,8 @@ from __future__ import annotations
 from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import field_of
-from emulator.sql.types import FLOATS, Typed, name_of
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import FLOATS
 
 
 def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:

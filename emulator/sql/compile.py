@@ -11,8 +11,6 @@ from ddl.dialect import parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import errors
-from emulator.catalog.views import VIEWS
-from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
@@ -21,7 +19,11 @@ from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
 from emulator.sql.statements import Expression, Query, Statement, TableSource
-from emulator.sql.types import STRING, Columns, plain, quote_name
+from emulator.sql.types import Columns, plain
+from emulator.values.requests import ResultColumn
+from emulator.values.sqlite_text import quote_name
+from emulator.values.system_tables import VIEWS
+from emulator.values.types import STRING
 
 QUERIES = Queries()
 DML = Dml(QUERIES)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
-from emulator.sql.types import FLOATS, INT64, Columns, Typed, array, name_of
+from emulator.sql.types import Columns, Typed, name_of
+from emulator.values.types import FLOATS, INT64, array
 
 
 def array_of(parts: Sequence[Typed], element: Type) -> Typed:

@@ -10,7 +10,8 @@ from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOATS, INT64, STRING, TIMESTAMP, Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.values.types import FLOATS, INT64, STRING, TIMESTAMP
 
 
 def compiled(

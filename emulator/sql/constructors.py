@@ -16,7 +16,8 @@ from emulator.sql.composites import (
 )
 from emulator.sql.scope import Context, Scope
 from emulator.sql.subqueries import array_subquery
-from emulator.sql.types import INT64, STRING, Typed, array, name_of
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import INT64, STRING, array
 
 
 def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Context) -> Typed:

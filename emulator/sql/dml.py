@@ -9,14 +9,15 @@ from sqlglot import exp
 from ddl.dialect import Parsed, parse_expression
 from ddl.schema import Column, Table
 from emulator import errors
-from emulator.engine.requests import ResultColumn
 from emulator.sql.coerce import require
 from emulator.sql.queries import Queries
 from emulator.sql.relations import forced_index, star, table_relation
 from emulator.sql.scope import Context, Scope
 from emulator.sql.set_operations import results
 from emulator.sql.statements import Delete, Insert, Returning, Update
-from emulator.sql.types import STRING, Typed, plain
+from emulator.sql.types import Typed, plain
+from emulator.values.requests import ResultColumn
+from emulator.values.types import STRING
 
 DEFAULT_WORD = "DEFAULT"
 

@@ -11,7 +11,8 @@ from emulator.sql.coerce import require
 from emulator.sql.compiler import Handler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.subqueries import Subquery
-from emulator.sql.types import BOOL, Columns, Typed
+from emulator.sql.types import Columns, Typed
+from emulator.values.types import BOOL
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **names.HANDLERS,

@@ -12,7 +12,9 @@ from emulator.sql.compiler import Call, Compiler
 from emulator.sql.conditional_calls import compiled
 from emulator.sql.json_calls import described
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, STRING, Typed, quote_text, refuse_interval
+from emulator.sql.types import Typed, refuse_interval
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import INT64, STRING
 
 FORMS = {"NFC", "NFKC", "NFD", "NFKD"}
 

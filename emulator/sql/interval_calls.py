@@ -9,7 +9,9 @@ from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler, only
 from emulator.sql.functions.intervals import PARTS, of_unit, ranged
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, Typed, quote_text
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP
 
 
 def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Context) -> Typed:

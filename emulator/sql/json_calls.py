@@ -12,18 +12,9 @@ from emulator import errors
 from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
-    BOOL,
-    FLOAT32,
-    FLOAT64,
-    INT64,
-    JSON,
-    STRING,
-    Typed,
-    array,
-    name_of,
-    quote_text,
-)
+from emulator.sql.types import Typed, name_of
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, JSON, STRING, array
 
 CONVERTED = {"BOOL": BOOL, "INT64": INT64, "FLOAT64": FLOAT64, "FLOAT32": FLOAT32, "STRING": STRING}
 LAX = {"LAX_BOOL": BOOL, "LAX_INT64": INT64, "LAX_FLOAT64": FLOAT64, "LAX_STRING": STRING}

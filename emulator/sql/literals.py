@@ -8,8 +8,10 @@ from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
 from emulator.sql.operators import INT64_MAX
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING, Typed, quote_text
-from emulator.storage import forms
+from emulator.sql.types import Typed
+from emulator.values import forms
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING
 
 
 def number_or_text(compiler: Compiler, node: exp.Literal, scope: Scope, context: Context) -> Typed:

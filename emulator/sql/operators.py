@@ -12,18 +12,8 @@ from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import comparable, compare
 from emulator.sql.compiler import Compiler, Handler, only
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
-    BOOL,
-    BYTES,
-    FLOAT64,
-    INT64,
-    INTERVAL,
-    NUMBERS,
-    STRING,
-    Typed,
-    from_datatype,
-    name_of,
-)
+from emulator.sql.types import Typed, from_datatype, name_of
+from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
 
 INT64_MAX = 2**63 - 1
 FLOAT_OR_INT = {INT64, FLOAT64}

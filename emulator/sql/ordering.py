@@ -7,7 +7,8 @@ from sqlglot import exp
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.comparison import comparable
-from emulator.sql.types import FLOATS, Typed, name_of
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import FLOATS
 
 
 def order_terms(item: Typed, ordered: exp.Ordered) -> str:

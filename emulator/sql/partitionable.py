@@ -12,7 +12,7 @@ from emulator import errors
 from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import Query
-from emulator.sql.types import quote_name
+from emulator.values.sqlite_text import quote_name
 
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
 

@@ -17,15 +17,8 @@ from emulator.sql.ordering import order_terms
 from emulator.sql.relations import From, columns_of, star, value_table
 from emulator.sql.scope import CommonTable, Context, Scope
 from emulator.sql.set_operations import combined
-from emulator.sql.types import (
-    Columns,
-    Output,
-    Typed,
-    name_of,
-    physical,
-    quote_name,
-    refuse_interval,
-)
+from emulator.sql.types import Columns, Output, Typed, name_of, physical, refuse_interval
+from emulator.values.sqlite_text import quote_name
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),

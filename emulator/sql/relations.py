@@ -17,8 +17,10 @@ from emulator.sql.hints import checked
 from emulator.sql.proof import check_null_filtered
 from emulator.sql.sampling import sampled
 from emulator.sql.scope import CommonTable, Context, Relation, Scope
-from emulator.sql.types import INT64, Columns, Typed, quote_name
+from emulator.sql.types import Columns, Typed
 from emulator.sql.views import view_query
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import INT64
 
 TABLE_HINTS = {
     "FORCE_INDEX",

@@ -8,7 +8,8 @@ from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler, only
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOAT64, INT64, quote_name
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import FLOAT64, INT64
 
 RANDOM_SPAN = 2.0**63
 

@@ -9,9 +9,10 @@ from sqlglot import exp
 
 from ddl.schema import Schema, Type
 from emulator import errors
-from emulator.engine.requests import ResultColumn
 from emulator.sql.statements import Bindings, TableSource
-from emulator.sql.types import Typed, physical, plain, quote_name
+from emulator.sql.types import Typed, physical, plain
+from emulator.values.requests import ResultColumn
+from emulator.values.sqlite_text import quote_name
 
 
 @dataclass(frozen=True, slots=True)

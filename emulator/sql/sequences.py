@@ -8,7 +8,9 @@ from ddl import sequences
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, Typed, quote_text
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import INT64
 
 NEXT_VALUE = "GET_NEXT_SEQUENCE_VALUE"
 

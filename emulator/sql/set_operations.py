@@ -11,15 +11,8 @@ from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
 from emulator.sql.compiler import only
 from emulator.sql.scope import Context
-from emulator.sql.types import (
-    Columns,
-    Output,
-    Typed,
-    name_of,
-    physical,
-    quote_name,
-    refuse_interval,
-)
+from emulator.sql.types import Columns, Output, Typed, name_of, physical, refuse_interval
+from emulator.values.sqlite_text import quote_name
 
 Compiled = tuple[str, Columns]
 KNOWN = ("this", "expression", "distinct", "with_", "with", "order", "limit", "offset")

@@ -8,7 +8,8 @@ from ddl.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.scope import Context
-from emulator.sql.types import (
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import (
     BOOL,
     BYTES,
     DATE,
@@ -19,9 +20,7 @@ from emulator.sql.types import (
     STRING,
     TIMESTAMP,
     UUID,
-    Typed,
     array,
-    name_of,
 )
 
 

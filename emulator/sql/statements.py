@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ddl.schema import Index, Table, Type
-from emulator.engine.requests import ResultColumn
+from emulator.values.requests import ResultColumn
 
 
 class TableSource(Protocol):

@@ -12,7 +12,8 @@ from emulator.sql.comparison import among, among_rows
 from emulator.sql.compiler import Compiler, Handler, only
 from emulator.sql.composites import elements, one_column, refuse_array_of_arrays
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import BOOL, Columns, Typed, array, name_of
+from emulator.sql.types import Columns, Typed, name_of
+from emulator.values.types import BOOL, array
 
 
 class Subquery(Protocol):

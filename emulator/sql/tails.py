@@ -9,7 +9,9 @@ from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, Columns, Typed, physical, quote_name
+from emulator.sql.types import Columns, Typed, physical
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import INT64
 
 
 def inside(

@@ -10,7 +10,9 @@ from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.conditional_calls import compiled
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, Typed, array, quote_text
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, array
 
 DEFAULT_ZONE = "'America/Los_Angeles'"
 WEEKDAYS = {"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}

@@ -1,4 +1,4 @@
-"""Spanner's types in the compiler: names, coercions, literals in storage form."""
+"""Spanner's types in the compiler: their names, and which of them convert to which."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from sqlglot import exp
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
-
-BOOL = Type(TypeCode.BOOL)
-INT64 = Type(TypeCode.INT64)
-FLOAT32 = Type(TypeCode.FLOAT32)
-FLOAT64 = Type(TypeCode.FLOAT64)
-NUMERIC = Type(TypeCode.NUMERIC)
-STRING = Type(TypeCode.STRING)
-BYTES = Type(TypeCode.BYTES)
-DATE = Type(TypeCode.DATE)
-TIMESTAMP = Type(TypeCode.TIMESTAMP)
-JSON = Type(TypeCode.JSON)
-UUID = Type(TypeCode.UUID)
-INTERVAL = Type(TypeCode.INTERVAL)
+from emulator.values.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    INT64,
+    INTERVAL,
+    JSON,
+    NUMBERS,
+    NUMERIC,
+    STRING,
+    TIMESTAMP,
+    UUID,
+    array,
+)
 
 BY_DTYPE = {
     "BIGINT": INT64,
@@ -51,8 +55,6 @@ WIDER = {
 FROM_STRING_LITERAL = {TypeCode.DATE, TypeCode.TIMESTAMP, TypeCode.UUID, TypeCode.BYTES}
 FROM_INTEGER_LITERAL = {TypeCode.FLOAT32}
 FROM_FLOAT_LITERAL = {TypeCode.FLOAT32, TypeCode.NUMERIC}
-NUMBERS = {TypeCode.INT64, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.NUMERIC}
-FLOATS = {TypeCode.FLOAT32, TypeCode.FLOAT64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,6 @@ class Output:
 
 
 Columns = tuple[Output, ...]
-
-
-def array(element: Type) -> Type:
-    """ARRAY<element>."""
-    return Type(TypeCode.ARRAY, element=element)
 
 
 def plain(type_: Type) -> Type:
@@ -183,15 +180,3 @@ def physical(names: Sequence[str]) -> list[str]:
         seen.add(shown.casefold())
         result.append(shown)
     return result
-
-
-def quote_text(text: str) -> str:
-    """A string as a SQLite literal."""
-    if "\0" in text:
-        return f"CAST(x'{text.encode().hex()}' AS TEXT)"
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quote_name(name: str) -> str:
-    """A name as a SQLite identifier."""
-    return '"' + name.replace('"', '""') + '"'

@@ -11,7 +11,8 @@ from emulator import errors
 from emulator.sql.coerce import require, unify
 from emulator.sql.compiler import Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOAT64, INT64, Typed
+from emulator.sql.types import Typed
+from emulator.values.types import FLOAT64, INT64
 
 Call = Callable[[Compiler, exp.Anonymous, str, Scope, Context], Typed]
 

@@ -11,8 +11,9 @@ from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler, only
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOATS, INT64, NUMBERS, Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of, refuse_interval
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
+from emulator.values.types import FLOATS, INT64, NUMBERS
 
 
 def window(compiler: Compiler, node: exp.Window, scope: Scope, context: Context) -> Typed:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import apsw
 
 from ddl.schema import Table
-from emulator.storage.sqlite import current, quote, replaced, run
+from emulator.storage.sqlite import current, replaced, run
+from emulator.values.sqlite_text import quote_name
 
 CREATE_ARCHIVES = (
     'CREATE TABLE IF NOT EXISTS "$archives" (number INTEGER PRIMARY KEY AUTOINCREMENT, '
@@ -39,16 +40,16 @@ class Archive:
     @property
     def rows(self) -> str:
         """The SQLite table with the rows that were current."""
-        return quote(f"a${self.number}")
+        return quote_name(f"a${self.number}")
 
     @property
     def history(self) -> str:
         """The SQLite table with the rows that had been replaced."""
-        return quote(f"b${self.number}")
+        return quote_name(f"b${self.number}")
 
     def select(self, table: Table, conditions: str) -> str:
         """A SELECT of the rows as of ``:asof_``; ``conditions`` end with AND or are empty."""
-        names = ", ".join(quote(c.name) for c in table.columns)
+        names = ", ".join(quote_name(c.name) for c in table.columns)
         halves = []
         if self.has_rows:
             halves.append(f'SELECT {names} FROM {self.rows} WHERE {conditions}"$ts" <= :asof_')
@@ -58,7 +59,7 @@ class Archive:
                 f'WHERE {conditions}"$to" > :asof_ AND "$from" <= :asof_'
             )
         if not halves:
-            nothing = ", ".join(f"NULL AS {quote(c.name)}" for c in table.columns)
+            nothing = ", ".join(f"NULL AS {quote_name(c.name)}" for c in table.columns)
             return f"SELECT {nothing} WHERE FALSE"
         return " UNION ALL ".join(halves)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ddl.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
 from emulator.storage.archives import Archive
-from emulator.storage.sqlite import current, index_name, quote, replaced
+from emulator.storage.sqlite import current, index_name, replaced
+from emulator.values.sqlite_text import quote_name
 
 CLEAR_ROWS_MAX = 20_000
 
@@ -63,18 +64,18 @@ def source(
         if name in as_of:
             archive = placement.archives.get(name)
             if archive is not None:
-                return f"({archive.select(table, conditions)}) AS {quote(alias)}"
-            return f"({at_timestamp(table, hint, conditions)}) AS {quote(alias)}"
+                return f"({archive.select(table, conditions)}) AS {quote_name(alias)}"
+            return f"({at_timestamp(table, hint, conditions)}) AS {quote_name(alias)}"
         if conditions:
-            return f"({plain(table, hint, conditions)}) AS {quote(alias)}"
-        return f"{current(table.name)} AS {quote(alias)}{hint}"
+            return f"({plain(table, hint, conditions)}) AS {quote_name(alias)}"
+        return f"{current(table.name)} AS {quote_name(alias)}{hint}"
 
     return text
 
 
 def columns(table: Table) -> str:
     """The columns of a table as a SELECT list."""
-    return ", ".join(quote(c.name) for c in table.columns)
+    return ", ".join(quote_name(c.name) for c in table.columns)
 
 
 def plain(table: Table, hint: str, conditions: str) -> str:
@@ -88,7 +89,7 @@ def at_timestamp(table: Table, hint: str, conditions: str) -> str:
     return (
         f"SELECT {names} FROM {current(table.name)}{hint} "
         f'WHERE {conditions}"$ts" <= :asof_ UNION ALL '
-        f"SELECT {names} FROM {replaced(table.name)} INDEXED BY {quote('r$' + table.name)} "
+        f"SELECT {names} FROM {replaced(table.name)} INDEXED BY {quote_name('r$' + table.name)} "
         f'WHERE {conditions}"$to" > :asof_ AND "$from" <= :asof_'
     )
 

@@ -10,7 +10,8 @@ from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.storage import change_streams, integrity
-from emulator.storage.sqlite import PENDING, current, key_index, quote, replaced
+from emulator.storage.sqlite import PENDING, current, key_index, replaced
+from emulator.values.sqlite_text import quote_name
 
 STORAGE_CLASSES = {
     TypeCode.BOOL: "INTEGER",
@@ -70,7 +71,7 @@ class TableLayout:
     def create_history(self, name: str) -> str:
         """CREATE TABLE of the replaced rows: the same columns, plain."""
         parts = ['"$from" INTEGER NOT NULL', '"$to" INTEGER NOT NULL']
-        parts += [f"{quote(c.name)} {c.storage_class}" for c in self.columns]
+        parts += [f"{quote_name(c.name)} {c.storage_class}" for c in self.columns]
         return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
@@ -136,7 +137,7 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     if column.type.code not in STORAGE_CLASSES:
         raise unimplemented(f"The type {column.type.code.value} of {table.name}.{column.name}")
     storage_class = STORAGE_CLASSES[column.type.code]
-    parts = [quote(column.name), storage_class]
+    parts = [quote_name(column.name), storage_class]
     generated = None
     if column.generated is not None:
         compiled = compile_expression(column.generated, table, schema)
@@ -150,11 +151,11 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
         parts.append("NOT NULL")
     limit = length_check(column)
     if limit:
-        name = quote(f"length${column.name}")
+        name = quote_name(f"length${column.name}")
         parts.append(f"CONSTRAINT {name} CHECK ({limit})")
     if column.type.vector_length is not None:
-        name = quote(f"vector${column.name}")
-        check = f"vector_fits_({quote(column.name)}, {column.type.vector_length})"
+        name = quote_name(f"vector${column.name}")
+        check = f"vector_fits_({quote_name(column.name)}, {column.type.vector_length})"
         parts.append(f"CONSTRAINT {name} CHECK ({check})")
     return ColumnLayout(
         column.name,
@@ -168,7 +169,7 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
 
 def length_check(column: Column) -> str | None:
     """The condition that a value is not too long, or None when any length will do."""
-    name = quote(column.name)
+    name = quote_name(column.name)
     if column.type.element is not None and column.type.element.length is not None:
         return f"array_fits_({name}, {element_unit(column.type.element)})"
     length = column.type.length
@@ -191,7 +192,7 @@ def key_check(table: Table) -> tuple[str, ...]:
     long = long_columns(table, [part.column for part in table.primary_key])
     if not long:
         return ()
-    name = quote(f"key${table.name}")
+    name = quote_name(f"key${table.name}")
     return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
 
 
@@ -201,8 +202,8 @@ def index_key_check(table: Table, index: Index) -> tuple[str, ...]:
     rest = [part.column for part in table.primary_key if part.column not in own]
     if not long_columns(table, own):
         return ()
-    absent = "".join(f" OR {quote(column)} IS NULL" for column in filter_columns(index))
-    name = quote(f"key${index.name}")
+    absent = "".join(f" OR {quote_name(column)} IS NULL" for column in filter_columns(index))
+    name = quote_name(f"key${index.name}")
     long = long_columns(table, own + rest)
     short = FIXED_BYTES * (len(own + rest) - len(long))
     return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX - short}{absent})",)
@@ -212,7 +213,7 @@ def long_columns(table: Table, names: list[str]) -> list[str]:
     """The length in bytes of each column that could be too long for a key."""
     columns = (table.column(name) for name in names)
     return [
-        f"ifnull(octet_length({quote(c.name)}), 0)"
+        f"ifnull(octet_length({quote_name(c.name)}), 0)"
         for c in columns
         if c is not None
         and c.type.code in LENGTHS_MAX
@@ -224,12 +225,12 @@ def check_text(number: int, table: Table, schema: Schema) -> str:
     """A CHECK constraint; its SQLite name carries its number in the table."""
     check = table.checks[number]
     condition = compile_expression(check.expression, table, schema).sql
-    return f"CONSTRAINT {quote(f'check${table.name}${number}')} CHECK ({condition})"
+    return f"CONSTRAINT {quote_name(f'check${table.name}${number}')} CHECK ({condition})"
 
 
 def parts_text(parts: tuple[KeyPart, ...]) -> str:
     """The columns of an index with their order."""
-    return ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in parts)
+    return ", ".join(f"{quote_name(p.column)}{' DESC' if p.descending else ''}" for p in parts)
 
 
 def key_text(table: Table) -> str:
@@ -239,29 +240,29 @@ def key_text(table: Table) -> str:
 
 def key_objects(table: Table) -> dict[str, str]:
     """The unique index of the primary key, and the small one that finds uncommitted rows."""
-    pending = quote("p$" + table.name)
+    pending = quote_name("p$" + table.name)
     return {
         key_index(table.name): f"CREATE UNIQUE INDEX {key_index(table.name)} "
         f"ON {current(table.name)} ({key_text(table)})",
         pending: f'CREATE INDEX {pending} ON {current(table.name)} ("$ts") WHERE "$ts" = {PENDING}',
-        quote("r$" + table.name): f"CREATE INDEX {quote('r$' + table.name)} "
+        quote_name("r$" + table.name): f"CREATE INDEX {quote_name('r$' + table.name)} "
         f'ON {replaced(table.name)} ("$to")',
     }
 
 
 def index_objects(index: Index, table: Table) -> dict[str, str]:
     """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra."""
-    name = quote("i$" + index.name)
+    name = quote_name("i$" + index.name)
     on = f"ON {current(table.name)}"
     filtered = filter_columns(index)
-    where = " AND ".join(f"{quote(c)} IS NOT NULL" for c in filtered)
+    where = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in filtered)
     where = f" WHERE {where}" if where else ""
     nullable = [p.column for p in index.parts if may_be_null(table, p.column)]
     exact = not set(map(str.casefold, nullable)) - set(map(str.casefold, filtered))
     unique = "UNIQUE " if index.unique and exact else ""
     objects = {name: f"CREATE {unique}INDEX {name} {on} ({parts_text(index.parts)}){where}"}
     if index.unique and not exact:
-        extra = quote("x$" + index.name)
+        extra = quote_name("x$" + index.name)
         keys = ", ".join(null_as_value(table, part) for part in index.parts)
         objects[extra] = f"CREATE UNIQUE INDEX {extra} {on} ({keys}){where}"
     return objects
@@ -282,16 +283,17 @@ def null_as_value(table: Table, part: KeyPart) -> str:
     """An expression in which NULL equals NULL: a value of a storage class that never occurs."""
     column = table.column(part.column)
     bytes_column = column is not None and column.type.code is TypeCode.BYTES
-    return f"ifnull({quote(part.column)}, {chr(39) * 2 if bytes_column else 'x' + chr(39) * 2})"
+    replacement = "''" if bytes_column else "x''"
+    return f"ifnull({quote_name(part.column)}, {replacement})"
 
 
 def history_triggers(table: Table) -> dict[str, str]:
     """What keeps the replaced rows. Rows of the same commit leave no history."""
-    columns = [quote(c.name) for c in table.columns]
+    columns = [quote_name(c.name) for c in table.columns]
     names = ", ".join(columns)
     olds = ", ".join(f"OLD.{c}" for c in columns)
     into = f'INSERT INTO {replaced(table.name)} ("$from", "$to", {names})'
-    update, delete = quote("u$" + table.name), quote("d$" + table.name)
+    update, delete = quote_name("u$" + table.name), quote_name("d$" + table.name)
     now = '(SELECT last_commit FROM "$state")'
     on = f"ON {current(table.name)}"
     return {

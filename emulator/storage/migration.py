@@ -9,7 +9,8 @@ import apsw
 
 from emulator.storage.archives import Archive, is_empty, put_away
 from emulator.storage.layout import ColumnLayout, TableLayout
-from emulator.storage.sqlite import current, quote, replaced, run
+from emulator.storage.sqlite import current, replaced, run
+from emulator.values.sqlite_text import quote_name
 
 Layouts = Mapping[str, TableLayout]
 
@@ -85,7 +86,7 @@ def add_columns(connection: apsw.Connection, old: TableLayout, new: TableLayout)
             connection,
             f"ALTER TABLE {current(new.name)} ADD COLUMN {column.definition}",
             f"ALTER TABLE {replaced(new.name)} ADD COLUMN "
-            f"{quote(column.name)} {column.storage_class}",
+            f"{quote_name(column.name)} {column.storage_class}",
         )
 
 
@@ -107,7 +108,7 @@ def current_values(
     """The columns to write into a table of current rows, and their values in the old one."""
     before = {c.name.casefold(): c for c in old.columns}
     plain = [c for c in new.columns if c.generated is None]
-    columns = ['"$ts"', *(quote(c.name) for c in plain)]
+    columns = ['"$ts"', *(quote_name(c.name) for c in plain)]
     return columns, ['"$ts"', *(carried(c, before, new, backfill) for c in plain)], backfill
 
 
@@ -118,7 +119,7 @@ def rebuild(
     copy(
         connection,
         current(new.name),
-        quote("n$" + new.name),
+        quote_name("n$" + new.name),
         new.create,
         *current_values(old, new, backfill),
     )
@@ -134,7 +135,7 @@ def extend_history(connection: apsw.Connection, old: TableLayout, new: TableLayo
     known = {c.name for c in old.columns}
     for column in new.columns:
         if column.name not in known:
-            name = f"{quote(column.name)} {column.storage_class}"
+            name = f"{quote_name(column.name)} {column.storage_class}"
             run(connection, f"ALTER TABLE {history} ADD COLUMN {name}")
 
 
@@ -181,9 +182,9 @@ def carried(
     """The SQL text of a column's value in a row that exists already."""
     old = before.get(column.name.casefold())
     if old is not None and old.storage_class == column.storage_class:
-        return quote(old.name)
+        return quote_name(old.name)
     if old is not None:
-        return f"CAST({quote(old.name)} AS {column.storage_class})"
+        return f"CAST({quote_name(old.name)} AS {column.storage_class})"
     if column.generated is not None:
         return column.generated
     default = backfill.defaults.get((table.name.casefold(), column.name.casefold()))

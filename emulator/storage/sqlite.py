@@ -16,6 +16,7 @@ import apsw
 
 from emulator.errors import invalid_argument
 from emulator.sql.functions import register
+from emulator.values.sqlite_text import quote_name
 
 PENDING = 2**63 - 1
 """Stands for the commit timestamp of a transaction that has not committed yet."""
@@ -25,34 +26,24 @@ SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_BYTES_MIN = 1 << 30
 
 
-def quote(name: str) -> str:
-    """A name as a SQLite identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as a SQLite literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def current(table: str) -> str:
     """The SQLite table that holds a table's current rows."""
-    return quote("t$" + table)
+    return quote_name("t$" + table)
 
 
 def replaced(table: str) -> str:
     """The SQLite table that holds a table's replaced rows."""
-    return quote("h$" + table)
+    return quote_name("h$" + table)
 
 
 def index_name(index: str) -> str:
     """The SQLite index that stands for a secondary index."""
-    return quote("i$" + index)
+    return quote_name("i$" + index)
 
 
 def key_index(table: str) -> str:
     """The SQLite index that holds a table's primary key."""
-    return quote("k$" + table)
+    return quote_name("k$" + table)
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.requests import Stored
-from emulator.storage.forms import base64_text, numeric_to_text, timestamp_to_text
+from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
+from emulator.values.requests import Stored
 
 Row = tuple[Stored, ...]
 Column = Sequence[Stored]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ddl.schema import Index, Schema, Table, Type
 from emulator.engine.keys import key_parts
 from emulator.engine.refusals import unknown_index, unknown_table
-from emulator.engine.requests import KeyRange, KeySet, Stored
 from emulator.errors import failed_precondition, invalid_argument
+from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire.messages import Message
 from emulator.wire.values import decoder
 

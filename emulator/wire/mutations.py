@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ddl.schema import Schema
 from emulator.engine.refusals import unknown_column, unknown_table
-from emulator.engine.requests import Delete, KeyRange, Mutation, MutationKind, Stored, Write
 from emulator.errors import (
     SpannerError,
     failed_precondition,
@@ -14,6 +13,7 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.unsupported import queue_mutation
+from emulator.values.requests import Delete, KeyRange, Mutation, MutationKind, Stored, Write
 from emulator.wire.keys import key_set, key_types
 from emulator.wire.messages import Message
 from emulator.wire.values import Decoder, decoder

@@ -10,8 +10,8 @@ import grpc
 
 from ddl.schema import Type, TypeCode
 from emulator import limits
-from emulator.engine.requests import Rows
 from emulator.errors import SpannerError
+from emulator.values.requests import Rows
 from emulator.wire.encoding import (
     Row,
     RowEncoder,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import limits
-from emulator.engine.requests import ResultColumn
 from emulator.errors import invalid_argument
 from emulator.unsupported import parameter_type
+from emulator.values.requests import ResultColumn
 from emulator.wire.messages import Message, ResultSetMetadata
 
 CODES = {

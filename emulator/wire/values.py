@@ -14,11 +14,11 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.requests import COMMIT_TIMESTAMP, Stored
 from emulator.errors import SpannerError
 from emulator.sql.functions.intervals import from_iso
-from emulator.storage import forms
 from emulator.unsupported import parameter_type
+from emulator.values import forms
+from emulator.values.requests import COMMIT_TIMESTAMP, Stored
 from emulator.wire.messages import Message
 
 Decoder = Callable[[Message], Stored]

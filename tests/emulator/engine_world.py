@@ -9,7 +9,7 @@ from pathlib import Path
 from ddl.schema import Type, TypeCode
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.engine.requests import (
+from emulator.values.requests import (
     BoundKind,
     Committed,
     Delete,

@@ -9,8 +9,8 @@ import pytest
 from engine_world import INSERT, REPLACE, UPDATE, UPSERT, at, delete, dml, opened, query, write
 
 from emulator.engine.database import Database
-from emulator.engine.requests import Delete, KeySet, Write
 from emulator.errors import SpannerError
+from emulator.values.requests import Delete, KeySet, Write
 
 PARENT = "CREATE TABLE P (A INT64, V STRING(9)) PRIMARY KEY (A)"
 CHILD = "CREATE TABLE C (A INT64, B INT64) PRIMARY KEY (A, B), INTERLEAVE IN PARENT P"

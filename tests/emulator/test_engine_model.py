@@ -14,8 +14,8 @@ import pytest
 from engine_world import INSERT, REPLACE, UPDATE, UPSERT, Row, at, opened, read
 
 from emulator.engine.database import Database
-from emulator.engine.requests import Delete, KeyRange, KeySet, Mutation, Stored, Write
 from emulator.errors import SpannerError
+from emulator.values.requests import Delete, KeyRange, KeySet, Mutation, Stored, Write
 
 STEPS = 150
 

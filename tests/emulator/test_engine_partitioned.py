@@ -21,7 +21,7 @@ from engine_world import (
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
 
 CLEAR = "UPDATE Singers SET ChangedAt = NULL WHERE ShardId IS NOT NULL AND ChangedAt <= @safe"
 

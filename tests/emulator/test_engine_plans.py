@@ -9,9 +9,9 @@ from engine_world import INT64, STRONG, TIMESTAMP, UPSERT, WATCHED, at, opened, 
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.database import Database
-from emulator.engine.requests import KeyRange, KeySet, Rows
 from emulator.errors import SpannerError
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import KeyRange, KeySet, Rows
 
 ROWS = 2_000
 CHANGED = 37

@@ -17,7 +17,7 @@ import sys, threading
 from pathlib import Path
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.engine.requests import MutationKind, Write
+from emulator.values.requests import MutationKind, Write
 
 database = Database(sys.argv[1], Path(sys.argv[2]), Clock())
 first = int(sys.argv[3])

@@ -16,8 +16,8 @@ from engine_world import INSERT, UPDATE, WATCHED, at, opened, query, write
 from ddl.schema import Schema
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.storage.forms import timestamp_from_micros
 from emulator.storage.layout import layout
+from emulator.values.forms import timestamp_from_micros
 
 PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
 

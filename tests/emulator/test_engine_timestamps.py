@@ -29,10 +29,10 @@ from hypothesis import strategies as st
 
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.engine.requests import BoundKind, Committed, TimestampBound
 from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError
-from emulator.storage.forms import micros_from_timestamp, timestamp_from_micros
+from emulator.values.forms import micros_from_timestamp, timestamp_from_micros
+from emulator.values.requests import BoundKind, Committed, TimestampBound
 
 ALL = "SELECT SingerId, Name FROM Singers"
 

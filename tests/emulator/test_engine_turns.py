@@ -11,8 +11,8 @@ import pytest
 from engine_world import INSERT, STRONG, UPSERT, dml, opened, query, write
 
 from emulator.engine.database import Database
-from emulator.engine.requests import KeySet, Write
 from emulator.errors import SpannerError
+from emulator.values.requests import KeySet, Write
 
 COUNT = "SELECT N FROM Counters WHERE K = 1"
 

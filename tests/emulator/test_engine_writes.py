@@ -23,9 +23,9 @@ from engine_world import (
 )
 
 from emulator.engine.database import Database
-from emulator.engine.requests import COMMIT_TIMESTAMP, Delete, KeyRange, KeySet, Write
 from emulator.errors import SpannerError
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import COMMIT_TIMESTAMP, Delete, KeyRange, KeySet, Write
 
 ALL = "SELECT SingerId, Name FROM Singers ORDER BY SingerId"
 FUTURE = "2999-01-01T00:00:00.000000000Z"

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddl.schema import StructField, Type, TypeCode
-from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.errors import SpannerError
+from emulator.values.requests import ResultColumn, Rows, Stats, Stored
 from emulator.wire.encoding import Row
 from emulator.wire.results import ResultStream
 from emulator.wire.tokens import Resume

@@ -19,8 +19,8 @@ from emulator.engine.change_streams.partitions import (
 from emulator.engine.change_streams.records import leaves_out, records, written_out
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signals
-from emulator.engine.requests import Origin
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import Origin
 
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
 NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'

@@ -16,8 +16,8 @@ from emulator.engine.change_streams.values import Json, compact
 from emulator.engine.clock import Clock
 from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
-from emulator.storage.forms import timestamp_from_micros, timestamp_to_text
 from emulator.storage.sqlite import Storage
+from emulator.values.forms import timestamp_from_micros, timestamp_to_text
 
 FUTURE_MICROS_MAX = 600 * 1_000_000
 HEARTBEAT_MILLISECONDS = (1_000, 300_000)

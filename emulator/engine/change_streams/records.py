@@ -9,8 +9,8 @@ from ddl.schema import ChangeStream, Column, Table
 from emulator.engine.change_streams.mods import Mod, ModType
 from emulator.engine.change_streams.partitions import Partition, place_of
 from emulator.engine.change_streams.values import Json, compact, shown, type_json
-from emulator.engine.requests import Origin
 from emulator.storage.change_streams import key_columns, tracked
+from emulator.values.requests import Origin
 
 WHOLE_ROW = {"NEW_ROW", "NEW_ROW_AND_OLD_VALUES"}
 WITH_OLD = {"OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"}

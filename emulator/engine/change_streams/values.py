@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from ddl.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
-from emulator.storage import forms
 from emulator.storage.sqlite import PENDING
+from emulator.values import forms
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

@@ -11,7 +11,7 @@ from typing import Any
 from emulator.errors import out_of_range
 from emulator.sql.functions.arrays import dump, to_json
 from emulator.sql.functions.numbers import Float, read, write
-from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 Step = Callable[..., None]
 Final = Callable[[list[object]], object]

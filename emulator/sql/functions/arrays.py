@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from emulator.errors import out_of_range
-from emulator.storage.forms import decimal_from_numeric, numeric_from_decimal
+from emulator.values.forms import decimal_from_numeric, numeric_from_decimal
 
 
 def to_json(value: object) -> object:

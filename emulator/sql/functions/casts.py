@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read, to_float32, write
-from emulator.storage import forms
+from emulator.values import forms
 
 INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
 

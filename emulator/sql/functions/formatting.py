@@ -14,7 +14,7 @@ from emulator.errors import out_of_range, unimplemented
 from emulator.sql.functions.casts import float32_text, float_text
 from emulator.sql.functions.json_documents import described
 from emulator.sql.functions.numbers import read
-from emulator.storage import forms
+from emulator.values import forms
 
 SPECIFIER = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|\d+)?)?([A-Za-z%])|%")
 PRECISION = re.compile(r"\.")

@@ -29,7 +29,7 @@ from emulator.sql.functions.json_values import (
     lax_int64,
     lax_string,
 )
-from emulator.storage import forms
+from emulator.values import forms
 
 
 def query(document: str, path: str = "$") -> str | None:

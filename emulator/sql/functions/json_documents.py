@@ -14,7 +14,7 @@ from emulator.errors import out_of_range
 from emulator.sql.functions.json_paths import MISSING, Path, dump, inside, path_of
 from emulator.sql.functions.json_values import SAFE_INTEGER
 from emulator.sql.functions.numbers import INT64_MIN
-from emulator.storage import forms
+from emulator.values import forms
 
 UINT64_MAX = 2**64 - 1
 

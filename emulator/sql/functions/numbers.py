@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal, DecimalException
 
 from emulator.errors import out_of_range
-from emulator.storage.forms import (
+from emulator.values.forms import (
     NUMERIC_CONTEXT,
     decimal_from_numeric,
     numeric_from_decimal,

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import farmhash
 
 from emulator.errors import out_of_range, unimplemented
-from emulator.storage import forms
+from emulator.values import forms
 
 Text = str | bytes
 RANDOM = {"fn_generate_uuid"}

@@ -19,7 +19,7 @@ from emulator.sql.functions.format_elements import (
 )
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
-from emulator.storage import forms
+from emulator.values import forms
 
 NANOS = {
     "NANOSECOND": 1,

@@ -13,7 +13,7 @@ from emulator.errors import out_of_range
 from emulator.sql.functions import intervals
 from emulator.sql.functions.aggregates import WINDOWED
 from emulator.sql.functions.numbers import Float, read, write
-from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 SMALLEST_BIT = 1074
 INT64_MAX = 2**63 - 1

@@ -11,9 +11,9 @@ import pytest
 from emulator.engine.change_streams.reading import Asked, Caller
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
-from emulator.engine.requests import MutationKind, Write
 from emulator.errors import SpannerError
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import MutationKind, Write
 from tests.emulator.engine_world import opened
 
 DAY = 86_400 * 1_000_000

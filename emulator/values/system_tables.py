@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddl.schema import Type, TypeCode
-from emulator.sql.types import BOOL, FLOAT64, INT64, STRING, TIMESTAMP
+from emulator.values.types import BOOL, FLOAT64, INT64, STRING, TIMESTAMP
 
 Row = tuple[object, ...]
 View = tuple[tuple[str, Type], ...]

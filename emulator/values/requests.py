@@ -1,4 +1,4 @@
-"""What the services ask of the engine and what it answers: plain values, no protobuf, no SQL."""
+"""What the services ask of the engine and what it answers: no protobuf, no SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 from ddl.schema import Type
 
 Stored = None | int | float | str | bytes
-"""A value in the form that ``emulator.storage`` describes."""
+"""A value in the form that ``emulator.values`` describes."""
 
 
 class BoundKind(Enum):
