@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import apsw
 
-from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, counting
 from emulator.engine.refusals import from_sqlite, unknown_table
-from emulator.engine.state import SchemaState
+from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.write_plans import Moment
 from emulator.engine.writer import Writer
 from emulator.errors import SpannerError, invalid_argument
@@ -43,9 +42,8 @@ class PartitionedDmlTransaction:
 
     def execute(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         counted: bool = False,
     ) -> DmlResult:
@@ -54,10 +52,10 @@ class PartitionedDmlTransaction:
         ``counted`` counts the rows that are scanned to find those that fit.
         """
         state = self._writer.state
-        statement = refuse_others(state.compile(sql, types), state)
-        rows, scanned = self._matching(state, counting(statement) if counted else statement, params)
+        change = refuse_others(state.recompile(statement).plain, state)
+        rows, scanned = self._matching(state, counting(change) if counted else change, params)
         count = sum(
-            self._execute_part(sql, types, params, rows[start : start + ROWS_AT_ONCE])
+            self._execute_part(statement, params, rows[start : start + ROWS_AT_ONCE])
             for start in range(0, len(rows), ROWS_AT_ONCE)
         )
         return DmlResult(count, rows_scanned=scanned)
@@ -89,11 +87,7 @@ class PartitionedDmlTransaction:
             self._storage.give_back(reader)
 
     def _execute_part(
-        self,
-        sql: str,
-        types: Mapping[str, Type],
-        params: Mapping[str, Stored],
-        rows: Sequence[int],
+        self, statement: CompiledStatement, params: Mapping[str, Stored], rows: Sequence[int]
     ) -> int:
         """One commit. The schema may have changed since the rows were found."""
         writer = self._writer
@@ -101,8 +95,7 @@ class PartitionedDmlTransaction:
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
             state = writer.state
-            statement = refuse_others(state.compile(sql, types), state)
-            part = restricted(statement)
+            part = restricted(refuse_others(state.recompile(statement).plain, state))
 
             def work(micros: int) -> None:
                 nonlocal count

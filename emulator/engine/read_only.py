@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Type
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.dml import bound
 from emulator.engine.query_stats import QueryStats
@@ -14,11 +13,11 @@ from emulator.engine.refusals import too_old
 from emulator.engine.results import Bindings, Check, nothing, replayed, stream
 from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import Part, key_ranges
-from emulator.engine.state import SchemaState
+from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
 from emulator.errors import invalid_argument
-from emulator.sql.statements import Query
+from emulator.sql.statements import Query, Statement
 from emulator.storage.history import source
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import KeyRange, KeySet, Rows, Stats, Stored
@@ -58,9 +57,8 @@ class ReadOnlyTransaction:
 
     def query(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         profile: bool = False,
         check: Check | None = None,
@@ -70,22 +68,25 @@ class ReadOnlyTransaction:
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
         """
-        state = self.state
-        statement = state.compile(sql, types, counted=profile)
-        if isinstance(statement, Query) and statement.draws:
+        plain = statement.plain
+        if isinstance(plain, Query) and plain.draws:
             raise invalid_argument(
                 "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
             )
-        if isinstance(statement, Query) and statement.catalog:
-            values = self._values(statement, params)
-            return self._around.catalogs.rows(state, statement, values, self._around.query_stats)
+        if isinstance(plain, Query) and plain.catalog:
+            return self._query_catalog(statement, params)
         snapshot = self._snapshot()
         try:
-            query = Asked(sql, params, types, profile, check, part)
-            return self._query(snapshot, query)
+            return self._query(snapshot, QueryRequest(statement, params, profile, check, part))
         except BaseException:
             self._around.snapshots.close(snapshot, complete=True)
             raise
+
+    def _query_catalog(self, statement: CompiledStatement, params: Mapping[str, Stored]) -> Rows:
+        state = self.state
+        query = expect_query(state.recompile(statement).plain)
+        values = self._values(query, params)
+        return self._around.catalogs.rows(state, query, values, self._around.query_stats)
 
     def read(
         self,
@@ -137,32 +138,24 @@ class ReadOnlyTransaction:
             raise too_old(timestamp_from_micros(self.read_timestamp_micros))
         return snapshot
 
-    def _query(self, snapshot: Snapshot, asked: Asked) -> Rows:
+    def _query(self, snapshot: Snapshot, request: QueryRequest) -> Rows:
         state = snapshot.state
-        within, bounds = asked.part.condition(state.schema) if asked.part else ("", {})
-        statement = state.compile(asked.sql, asked.types, counted=asked.profile, within=within)
-        if not isinstance(statement, Query):
-            raise invalid_argument(
-                "DML statements can only be performed in a read-write or partitioned-dml "
-                "transaction. Current transaction type is ReadOnly."
-            )
-        values = self._values(statement, asked.params) | bounds
-        as_of = snapshot.changed(statement.tables, self._around.timeline)
+        statement = state.recompile(request.statement)
+        within, bounds = request.part.condition(state.schema) if request.part else ("", {})
+        as_of = snapshot.changed(expect_query(statement.plain).tables, self._around.timeline)
+        query = expect_query(statement.read_as(as_of, counted=request.profile, within=within))
+        values = self._values(query, request.params) | bounds
         if as_of:
             values["asof_"] = self.read_timestamp_micros
-            as_then = state.compile(
-                asked.sql, asked.types, as_of, counted=asked.profile, within=within
-            )
-            statement = as_then if isinstance(as_then, Query) else statement
         return stream(
             snapshot.reader,
-            statement.sql,
+            query.sql,
             values,
-            statement.columns,
+            query.columns,
             state.schema,
             self._release(snapshot),
-            profile=asked.profile,
-            check=asked.check,
+            profile=request.profile,
+            check=request.check,
         )
 
     def _values(self, statement: Query, params: Mapping[str, Stored]) -> dict[str, Stored]:
@@ -196,15 +189,24 @@ class ReadOnlyTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as the client sent it."""
+class QueryRequest:
+    """A query with the values of its parameters, and how it is to be read."""
 
-    sql: str
+    statement: CompiledStatement
     params: Mapping[str, Stored]
-    types: Mapping[str, Type]
     profile: bool
     check: Check | None
     part: Part | None = None
+
+
+def expect_query(statement: Statement) -> Query:
+    """The statement. Raises INVALID_ARGUMENT for DML, which a read-only transaction refuses."""
+    if not isinstance(statement, Query):
+        raise invalid_argument(
+            "DML statements can only be performed in a read-write or partitioned-dml "
+            "transaction. Current transaction type is ReadOnly."
+        )
+    return statement
 
 
 def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:

@@ -11,14 +11,18 @@ from enum import Enum
 import apsw
 import grpc
 
-from ddl.schema import Type
 from emulator.engine.dml import Dml, bound, commit_columns, counting
 from emulator.engine.observations import Observations
-from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings
+from emulator.engine.read_only import (
+    QueryRequest,
+    ReadOnlyTransaction,
+    Surroundings,
+    expect_query,
+)
 from emulator.engine.reads import ReadPlan, merged, plan_read
 from emulator.engine.refusals import transaction_closed
 from emulator.engine.results import Check, collected, replayed, watch
-from emulator.engine.state import SchemaState
+from emulator.engine.state import AS_THEY_ARE, CompiledStatement, SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
 from emulator.engine.writer import SET_LAST_COMMIT, Writer
 from emulator.errors import SpannerError, aborted, invalid_argument
@@ -70,9 +74,8 @@ class ReadWriteTransaction:
 
     def query(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         profile: bool = False,
         check: Check | None = None,
@@ -85,24 +88,24 @@ class ReadWriteTransaction:
             self._refuse_closed()
             self._last_used = time.monotonic()
             state = self.state
-            statement = state.compile(sql, types, counted=profile)
-            if not isinstance(statement, Query):
+            statement = state.recompile(statement)
+            plain = statement.plain
+            if not isinstance(plain, Query):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
-            if statement.catalog:
-                values = bound(statement.bindings, params, self._now())
+            if plain.catalog:
+                values = bound(plain.bindings, params, self._now())
                 stats = self._around.query_stats
-                return self._around.catalogs.rows(state, statement, values, stats)
-            if statement.draws:
+                return self._around.catalogs.rows(state, plain, values, stats)
+            if plain.draws:
                 self._active()
+            query = expect_query(statement.read_as(AS_THEY_ARE, counted=profile))
             if self._dml is None:
-                asked = Asked(sql, params, types, profile, check)
-                return self._observe_query(statement, asked)
+                request = QueryRequest(statement, params, profile, check)
+                return self._observe_query(query, request)
             # Counting names every column of a table: judge the query as it was asked.
-            asked_for = state.compile(sql, types)
-            if isinstance(asked_for, Query):
-                self._dml.refuse_pending(asked_for.sql)
-            values = bound(statement.bindings, params, self._moment())
-            return self._run(statement, values, profile, check)
+            self._dml.refuse_pending(plain.sql)
+            values = bound(query.bindings, params, self._moment())
+            return self._run(query, values, profile, check)
 
     def read(
         self,
@@ -125,23 +128,17 @@ class ReadWriteTransaction:
                 self._dml.refuse_pending(sql)
             return self._read(plan, check)
 
-    def _observe_query(
-        self,
-        statement: Query,
-        asked: Asked,
-    ) -> Rows:
+    def _observe_query(self, query: Query, request: QueryRequest) -> Rows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
-        found = snapshot.query(
-            asked.sql, asked.params, asked.types, profile=asked.profile, check=asked.check
+        result = snapshot.query(
+            request.statement, request.params, profile=request.profile, check=request.check
         )
-        rows = list(found.rows)
-        values = bound(statement.bindings, asked.params, self._now())
-        observations.add(
-            statement.tables, rows, lambda: self._run(statement, values, profile=False).rows
-        )
-        return replayed(found.columns, rows, found.stats)
+        rows = list(result.rows)
+        values = bound(query.bindings, request.params, self._now())
+        observations.add(query.tables, rows, lambda: self._run(query, values, profile=False).rows)
+        return replayed(result.columns, rows, result.stats)
 
     def _observe_read(
         self,
@@ -202,9 +199,8 @@ class ReadWriteTransaction:
 
     def execute_dml(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         counted: bool = False,
         check: Check | None = None,
@@ -216,19 +212,20 @@ class ReadWriteTransaction:
         with self._mutex:
             self._refuse_closed()
             self._repeat_failure()
-            self.state.compile(sql, types)
+            # An error is found before the transaction takes the turn to write.
+            statement = self.state.recompile(statement)
             dml = self._active()
-            statement = dml.state.compile(sql, types, counted=counted)
-            if isinstance(statement, Query):
+            change = dml.state.recompile(statement).read_as(AS_THEY_ARE, counted=counted)
+            if isinstance(change, Query):
                 raise invalid_argument("A query was sent where a DML statement is expected.")
-            if counted and not isinstance(statement, Insert):
-                statement = counting(statement)
+            if counted and not isinstance(change, Insert):
+                change = counting(change)
             self._writer.reader.scanned[0] = 0
             execute = self._writer.connection.execute
             execute("SAVEPOINT statement")
             watch(self._writer.reader, check)
             try:
-                result = dml.execute(statement, params, self._moment())
+                result = dml.execute(change, params, self._moment())
             except (apsw.Error, SpannerError) as error:
                 if not self._writer.connection.in_transaction:
                     self._end(Phase.ABORTED)

@@ -52,9 +52,8 @@ class ReadPlan:
         if self.index is not None:
             wheres += [f"{quote_name(name)} IS NOT NULL" for name in filter_columns(self.index)]
         order = ", ".join(part.order for part in self.order)
-        selected = [quote_name(c.name) for c in self.columns] + [
-            quote_name(p.column) for p in self.order
-        ]
+        names = [*(c.name for c in self.columns), *(part.column for part in self.order)]
+        selected = ", ".join(map(quote_name, names))
         sql = (
             f"SELECT {selected} FROM {source(self.table, self.index, self.table.name)} "
             f"WHERE {' AND '.join(wheres)}{f' ORDER BY {order}' if order else ''}"

@@ -8,20 +8,20 @@ import time
 from emulator.engine.query_stats import Execution, QueryStats
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.services.sessions import Transaction
-from emulator.services.statements import MEASURED, Outcome, Prepared
+from emulator.services.statements import MEASURED, BoundStatement, Outcome
 from emulator.wire.messages import Message
 
 
 class Measurement:
     """One execution that runs."""
 
-    __slots__ = ("_cpu", "_done", "_prepared", "_started", "_stats", "_tag", "_thread", "_writing")
+    __slots__ = ("_cpu", "_done", "_started", "_statement", "_stats", "_tag", "_thread", "_writing")
 
     def __init__(
-        self, stats: QueryStats, prepared: Prepared, transaction: Transaction, tag: str
+        self, stats: QueryStats, statement: BoundStatement, transaction: Transaction, tag: str
     ) -> None:
         self._stats = stats
-        self._prepared = prepared
+        self._statement = statement
         self._tag = tag
         self._writing = isinstance(transaction.engine, ReadWriteTransaction)
         self._done = False
@@ -53,9 +53,9 @@ class Measurement:
         same = threading.get_ident() == self._thread
         self._stats.record(
             Execution(
-                self._prepared.sql,
+                self._statement.compiled.text,
                 self._tag,
-                self._prepared.part is not None,
+                self._statement.part is not None,
                 time.perf_counter() - self._started,
                 time.thread_time() - self._cpu if same else 0.0,
                 rows,

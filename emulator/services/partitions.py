@@ -16,8 +16,6 @@ from emulator.services.calls import Context
 from emulator.services.sessions import Sessions
 from emulator.services.statements import prepare
 from emulator.services.transactions import Selected, Transactions
-from emulator.sql.partitionable import partitioned_table
-from emulator.sql.statements import Query
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire import messages as m
 from emulator.wire.keys import key_set, key_types
@@ -42,10 +40,10 @@ class Partitions:
         selected = self._transactions.select(session, request.transaction, context)
         with selected.or_abandoned():
             state = selected.transaction.engine.state
-            prepared = prepare(state, request.sql, request.params, request.param_types)
-            if not isinstance(prepared.statement, Query):
+            statement = prepare(state, request.sql, request.params, request.param_types)
+            if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")
-            table, index = partitioned_table(request.sql, state.schema, prepared.types)
+            table, index = statement.compiled.partitioned_table()
             return answer(
                 selected,
                 query_digest(request),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.splits import Part
 from emulator.errors import SpannerError, invalid_argument
@@ -17,12 +18,10 @@ from emulator.services.measuring import Measurement, counts_rows
 from emulator.services.partitions import query_digest, range_of, read_digest
 from emulator.services.request_options import check_options, check_priority
 from emulator.services.sessions import Session, Sessions, Transaction
-from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
+from emulator.services.statements import PLAN, BoundStatement, Outcome, prepare, run, run_dml
 from emulator.services.streams import Streams, whole
 from emulator.services.transactions import Selected, Transactions, precommit, writable
 from emulator.sql.change_streams import read_call
-from emulator.sql.partitionable import partitioned_table
-from emulator.sql.statements import Query
 from emulator.wire import messages as m
 from emulator.wire.keys import key_set, key_types
 from emulator.wire.messages import Message
@@ -43,12 +42,13 @@ class Queries:
 
     def execute_sql(self, request: Message, context: Context) -> Message:
         """Runs a statement; the whole result in one message."""
-        schema = self._sessions.get(request.session).database.engine.schema
-        if read_call(request.sql, schema) is not None:
+        session = self._sessions.get(request.session)
+        if read_call(request.sql, session.database.engine.schema) is not None:
             change_streams.refuse_whole()
-        prepared, selected, _ = self._prepared(request, context)
+        statement, selected, _ = self._prepare(session, request, context)
+        stats = session.database.engine.query_stats
         return self._execute(
-            request, prepared, selected, lambda o: [whole(o, selected.transaction)]
+            request, statement, selected, stats, lambda o: [whole(o, selected.transaction)]
         )[0]
 
     def execute_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
@@ -58,17 +58,19 @@ class Queries:
         if call is not None:
             yield from change_streams.stream(call, session, request, self._streams, context)
             return
-        prepared, selected, place = self._prepared(request, context)
+        statement, selected, place = self._prepare(session, request, context)
         transaction = selected.transaction
-        if not isinstance(prepared.statement, Query) and request.query_mode != PLAN:
+        stats = session.database.engine.query_stats
+        if not statement.is_query and request.query_mode != PLAN:
             yield from self._execute(
                 request,
-                prepared,
+                statement,
                 selected,
+                stats,
                 lambda o: list(self._streams.stream(o, transaction, None, context)),
             )
             return
-        outcome = self._run(prepared, selected, request)
+        outcome = self._run(statement, selected, request, stats)
         what = query_digest(request)
         yield from self._streams.stream(outcome, transaction, place, context, what)
 
@@ -101,33 +103,33 @@ class Queries:
         what = read_digest(request)
         yield from self._streams.stream(outcome, selected.transaction, place, context, what)
 
-    def _prepared(
-        self, request: Message, context: Context
-    ) -> tuple[Prepared, Selected, Resume | None]:
-        """The statement of a request and its transaction."""
-        session = self._sessions.get(request.session)
+    def _prepare(
+        self, session: Session, request: Message, context: Context
+    ) -> tuple[BoundStatement, Selected, Resume | None]:
+        """The statement of a request, its transaction, and where its stream goes on."""
         place = resumption(request)
         selected = self._transactions.select(session, request.transaction, context, place)
         with selected.or_abandoned():
             check_options(request, selected.transaction.engine)
             state = selected.transaction.engine.state
-            prepared = prepare(state, request.sql, request.params, request.param_types)
+            statement = prepare(state, request.sql, request.params, request.param_types)
             if request.partition_token:
                 within = range_of(request.partition_token, query_digest(request))
-                table = partitioned_table(request.sql, state.schema, prepared.types)
-                prepared = replace(prepared, part=Part(*table, within))
-        return prepared, selected, place
+                part = Part(*statement.compiled.partitioned_table(), within)
+                statement = replace(statement, part=part)
+        return statement, selected, place
 
     def _execute(
         self,
         request: Message,
-        prepared: Prepared,
+        statement: BoundStatement,
         selected: Selected,
+        stats: QueryStats,
         write: Callable[[Outcome], list[bytes]],
     ) -> list[bytes]:
         """DML runs once for each seqno: a request that comes again gets the first answer again."""
-        if isinstance(prepared.statement, Query) or request.query_mode == PLAN:
-            return write(self._run(prepared, selected, request))
+        if statement.is_query or request.query_mode == PLAN:
+            return write(self._run(statement, selected, request, stats))
         transaction = selected.transaction
         digest = hashlib.sha256(
             request.sql.encode() + request.params.SerializeToString(deterministic=True)
@@ -136,43 +138,45 @@ class Queries:
             known = transaction.answered(request.seqno, digest)
             if isinstance(known, list):
                 return known
-            answer = write(self._run(prepared, selected, request))
+            answer = write(self._run(statement, selected, request, stats))
             if not isinstance(transaction.engine, PartitionedDmlTransaction):
                 transaction.remember(request.seqno, digest, answer)
             return answer
 
-    def _run(self, prepared: Prepared, selected: Selected, request: Message) -> Outcome:
+    def _run(
+        self, statement: BoundStatement, selected: Selected, request: Message, stats: QueryStats
+    ) -> Outcome:
         """Runs a statement; a transaction that it was to begin ends with it when it fails."""
         if request.query_mode == PLAN:
-            return self._planned(prepared, selected)
-        stats = self._sessions.get(request.session).database.engine.query_stats
+            return self._planned(statement, selected)
         tag = request.request_options.request_tag
-        measurement = Measurement(stats, prepared, selected.transaction, tag)
+        measurement = Measurement(stats, statement, selected.transaction, tag)
         counted = counts_rows(stats, request)
         try:
-            outcome = run(prepared, selected, request.query_mode, counted=counted)
+            outcome = run(statement, selected, request.query_mode, counted=counted)
         except SpannerError:
             measurement.failed()
             selected.abandon()
             raise
         return measurement.until_read(outcome, counted=counted)
 
-    def _measured_dml(self, session: Session, prepared: Prepared, selected: Selected) -> Outcome:
+    def _measured_dml(
+        self, stats: QueryStats, statement: BoundStatement, selected: Selected
+    ) -> Outcome:
         """A statement of a batch."""
-        stats = session.database.engine.query_stats
-        measurement = Measurement(stats, prepared, selected.transaction, "")
-        counted = stats.counts(prepared.sql)
+        measurement = Measurement(stats, statement, selected.transaction, "")
+        counted = stats.counts(statement.compiled.text)
         try:
-            outcome = run_dml(prepared, selected, 0, counted=counted)
+            outcome = run_dml(statement, selected, 0, counted=counted)
         except SpannerError:
             measurement.failed()
             raise
         return measurement.until_read(outcome, counted=counted)
 
-    def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
+    def _planned(self, statement: BoundStatement, selected: Selected) -> Outcome:
         """A plan; nothing is run."""
         try:
-            return run(prepared, selected, PLAN)
+            return run(statement, selected, PLAN)
         except SpannerError:
             selected.abandon()
             raise
@@ -209,20 +213,17 @@ class Queries:
         answer = m.ExecuteBatchDmlResponse()
         transaction = selected.transaction
         try:
-            for statement in request.statements:
-                prepared = prepare(
-                    transaction.engine.state,
-                    statement.sql,
-                    statement.params,
-                    statement.param_types,
+            for proto in request.statements:
+                statement = prepare(
+                    transaction.engine.state, proto.sql, proto.params, proto.param_types
                 )
-                if isinstance(prepared.statement, Query):
+                if statement.is_query:
                     raise invalid_argument(
-                        f"ExecuteBatchDml takes DML statements only: {statement.sql}"
+                        f"ExecuteBatchDml takes DML statements only: {proto.sql}"
                     )
                 begun = None if answer.result_sets else selected.begun
                 first = Selected(transaction, begun, selected.check)
-                outcome = self._measured_dml(session, prepared, first)
+                outcome = self._measured_dml(session.database.engine.query_stats, statement, first)
                 answer.result_sets.add().ParseFromString(whole(outcome, unmarked(transaction)))
         except SpannerError as error:
             if error.retry_delay_seconds is not None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
+from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.read_write import ReadWriteTransaction
 from emulator.values.requests import (
     BoundKind,
     Committed,
     Delete,
+    DmlResult,
     KeySet,
     MutationKind,
+    Rows,
     Stored,
     TimestampBound,
     Write,
@@ -67,6 +72,40 @@ def at(micros: int) -> TimestampBound:
     return TimestampBound(BoundKind.READ_TIMESTAMP, micros)
 
 
+def run_query(
+    transaction: ReadOnlyTransaction | ReadWriteTransaction,
+    sql: str,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+    *,
+    profile: bool = False,
+    check: Callable[[], None] | None = None,
+) -> Rows:
+    """The result of a query in a transaction; it is read lazily."""
+    statement = transaction.state.compile(sql, types or {})
+    return transaction.query(statement, params or {}, profile=profile, check=check)
+
+
+def run_dml(
+    transaction: ReadWriteTransaction,
+    sql: str,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+) -> DmlResult:
+    """The result of a DML statement in a transaction."""
+    return transaction.execute_dml(transaction.state.compile(sql, types or {}), params or {})
+
+
+def run_partitioned(
+    transaction: PartitionedDmlTransaction,
+    sql: str,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+) -> DmlResult:
+    """The result of partitioned DML."""
+    return transaction.execute(transaction.state.compile(sql, types or {}), params or {})
+
+
 def query(
     database: Database,
     sql: str,
@@ -75,7 +114,7 @@ def query(
     types: Mapping[str, Type] | None = None,
 ) -> list[Row]:
     """All rows of a query."""
-    return list(database.read_only(bound).query(sql, params or {}, types or {}).rows)
+    return list(run_query(database.read_only(bound), sql, params or {}, types or {}).rows)
 
 
 def read(
@@ -97,7 +136,7 @@ def dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
     """Statements in one transaction; their row counts and the commit."""
     transaction = database.read_write()
     try:
-        counts = [transaction.execute_dml(text, {}, {}).row_count for text in statements]
+        counts = [run_dml(transaction, text).row_count for text in statements]
         return counts, transaction.commit([])
     finally:
         transaction.rollback()

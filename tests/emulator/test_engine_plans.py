@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from engine_world import INT64, STRONG, TIMESTAMP, UPSERT, WATCHED, at, opened, read, write
+from engine_world import (
+    INT64,
+    STRONG,
+    TIMESTAMP,
+    UPSERT,
+    WATCHED,
+    at,
+    opened,
+    read,
+    run_query,
+    write,
+)
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.database import Database
@@ -40,7 +51,7 @@ def poll(database: Database, start: int, end: int, read_at: int) -> Rows:
         "start": timestamp_from_micros(start),
         "end": timestamp_from_micros(end),
     }
-    return database.read_only(at(read_at)).query(POLL, params, TYPES, profile=True)
+    return run_query(database.read_only(at(read_at)), POLL, params, TYPES, profile=True)
 
 
 def scanned(rows: Rows) -> tuple[int, int]:
@@ -76,21 +87,25 @@ def test_a_poll_in_the_past_uses_the_index_too(singers: Database) -> None:
 
 
 def test_a_full_scan_counts_every_row(singers: Database) -> None:
-    rows = singers.read_only(STRONG).query(
-        "SELECT SingerId FROM Singers WHERE Name = 'n77'", {}, {}, profile=True
+    rows = run_query(
+        singers.read_only(STRONG), "SELECT SingerId FROM Singers WHERE Name = 'n77'", profile=True
     )
     assert scanned(rows) == (1, ROWS)
 
 
 def test_a_lookup_by_key_counts_one_row(singers: Database) -> None:
-    rows = singers.read_only(STRONG).query(
-        "SELECT Name FROM Singers WHERE SingerId = @id", {"id": 7}, {"id": INT64}, profile=True
+    rows = run_query(
+        singers.read_only(STRONG),
+        "SELECT Name FROM Singers WHERE SingerId = @id",
+        {"id": 7},
+        {"id": INT64},
+        profile=True,
     )
     assert scanned(rows) == (1, 1)
 
 
 def test_nothing_is_counted_without_profile(singers: Database) -> None:
-    rows = singers.read_only(STRONG).query("SELECT Name FROM Singers", {}, {})
+    rows = run_query(singers.read_only(STRONG), "SELECT Name FROM Singers")
     assert scanned(rows) == (ROWS, 0)
     assert rows.stats.plan == ()
 
@@ -98,7 +113,7 @@ def test_nothing_is_counted_without_profile(singers: Database) -> None:
 def test_forcing_an_index_that_may_miss_rows_is_refused(singers: Database) -> None:
     sql = "SELECT SingerId FROM Singers@{FORCE_INDEX=ByChange} WHERE ShardId = 1"
     with pytest.raises(SpannerError, match="ByChange"):
-        singers.read_only(STRONG).query(sql, {}, {})
+        run_query(singers.read_only(STRONG), sql)
 
 
 def test_many_keys_are_read_in_key_order_once_each(singers: Database) -> None:

@@ -27,9 +27,11 @@ def work(number):
     for n in range(first, first + 100_000):
         if n % 20 == 19:
             transaction = database.read_write()
-            transaction.execute_dml(
+            run_dml(
+                transaction,
                 f"UPDATE Singers SET Name = '{n}' WHERE SingerId BETWEEN {number * 10} "
-                f"AND {number * 10 + 4}", {}, {})
+                f"AND {number * 10 + 4}",
+            )
             committed = transaction.commit([])
         else:
             rows = [(number * 10 + i, str(n)) for i in range(5)]

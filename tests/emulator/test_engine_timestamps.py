@@ -22,6 +22,7 @@ from engine_world import (
     opened,
     query,
     read,
+    run_query,
     write,
 )
 from hypothesis import given, settings
@@ -155,7 +156,7 @@ def test_reads_while_writing_see_each_commit_whole_or_not_at_all(singers: Databa
         while not done.is_set():
             transaction = singers.read_only(STRONG)
             for _ in range(2):
-                rows = list(transaction.query(ALL, {}, {}).rows)
+                rows = list(run_query(transaction, ALL).rows)
                 numbers = {str(row[1]) for row in rows}
                 if len(numbers) > 1 or (rows and len(rows) != len(keys)):
                     failures.append(f"{transaction.read_timestamp_micros}: {rows}")
@@ -178,7 +179,7 @@ def test_a_strong_read_sees_what_was_acknowledged_before_it(singers: Database) -
         committed = write(singers, UPSERT, "Singers", "SingerId Name", (1, str(number)))
         transaction = singers.read_only(STRONG)
         assert transaction.read_timestamp_micros >= committed.commit_timestamp_micros
-        assert list(transaction.query(ALL, {}, {}).rows) == [(1, str(number))]
+        assert list(run_query(transaction, ALL).rows) == [(1, str(number))]
 
 
 def test_nothing_commits_at_or_below_a_timestamp_that_was_read(singers: Database) -> None:
@@ -260,7 +261,7 @@ def test_history_is_removed_when_no_read_may_ask_for_it(singers: Database) -> No
 
 def test_an_open_result_keeps_its_snapshot(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId", *((n,) for n in range(1000)))
-    rows = singers.read_only(STRONG).query("SELECT SingerId FROM Singers", {}, {})
+    rows = run_query(singers.read_only(STRONG), "SELECT SingerId FROM Singers")
     first = next(rows.rows)
     dml(singers, "DELETE FROM Singers WHERE TRUE")
     assert len([first, *rows.rows]) == 1000
@@ -270,7 +271,7 @@ def test_an_open_result_keeps_its_snapshot(singers: Database) -> None:
 def test_a_result_can_be_closed_before_its_end(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId", *((n,) for n in range(1000)))
     for _ in range(50):
-        rows = singers.read_only(STRONG).query("SELECT SingerId FROM Singers", {}, {})
+        rows = run_query(singers.read_only(STRONG), "SELECT SingerId FROM Singers")
         next(rows.rows)
         rows.close()
     assert len(singers._storage._readers) + len(singers._snapshots._kept) <= 17
@@ -284,12 +285,12 @@ def test_a_broken_stream_goes_on_in_the_same_order(singers: Database, changed_be
     if changed_before:
         write(singers, UPDATE, "Singers", "SingerId Name", *((n, "x") for n in range(0, 500, 5)))
     whole = query(singers, ALL, at(micros))
-    rows = singers.read_only(at(micros)).query(ALL, {}, {})
+    rows = run_query(singers.read_only(at(micros)), ALL)
     got = [next(rows.rows) for _ in range(200)]
     rows.close()
     write(singers, UPDATE, "Singers", "SingerId Name", *((n, "y") for n in range(0, 500, 3)))
     delete(singers, "Singers", *((n,) for n in range(1, 500, 7)))
-    again = list(singers.read_only(at(micros)).query(ALL, {}, {}).rows)
+    again = list(run_query(singers.read_only(at(micros)), ALL).rows)
     assert got + again[200:] == whole
 
 
@@ -301,7 +302,7 @@ def test_a_query_ends_when_nobody_waits_for_it(singers: Database) -> None:
 
     endless = "SELECT COUNT(*) FROM Singers a, Singers b, Singers c"
     with pytest.raises(SpannerError, match="gone"):
-        list(singers.read_only(STRONG).query(endless, {}, {}, check=gone).rows)
+        list(run_query(singers.read_only(STRONG), endless, check=gone).rows)
     assert query(singers, "SELECT COUNT(*) FROM Singers") == [(2000,)]
 
 

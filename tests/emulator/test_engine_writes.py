@@ -19,6 +19,8 @@ from engine_world import (
     opened,
     query,
     read,
+    run_dml,
+    run_query,
     write,
 )
 
@@ -167,7 +169,8 @@ def test_the_future_cannot_be_written(singers: Database) -> None:
     assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
     transaction = singers.read_write()
     with pytest.raises(SpannerError, match="in the future"):
-        transaction.execute_dml(
+        run_dml(
+            transaction,
             "UPDATE Singers SET ChangedAt = TIMESTAMP '2999-01-01 00:00:00Z' WHERE SingerId = 1",
             {},
             {},
@@ -217,17 +220,17 @@ def test_a_statement_that_cannot_be_computed_leaves_the_transaction_usable(
     singers: Database,
 ) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
+    run_dml(transaction, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
     with pytest.raises(SpannerError):
-        transaction.execute_dml("INSERT INTO Singers (SingerId) VALUES (3), (DIV(1, 0))", {}, {})
+        run_dml(transaction, "INSERT INTO Singers (SingerId) VALUES (3), (DIV(1, 0))")
     transaction.commit([])
     assert query(singers, ALL) == [(1, "x"), (2, "b")]
 
 
 def test_a_transaction_sees_its_own_dml_and_nobody_else_does(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
-    assert list(transaction.query(ALL, {}, {}).rows) == [(1, "x"), (2, "b")]
+    run_dml(transaction, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
+    assert list(run_query(transaction, ALL).rows) == [(1, "x"), (2, "b")]
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
     transaction.rollback()
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
@@ -235,16 +238,17 @@ def test_a_transaction_sees_its_own_dml_and_nobody_else_does(singers: Database) 
 
 def test_a_pending_commit_timestamp_cannot_be_read(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
+    run_dml(transaction, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
     with pytest.raises(SpannerError, match="pending CommitTimestamp") as error:
-        transaction.query("SELECT ChangedAt FROM Singers", {}, {})
+        run_query(transaction, "SELECT ChangedAt FROM Singers")
     assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
     transaction.rollback()
 
 
 def test_then_return_gives_the_new_row(singers: Database) -> None:
     transaction = singers.read_write()
-    result = transaction.execute_dml(
+    result = run_dml(
+        transaction,
         "UPDATE Singers AS s SET Name = CONCAT(s.Name, '!') WHERE s.SingerId > 0 "
         "THEN RETURN SingerId, Name AS N",
         {},
@@ -253,14 +257,12 @@ def test_then_return_gives_the_new_row(singers: Database) -> None:
     assert result.returned is not None
     assert [c.name for c in result.returned.columns] == ["SingerId", "N"]
     assert sorted(result.returned.rows) == [(1, "a!"), (2, "b!")]
-    inserted = transaction.execute_dml(
-        "INSERT INTO Singers (SingerId, Name) VALUES (3, 'c') THEN RETURN Name", {}, {}
+    inserted = run_dml(
+        transaction, "INSERT INTO Singers (SingerId, Name) VALUES (3, 'c') THEN RETURN Name"
     )
     assert inserted.returned is not None
     assert list(inserted.returned.rows) == [("c",)]
-    gone = transaction.execute_dml(
-        "DELETE FROM Singers WHERE SingerId = 2 THEN RETURN SingerId", {}, {}
-    )
+    gone = run_dml(transaction, "DELETE FROM Singers WHERE SingerId = 2 THEN RETURN SingerId")
     assert gone.returned is not None
     assert list(gone.returned.rows) == [(2,)]
     transaction.commit([])
@@ -275,7 +277,8 @@ def test_insert_or_ignore_counts_what_it_inserted(singers: Database) -> None:
 
 def test_dml_takes_parameters_without_regard_to_case(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml(
+    run_dml(
+        transaction,
         "UPDATE Singers SET Name = @NewName WHERE SingerId = @id",
         {"newname": "p", "Id": 2},
         {"newname": STRING, "Id": INT64},
@@ -286,7 +289,7 @@ def test_dml_takes_parameters_without_regard_to_case(singers: Database) -> None:
 
 def test_a_mutation_follows_the_dml_of_its_transaction(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("INSERT INTO Singers (SingerId, Name) VALUES (5, 'd')", {}, {})
+    run_dml(transaction, "INSERT INTO Singers (SingerId, Name) VALUES (5, 'd')")
     committed = transaction.commit([Write(UPDATE, "Singers", ("SingerId", "Name"), [(5, "m")])])
     stamp = timestamp_from_micros(committed.commit_timestamp_micros)
     rows = query(singers, "SELECT Name, ChangedAt FROM Singers WHERE SingerId = 5")
@@ -297,7 +300,7 @@ def test_a_closed_transaction_is_refused(singers: Database) -> None:
     transaction = singers.read_write()
     transaction.commit([])
     with pytest.raises(SpannerError, match="after it has been committed"):
-        transaction.query(ALL, {}, {})
+        run_query(transaction, ALL)
 
 
 def test_defaults_are_computed_for_rows_that_do_not_name_the_column() -> None:
