@@ -22,7 +22,7 @@ from emulator.services.instance_admin import InstanceAdmin
 from emulator.services.operations import Operations
 from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
-from emulator.services.spanner import Spanner
+from emulator.services.spanner import SpannerApi
 from emulator.wire.messages import Message
 
 OPTIONS = [
@@ -86,11 +86,11 @@ def start(
 
     Raises StartError when the address or the directory is taken.
     """
-    lock = locked(data_dir) if data_dir is not None else None
+    lock = lock_directory(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
     registry = Registry(data_dir, count_scans_each)
     calls = {
-        **Spanner(Sessions(registry, injector), injector).calls(),
+        **SpannerApi(Sessions(registry, injector), injector).calls(),
         **DatabaseAdmin(registry).calls(),
         **InstanceAdmin(registry).calls(),
         **Operations(registry).calls(),
@@ -114,7 +114,7 @@ def start(
     return Server(server, registry, f"{host}:{bound}", injector, lock, churner)
 
 
-def locked(data_dir: Path) -> TextIOWrapper:
+def lock_directory(data_dir: Path) -> TextIOWrapper:
     """One server at a time works in a directory."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)

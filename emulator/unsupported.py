@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.errors import SpannerError, unimplemented
 
 
-def method(full_name: str) -> SpannerError:
+def unsupported_method(full_name: str) -> SpannerError:
     """An RPC that is not there; ``/package.Service/Method``."""
     service, _, name = full_name.strip("/").rpartition("/")
     return unimplemented(f"The method {name} of {service}")

@@ -11,22 +11,22 @@ from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
 
 
-def defined(schema: Schema, step: steps.Step) -> steps.Step | None:
+def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
     """The step to take; None when IF [NOT] EXISTS leaves nothing to do. Raises SchemaError."""
     if isinstance(step, steps.CreateVerbatim):
-        return created(schema, step.item)
+        return create_object(schema, step.item)
     if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:
         refuse_used_sequence(schema, step.name)
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
-        return altered_sequence(schema, step.text)
+        return alter_sequence(schema, step.text)
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
-        return altered_identity(schema, step.text)
+        return alter_identity(schema, step.text)
     if isinstance(step, steps.AlterColumn):
         refuse_change_of_identity(schema, step)
     return step
 
 
-def restarted(before: Schema, step: steps.Step) -> dict[str, int]:
+def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
     """The counters that a step sets, and to what."""
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
         name, _ = sequences.altered_name(step.text)
@@ -43,20 +43,20 @@ def restarted(before: Schema, step: steps.Step) -> dict[str, int]:
     return {}
 
 
-def created(schema: Schema, item: Verbatim) -> steps.Step | None:
+def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
     """CREATE VIEW and CREATE SEQUENCE; other objects are as they are."""
     if item.kind == views.KIND:
         view = views.read_view(item.text)
         if view.security is None:
             raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
         if not (view.replaces and views.view(schema, item.name)):
-            free(schema, item.name)
+            refuse_taken_name(schema, item.name)
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
     if item.kind == sequences.KIND:
         sequence = sequences.read_sequence(item.text)
         if sequence.optional and sequences.sequence(schema, item.name) is not None:
             return None
-        free(schema, item.name)
+        refuse_taken_name(schema, item.name)
         if sequence.kind is None and "default_sequence_kind" not in schema.options:
             raise invalid_argument(
                 "The sequence does not have a valid sequence kind. Please specify the sequence "
@@ -66,7 +66,7 @@ def created(schema: Schema, item: Verbatim) -> steps.Step | None:
     return steps.CreateVerbatim(item)
 
 
-def free(schema: Schema, name: str) -> None:
+def refuse_taken_name(schema: Schema, name: str) -> None:
     """Nothing else of the schema has this name."""
     folded = name.casefold()
     taken = [each.name for each in schema.tables] + [each.name for each in schema.indexes]
@@ -76,7 +76,7 @@ def free(schema: Schema, name: str) -> None:
         raise DuplicateNameError("Object", name)
 
 
-def altered_sequence(schema: Schema, text: str) -> steps.Step | None:
+def alter_sequence(schema: Schema, text: str) -> steps.Step | None:
     """ALTER SEQUENCE as its CREATE SEQUENCE anew."""
     name, optional = sequences.altered_name(text)
     found = sequences.sequence(schema, name)
@@ -115,7 +115,7 @@ def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity,
     return table, column, *sequences.identity_after(column.identity, text)
 
 
-def altered_identity(schema: Schema, text: str) -> steps.Step:
+def alter_identity(schema: Schema, text: str) -> steps.Step:
     """ALTER IDENTITY as the column's definition anew."""
     table, column, identity, _ = identity_change(schema, text)
     return steps.AlterColumn(table.name, replace(column, identity=identity))

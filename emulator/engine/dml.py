@@ -10,12 +10,12 @@ import apsw
 from ddl.schema import Column, Table
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
-from emulator.engine.results import replayed
+from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, speaks_of
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, covers_any
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
-from emulator.storage.sqlite import current, index_name
+from emulator.storage.sqlite import current_table, index_name
 from emulator.values.requests import DmlResult, MutationKind, Stats, Stored
 from emulator.values.sqlite_text import quote_name
 
@@ -27,7 +27,7 @@ KINDS = {
 
 
 @dataclass(slots=True)
-class Dml:
+class DmlExecutor:
     """Runs statements on the writing connection and remembers what they left open.
 
     ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
@@ -53,7 +53,7 @@ class Dml:
         table = self.state.schema.table(statement.table)
         if table is None:
             raise unknown_table(statement.table)
-        bindings = bound(statement.bindings, params, moment)
+        bindings = bind_parameters(statement.bindings, params, moment)
         if rows is not None:
             bindings["rows_"] = rows
         if isinstance(statement, Insert):
@@ -75,10 +75,12 @@ class Dml:
         """The rows are worked out first and then written as mutations are."""
         rows: list[Row] = self.connection.execute(statement.rows_sql, bindings).fetchall()
         plan = self.state.write_plan(table.name, statement.columns)
-        self.note_pending(table, {c for c in commit_columns(table) if inserts(statement, c)})
+        self.note_pending(
+            table, {c for c in commit_columns(table) if may_insert_pending(statement, c)}
+        )
         rows = list(resolve(plan, rows, moment))
         if statement.mode == "update":
-            refuse_twice(plan, rows)
+            refuse_repeated_keys(plan, rows)
         if statement.mode == "ignore":
             rows = self.new_rows(plan, rows)
         if statement.returning is None:
@@ -91,7 +93,7 @@ class Dml:
             write_rows(self.connection, plan, KINDS[statement.mode], [row], moment)
             returned += self.written(plan, row, statement.returning, bindings)
         self.count(len(rows), plan.mutations_per_row)
-        return with_returned(len(rows), statement.returning, returned)
+        return result_with_rows(len(rows), statement.returning, returned)
 
     def new_rows(self, plan: WritePlan, rows: list[Row]) -> list[Row]:
         """Those whose key is neither in the table nor earlier among the rows."""
@@ -109,8 +111,8 @@ class Dml:
         self, plan: WritePlan, row: Row, returning: Returning, bindings: Mapping[str, Stored]
     ) -> list[Row]:
         """THEN RETURN of a row that was just written."""
-        expressions = unqualified(returning, plan.table.name)
-        head = f"SELECT {expressions} FROM {current(plan.table.name)} WHERE "
+        expressions = unqualify(returning, plan.table.name)
+        head = f"SELECT {expressions} FROM {current_table(plan.table.name)} WHERE "
         values = dict(bindings)
         if plan.identified:
             key = key_of(plan, row)
@@ -141,7 +143,7 @@ class Dml:
         sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"
         result = self.run(sql, values, statement, table)
         written = assigned | {c.name.casefold() for c in table.columns if c.on_update}
-        touched = [i for i in self.state.schema.indexes_of(table.name) if speaks_of(i, written)]
+        touched = [i for i in self.state.schema.indexes_of(table.name) if covers_any(i, written)]
         self.count(result.row_count, len(pairs) - 1 + len(touched))
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
@@ -173,9 +175,9 @@ class Dml:
             self.connection.execute(sql, bindings)
             return DmlResult(self.connection.changes())
         self.refuse_pending_returned(returning, table)
-        text = f"{sql} RETURNING {unqualified(returning, statement.alias)}"
+        text = f"{sql} RETURNING {unqualify(returning, statement.alias)}"
         rows: list[Row] = self.connection.execute(text, bindings).fetchall()
-        return with_returned(len(rows), returning, rows)
+        return result_with_rows(len(rows), returning, rows)
 
     def target(self, table: Table, alias: str, index: str | None) -> str:
         """The table of an UPDATE or DELETE, with its forced index."""
@@ -185,7 +187,7 @@ class Dml:
             if found is None:
                 raise unknown_index(index, table.name)
             hint = f" INDEXED BY {index_name(found.name)}"
-        return f"{current(table.name)} AS {quote_name(alias)}{hint}"
+        return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
 
     def note_pending(self, table: Table, columns: set[Column]) -> None:
         """These columns hold a commit timestamp that is not known yet."""
@@ -202,7 +204,7 @@ class Dml:
         """An explicit timestamp must not lie in the future."""
         name = quote_name(column.name)
         row = self.connection.execute(
-            f'SELECT {name} FROM {current(table.name)} WHERE "$ts" = ? AND {name} > ? '
+            f'SELECT {name} FROM {current_table(table.name)} WHERE "$ts" = ? AND {name} > ? '
             f"AND {name} <> ? LIMIT 1",
             (moment.micros, moment.now, PENDING_TEXT),
         ).fetchone()
@@ -226,7 +228,9 @@ class Dml:
                 raise pending_read(f"{table}.{column}")
 
 
-def bound(wanted: Bindings, params: Mapping[str, Stored], moment: Moment) -> dict[str, Stored]:
+def bind_parameters(
+    wanted: Bindings, params: Mapping[str, Stored], moment: Moment
+) -> dict[str, Stored]:
     """The values of a statement's parameters. Raises for one that the client did not send."""
     given = {name.casefold(): value for name, value in params.items()}
     values: dict[str, Stored] = {}
@@ -242,7 +246,7 @@ def bound(wanted: Bindings, params: Mapping[str, Stored], moment: Moment) -> dic
     return values
 
 
-def counting(statement: Update | Delete) -> Update | Delete:
+def count_scans(statement: Update | Delete) -> Update | Delete:
     """A statement that counts the rows of its table that it visits."""
     visited = f"scanned_({quote_name(statement.alias)}.rowid)"
     return replace(statement, where_sql=f"{visited} AND ({statement.where_sql})")
@@ -253,14 +257,14 @@ def commit_columns(table: Table) -> list[Column]:
     return [c for c in table.columns if c.allow_commit_timestamp]
 
 
-def inserts(statement: Insert, column: Column) -> bool:
+def may_insert_pending(statement: Insert, column: Column) -> bool:
     """Whether an INSERT may leave the pending commit timestamp in a column."""
     if column.name.casefold() in {name.casefold() for name in statement.columns}:
         return statement.bindings.commit
     return column.default is not None
 
 
-def refuse_twice(plan: WritePlan, rows: list[Row]) -> None:
+def refuse_repeated_keys(plan: WritePlan, rows: list[Row]) -> None:
     """INSERT OR UPDATE may not meet a row twice."""
     seen: set[Row] = set()
     for row in rows:
@@ -270,14 +274,14 @@ def refuse_twice(plan: WritePlan, rows: list[Row]) -> None:
         seen.add(key)
 
 
-def unqualified(returning: Returning, alias: str) -> str:
+def unqualify(returning: Returning, alias: str) -> str:
     """The expressions of THEN RETURN; SQLite's RETURNING does not know the table's alias."""
     return ", ".join(text.replace(f"{quote_name(alias)}.", "") for text in returning.expressions)
 
 
-def with_returned(count: int, returning: Returning, rows: list[Row]) -> DmlResult:
+def result_with_rows(count: int, returning: Returning, rows: list[Row]) -> DmlResult:
     """A result with the rows of THEN RETURN."""
-    return DmlResult(count, replayed(returning.columns, rows, Stats()))
+    return DmlResult(count, rows_in_memory(returning.columns, rows, Stats()))
 
 
 def pending_only_as_value() -> SpannerError:

@@ -10,14 +10,14 @@ from datetime import timedelta
 import apsw
 
 from ddl.schema import Table
-from emulator.engine.writer import Writer
+from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError
-from emulator.storage.archives import remove
-from emulator.storage.history import CLEAR_ROWS_MAX, clear
+from emulator.storage.archives import drop_archive
+from emulator.storage.history import CLEAR_ROWS_MAX, clear_sql
 from emulator.storage.horizon import save_horizon
-from emulator.storage.sqlite import current
+from emulator.storage.sqlite import current_table
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.requests import Origin
+from emulator.values.requests import TransactionOrigin
 from emulator.values.sqlite_text import quote_name
 
 LOG = logging.getLogger("emulator")
@@ -25,14 +25,14 @@ LOG = logging.getLogger("emulator")
 INTERVAL_SECONDS = 20.0
 DELETE_ROWS_MAX = 5_000
 LOCK_WAIT_SECONDS = 5.0
-EXPIRY = Origin(tag="RowDeletionPolicy", expiry=True)
+EXPIRY = TransactionOrigin(tag="RowDeletionPolicy", expiry=True)
 """How change streams show the deletes of a row deletion policy."""
 
 
 class Maintenance:
     """A thread of its own per database; ``sweep`` does one round, for tests too."""
 
-    def __init__(self, writer: Writer, oldest_readable: Callable[[], int]) -> None:
+    def __init__(self, writer: DatabaseWriter, oldest_readable: Callable[[], int]) -> None:
         self._writer = writer
         self._oldest_readable = oldest_readable
         self._stop = threading.Event()
@@ -81,7 +81,7 @@ class Maintenance:
         def work() -> None:
             save_horizon(writer.connection, horizon)
             for archive in archives:
-                remove(writer.connection, archive)
+                drop_archive(writer.connection, archive)
 
         if archives:
             self._in_turn(work)
@@ -123,7 +123,7 @@ class Maintenance:
         def work() -> None:
             nonlocal count
             if writer.state.schema.table(table.name) is table:
-                writer.connection.execute(clear(table.name), (horizon,))
+                writer.connection.execute(clear_sql(table.name), (horizon,))
                 count = writer.connection.changes()
             if count:
                 save_horizon(writer.connection, horizon)
@@ -149,7 +149,7 @@ class Maintenance:
         if policy is None:
             return 0
         age = timedelta(days=policy.days) // timedelta(microseconds=1)
-        column, name = quote_name(policy.column), current(table.name)
+        column, name = quote_name(policy.column), current_table(table.name)
         count = 0
 
         def work(micros: int) -> None:

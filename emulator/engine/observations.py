@@ -62,10 +62,10 @@ def fingerprint(rows: Iterable[Row]) -> tuple[int, int]:
     count = total = 0
     for row in rows:
         count += 1
-        total = (total + hash((typed(row), len(row)))) & MASK
+        total = (total + hash((tag_types(row), len(row)))) & MASK
     return count, total
 
 
-def typed(row: Row) -> tuple[tuple[str, Stored], ...]:
+def tag_types(row: Row) -> tuple[tuple[str, Stored], ...]:
     """A row whose hash tells 1 from 1.0 and TRUE."""
     return tuple((type(value).__name__, value) for value in row)

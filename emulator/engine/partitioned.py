@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import apsw
 
-from emulator.engine.dml import Dml, bound, counting
-from emulator.engine.refusals import from_sqlite, unknown_table
+from emulator.engine.dml import DmlExecutor, bind_parameters, count_scans
+from emulator.engine.refusals import translate_error, unknown_table
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.write_plans import Moment
-from emulator.engine.writer import Writer
+from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Delete, Statement, Update
-from emulator.storage.sqlite import Storage, current, index_name
-from emulator.values.requests import PLAIN_ORIGIN, DmlResult, Origin, Stored
+from emulator.storage.sqlite import Storage, current_table, index_name
+from emulator.values.requests import PLAIN_ORIGIN, DmlResult, Stored, TransactionOrigin
 from emulator.values.sqlite_text import quote_name
 
 ROWS_AT_ONCE = 2_000
@@ -30,7 +30,9 @@ class PartitionedDmlTransaction:
     A row that changes in between is judged again, so it is written only if it still fits.
     """
 
-    def __init__(self, storage: Storage, writer: Writer, origin: Origin = PLAIN_ORIGIN) -> None:
+    def __init__(
+        self, storage: Storage, writer: DatabaseWriter, origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> None:
         self._origin = origin
         self._storage = storage
         self._writer = writer
@@ -53,7 +55,7 @@ class PartitionedDmlTransaction:
         """
         state = self._writer.state
         change = refuse_others(state.recompile(statement).plain, state)
-        rows, scanned = self._matching(state, counting(change) if counted else change, params)
+        rows, scanned = self._matching(state, count_scans(change) if counted else change, params)
         count = sum(
             self._execute_part(statement, params, rows[start : start + ROWS_AT_ONCE])
             for start in range(0, len(rows), ROWS_AT_ONCE)
@@ -71,18 +73,18 @@ class PartitionedDmlTransaction:
         hint = f" INDEXED BY {index_name(index.name)}" if index else ""
         alias = quote_name(statement.alias)
         sql = (
-            f"SELECT {alias}.rowid FROM {current(table.name)} AS {alias}{hint} "
+            f"SELECT {alias}.rowid FROM {current_table(table.name)} AS {alias}{hint} "
             f"WHERE {statement.where_sql}"
         )
         moment = Moment.pending(self._writer.clock.now())
-        values = bound(statement.bindings, params, moment)
+        values = bind_parameters(statement.bindings, params, moment)
         reader = self._storage.borrow()
         try:
             reader.scanned[0] = 0
             rows = array("q", (row[0] for row in reader.connection.execute(sql, values)))
             return rows, reader.scanned[0]
         except apsw.Error as error:
-            raise from_sqlite(error, state.schema) from error
+            raise translate_error(error, state.schema) from error
         finally:
             self._storage.give_back(reader)
 
@@ -95,13 +97,13 @@ class PartitionedDmlTransaction:
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
             state = writer.state
-            part = restricted(refuse_others(state.recompile(statement).plain, state))
+            part = restrict_to_rows(refuse_others(state.recompile(statement).plain, state))
 
             def work(micros: int) -> None:
                 nonlocal count
-                dml = Dml(writer.connection, state)
+                dml = DmlExecutor(writer.connection, state)
                 numbers = json.dumps(list(rows))
-                for name in affected(state, part):
+                for name in tables_changed_by(state, part):
                     writer.timeline.touched(name, micros)
                 count = dml.execute(part, params, Moment.at(micros), numbers).row_count
                 writer.finish(micros, self._origin)
@@ -112,14 +114,14 @@ class PartitionedDmlTransaction:
         return count
 
 
-def affected(state: SchemaState, statement: Update | Delete) -> set[str]:
+def tables_changed_by(state: SchemaState, statement: Update | Delete) -> set[str]:
     """The tables that a statement may change."""
     if isinstance(statement, Delete):
         return state.affected_by_delete(statement.table)
     return {statement.table.casefold()}
 
 
-def restricted(statement: Update | Delete) -> Update | Delete:
+def restrict_to_rows(statement: Update | Delete) -> Update | Delete:
     """The statement for some rows only; found by number, so a forced index is not needed."""
     where = (
         f"{quote_name(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "

@@ -109,7 +109,7 @@ class QueryStats:
 
     def counts(self, text: str) -> bool:
         """Whether the next execution of a text should count the rows that it scans."""
-        minute = this_minute()
+        minute = current_minute()
         with self._lock:
             if minute != self._minute:
                 self._minute, self._started = minute, {}
@@ -121,7 +121,7 @@ class QueryStats:
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""
-        minute = this_minute()
+        minute = current_minute()
         kind = "PARTITIONED_QUERY" if execution.partitioned else "QUERY"
         key = (execution.tag, kind, execution.text)
         with self._lock:
@@ -157,6 +157,6 @@ class QueryStats:
                 )
 
 
-def this_minute() -> int:
+def current_minute() -> int:
     """The minute that runs, counted from 1970."""
     return time.time_ns() // 1_000 // MINUTE_MICROS

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.engine.catalogs import Catalogs
-from emulator.engine.dml import bound
+from emulator.engine.dml import bind_parameters
 from emulator.engine.query_stats import QueryStats
-from emulator.engine.reads import ReadPlan, merged, plan_read
+from emulator.engine.reads import ReadPlan, merge_rows, plan_read
 from emulator.engine.refusals import too_old
-from emulator.engine.results import Bindings, Check, nothing, replayed, stream
+from emulator.engine.results import Bindings, Check, nothing_to_release, rows_in_memory, start_query
 from emulator.engine.snapshots import Snapshot, Snapshots
-from emulator.engine.splits import Part, key_ranges
+from emulator.engine.splits import QueryPartition, key_ranges
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
 from emulator.errors import invalid_argument
-from emulator.sql.statements import Query, Statement
-from emulator.storage.history import source
+from emulator.sql.statements import CompiledQuery, Statement
+from emulator.storage.history import table_source
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.requests import KeyRange, KeySet, Rows, Stats, Stored
+from emulator.values.requests import KeyRange, KeySet, ResultRows, Stats, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,18 @@ class ReadOnlyTransaction:
         *,
         profile: bool = False,
         check: Check | None = None,
-        part: Part | None = None,
-    ) -> Rows:
+        part: QueryPartition | None = None,
+    ) -> ResultRows:
         """The rows of a query, or of one partition of it, read lazily from a snapshot.
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
         """
         plain = statement.plain
-        if isinstance(plain, Query) and plain.draws:
+        if isinstance(plain, CompiledQuery) and plain.draws:
             raise invalid_argument(
                 "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
             )
-        if isinstance(plain, Query) and plain.catalog:
+        if isinstance(plain, CompiledQuery) and plain.catalog:
             return self._query_catalog(statement, params)
         snapshot = self._snapshot()
         try:
@@ -82,7 +82,9 @@ class ReadOnlyTransaction:
             self._around.snapshots.close(snapshot, complete=True)
             raise
 
-    def _query_catalog(self, statement: CompiledStatement, params: Mapping[str, Stored]) -> Rows:
+    def _query_catalog(
+        self, statement: CompiledStatement, params: Mapping[str, Stored]
+    ) -> ResultRows:
         state = self.state
         query = expect_query(state.recompile(statement).plain)
         values = self._values(query, params)
@@ -98,7 +100,7 @@ class ReadOnlyTransaction:
         *,
         check: Check | None = None,
         within: KeyRange | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """Rows by key, in key order, read lazily from a snapshot; ``check`` as in ``query``."""
         snapshot = self._snapshot()
         try:
@@ -116,11 +118,11 @@ class ReadOnlyTransaction:
         try:
             plan = plan_read(snapshot.state.schema, table, index, (), keys, 0)
             as_of = snapshot.changed([plan.table.name], self._around.timeline)
-            tables = source(as_of, counted=False, placement=snapshot.state.placement)
+            tables = table_source(as_of, counted=False, placement=snapshot.state.placement)
             moment = self.read_timestamp_micros if as_of else None
 
             def fetch(sql: str, values: Bindings) -> list[tuple[Stored, ...]]:
-                given = positional(sql, values, moment)
+                given = bind_positions(sql, values, moment)
                 return list(snapshot.reader.connection.execute(sql, given))
 
             return key_ranges(plan, fetch, tables, partitions_max)
@@ -138,7 +140,7 @@ class ReadOnlyTransaction:
             raise too_old(timestamp_from_micros(self.read_timestamp_micros))
         return snapshot
 
-    def _query(self, snapshot: Snapshot, request: QueryRequest) -> Rows:
+    def _query(self, snapshot: Snapshot, request: QueryRequest) -> ResultRows:
         state = snapshot.state
         statement = state.recompile(request.statement)
         within, bounds = request.part.condition(state.schema) if request.part else ("", {})
@@ -147,7 +149,7 @@ class ReadOnlyTransaction:
         values = self._values(query, request.params) | bounds
         if as_of:
             values["asof_"] = self.read_timestamp_micros
-        return stream(
+        return start_query(
             snapshot.reader,
             query.sql,
             values,
@@ -158,8 +160,8 @@ class ReadOnlyTransaction:
             check=request.check,
         )
 
-    def _values(self, statement: Query, params: Mapping[str, Stored]) -> dict[str, Stored]:
-        return bound(statement.bindings, params, Moment.at(self.read_timestamp_micros))
+    def _values(self, statement: CompiledQuery, params: Mapping[str, Stored]) -> dict[str, Stored]:
+        return bind_parameters(statement.bindings, params, Moment.at(self.read_timestamp_micros))
 
     def _release(self, snapshot: Snapshot) -> Callable[[bool], None]:
         def release(complete: bool) -> None:
@@ -167,25 +169,29 @@ class ReadOnlyTransaction:
 
         return release
 
-    def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> Rows:
+    def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> ResultRows:
         as_of = snapshot.changed([plan.table.name], self._around.timeline)
-        tables = source(as_of, counted=False, placement=snapshot.state.placement)
+        tables = table_source(as_of, counted=False, placement=snapshot.state.placement)
         width = len(plan.columns)
         release = self._release(snapshot)
 
-        def fetch(sql: str, values: Bindings, finish: Callable[[bool], None]) -> Rows:
-            given = positional(sql, values, self.read_timestamp_micros if as_of else None)
+        def fetch(sql: str, values: Bindings, finish: Callable[[bool], None]) -> ResultRows:
+            given = bind_positions(sql, values, self.read_timestamp_micros if as_of else None)
             schema = snapshot.state.schema
-            return stream(snapshot.reader, sql, given, plan.columns, schema, finish, check=check)
+            return start_query(
+                snapshot.reader, sql, given, plan.columns, schema, finish, check=check
+            )
 
         if plan.single:
             ((sql, values),) = plan.statements(tables) or [plan.statement(tables, ())]
             rows = fetch(sql, values, release)
             rows.rows = (row[:width] for row in rows.rows)
             return rows
-        found = merged(plan, lambda sql, values: fetch(sql, values, nothing).rows, tables)
+        found = merge_rows(
+            plan, lambda sql, values: fetch(sql, values, nothing_to_release).rows, tables
+        )
         release(True)
-        return replayed(plan.columns, found, Stats())
+        return rows_in_memory(plan.columns, found, Stats())
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +202,12 @@ class QueryRequest:
     params: Mapping[str, Stored]
     profile: bool
     check: Check | None
-    part: Part | None = None
+    part: QueryPartition | None = None
 
 
-def expect_query(statement: Statement) -> Query:
+def expect_query(statement: Statement) -> CompiledQuery:
     """The statement. Raises INVALID_ARGUMENT for DML, which a read-only transaction refuses."""
-    if not isinstance(statement, Query):
+    if not isinstance(statement, CompiledQuery):
         raise invalid_argument(
             "DML statements can only be performed in a read-write or partitioned-dml "
             "transaction. Current transaction type is ReadOnly."
@@ -209,7 +215,7 @@ def expect_query(statement: Statement) -> Query:
     return statement
 
 
-def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:
+def bind_positions(sql: str, values: Bindings, as_of: int | None) -> Bindings:
     """The values of a read's question marks; ``:asof_`` comes first where it stands first.
 
     The source of a FROM clause stands before the conditions, so its parameter has number 1.

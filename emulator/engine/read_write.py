@@ -11,7 +11,7 @@ from enum import Enum
 import apsw
 import grpc
 
-from emulator.engine.dml import Dml, bound, commit_columns, counting
+from emulator.engine.dml import DmlExecutor, bind_parameters, commit_columns, count_scans
 from emulator.engine.observations import Observations
 from emulator.engine.read_only import (
     QueryRequest,
@@ -19,26 +19,26 @@ from emulator.engine.read_only import (
     Surroundings,
     expect_query,
 )
-from emulator.engine.reads import ReadPlan, merged, plan_read
+from emulator.engine.reads import ReadPlan, merge_rows, plan_read
 from emulator.engine.refusals import transaction_closed
-from emulator.engine.results import Check, collected, replayed, watch
+from emulator.engine.results import Check, collect_rows, rows_in_memory, watch
 from emulator.engine.state import AS_THEY_ARE, CompiledStatement, SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
-from emulator.engine.writer import SET_LAST_COMMIT, Writer
+from emulator.engine.writer import SET_LAST_COMMIT, DatabaseWriter
 from emulator.errors import SpannerError, aborted, invalid_argument
-from emulator.sql.statements import Insert, Query
-from emulator.storage.history import source
-from emulator.storage.sqlite import PENDING, current, replaced
+from emulator.sql.statements import CompiledQuery, Insert
+from emulator.storage.history import table_source
+from emulator.storage.sqlite import PENDING, current_table, history_table
 from emulator.values.requests import (
     PLAIN_ORIGIN,
     Committed,
     DmlResult,
     KeySet,
     Mutation,
-    Origin,
-    Rows,
+    ResultRows,
     Stats,
     Stored,
+    TransactionOrigin,
 )
 from emulator.values.sqlite_text import quote_name
 
@@ -62,13 +62,13 @@ class ReadWriteTransaction:
     that fails against a constraint ends all writing: the transaction repeats its error.
     """
 
-    def __init__(self, around: Surroundings, writer: Writer) -> None:
+    def __init__(self, around: Surroundings, writer: DatabaseWriter) -> None:
         self._around = around
         self._writer = writer
         self._mutex = threading.RLock()
         self._phase = Phase.NEW
         self._last_used = time.monotonic()
-        self._dml: Dml | None = None
+        self._dml: DmlExecutor | None = None
         self._observed: Observations | None = None
         self._failure: SpannerError | None = None
 
@@ -79,7 +79,7 @@ class ReadWriteTransaction:
         *,
         profile: bool = False,
         check: Check | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """The rows of a query, with the transaction's own DML in them.
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
@@ -90,10 +90,10 @@ class ReadWriteTransaction:
             state = self.state
             statement = state.recompile(statement)
             plain = statement.plain
-            if not isinstance(plain, Query):
+            if not isinstance(plain, CompiledQuery):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
             if plain.catalog:
-                values = bound(plain.bindings, params, self._now())
+                values = bind_parameters(plain.bindings, params, self._now())
                 stats = self._around.query_stats
                 return self._around.catalogs.rows(state, plain, values, stats)
             if plain.draws:
@@ -104,7 +104,7 @@ class ReadWriteTransaction:
                 return self._observe_query(query, request)
             # Counting names every column of a table: judge the query as it was asked.
             self._dml.refuse_pending(plain.sql)
-            values = bound(query.bindings, params, self._moment())
+            values = bind_parameters(query.bindings, params, self._moment())
             return self._run(query, values, profile, check)
 
     def read(
@@ -116,7 +116,7 @@ class ReadWriteTransaction:
         limit: int = 0,
         *,
         check: Check | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """Rows by key, with the transaction's own DML in them; ``check`` as in ``query``."""
         with self._mutex:
             self._refuse_closed()
@@ -124,11 +124,11 @@ class ReadWriteTransaction:
             plan = plan_read(self.state.schema, table, index, columns, keys, limit)
             if self._dml is None:
                 return self._observe_read(plan, table, index, columns, keys, limit, check)
-            for sql, _ in plan.statements(source((), counted=False))[:1]:
+            for sql, _ in plan.statements(table_source((), counted=False))[:1]:
                 self._dml.refuse_pending(sql)
             return self._read(plan, check)
 
-    def _observe_query(self, query: Query, request: QueryRequest) -> Rows:
+    def _observe_query(self, query: CompiledQuery, request: QueryRequest) -> ResultRows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
@@ -136,9 +136,9 @@ class ReadWriteTransaction:
             request.statement, request.params, profile=request.profile, check=request.check
         )
         rows = list(result.rows)
-        values = bound(query.bindings, request.params, self._now())
+        values = bind_parameters(query.bindings, request.params, self._now())
         observations.add(query.tables, rows, lambda: self._run(query, values, profile=False).rows)
-        return replayed(result.columns, rows, result.stats)
+        return rows_in_memory(result.columns, rows, result.stats)
 
     def _observe_read(
         self,
@@ -149,24 +149,24 @@ class ReadWriteTransaction:
         keys: KeySet,
         limit: int,
         check: Check | None,
-    ) -> Rows:
+    ) -> ResultRows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
         found = snapshot.read(table, index, columns, keys, limit, check=check)
         rows = list(found.rows)
         observations.add([plan.table.name], rows, lambda: self._read(plan).rows)
-        return replayed(found.columns, rows, found.stats)
+        return rows_in_memory(found.columns, rows, found.stats)
 
     def _run(
         self,
-        statement: Query,
+        statement: CompiledQuery,
         values: Mapping[str, Stored],
         profile: bool,
         check: Check | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """A query on the writing connection."""
-        return collected(
+        return collect_rows(
             self._writer.reader,
             statement.sql,
             values,
@@ -176,17 +176,19 @@ class ReadWriteTransaction:
             check=check,
         )
 
-    def _read(self, plan: ReadPlan, check: Check | None = None) -> Rows:
+    def _read(self, plan: ReadPlan, check: Check | None = None) -> ResultRows:
         """A read on the writing connection."""
         schema = self.state.schema
-        found = merged(
+        found = merge_rows(
             plan,
             lambda sql, values: (
-                collected(self._writer.reader, sql, values, plan.columns, schema, check=check).rows
+                collect_rows(
+                    self._writer.reader, sql, values, plan.columns, schema, check=check
+                ).rows
             ),
-            source((), counted=False),
+            table_source((), counted=False),
         )
-        return replayed(plan.columns, found, Stats())
+        return rows_in_memory(plan.columns, found, Stats())
 
     def _observations(self) -> Observations:
         """The snapshot of the transaction; taken at its first read."""
@@ -216,10 +218,10 @@ class ReadWriteTransaction:
             statement = self.state.recompile(statement)
             dml = self._active()
             change = dml.state.recompile(statement).read_as(AS_THEY_ARE, counted=counted)
-            if isinstance(change, Query):
+            if isinstance(change, CompiledQuery):
                 raise invalid_argument("A query was sent where a DML statement is expected.")
             if counted and not isinstance(change, Insert):
-                change = counting(change)
+                change = count_scans(change)
             self._writer.reader.scanned[0] = 0
             execute = self._writer.connection.execute
             execute("SAVEPOINT statement")
@@ -233,7 +235,7 @@ class ReadWriteTransaction:
                     execute("ROLLBACK TO statement")
                     execute("RELEASE statement")
                 told = self._writer.translated(error)
-                if isinstance(told, SpannerError) and against_constraint(error):
+                if isinstance(told, SpannerError) and violates_constraint(error):
                     self._failure = told
                 raise told from error
             finally:
@@ -241,7 +243,9 @@ class ReadWriteTransaction:
             execute("RELEASE statement")
             return replace(result, rows_scanned=self._writer.reader.scanned[0])
 
-    def commit(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
+    def commit(
+        self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> Committed:
         """Makes everything visible at one timestamp. Raises and rolls back when a write fails."""
         with self._mutex:
             self._refuse_closed()
@@ -279,7 +283,9 @@ class ReadWriteTransaction:
         finally:
             self._mutex.release()
 
-    def _commit(self, dml: Dml, mutations: Sequence[Mutation], origin: Origin) -> Committed:
+    def _commit(
+        self, dml: DmlExecutor, mutations: Sequence[Mutation], origin: TransactionOrigin
+    ) -> Committed:
         """DML first, then mutations, as Spanner orders them."""
         writer = self._writer
         micros = writer.timeline.begin_commit()
@@ -300,7 +306,7 @@ class ReadWriteTransaction:
             writer.capture.committed()
         return Committed(micros, count)
 
-    def _active(self) -> Dml:
+    def _active(self) -> DmlExecutor:
         """Takes the turn to write, and looks again at what was read without it."""
         self._last_used = time.monotonic()
         if self._dml is None:
@@ -308,7 +314,7 @@ class ReadWriteTransaction:
             writer.turn.acquire(LOCK_WAIT_SECONDS)
             writer.turn.holder = self
             self._phase = Phase.ACTIVE
-            self._dml = Dml(writer.connection, writer.state)
+            self._dml = DmlExecutor(writer.connection, writer.state)
             try:
                 writer.connection.execute("BEGIN IMMEDIATE")
                 writer.connection.execute(SET_LAST_COMMIT, (PENDING,))
@@ -354,7 +360,7 @@ class ReadWriteTransaction:
         return self._observed.state if self._observed is not None else self._writer.state
 
 
-def against_constraint(error: BaseException) -> bool:
+def violates_constraint(error: BaseException) -> bool:
     """Whether a statement failed for what the rows hold, not for what it says."""
     if isinstance(error, SpannerError):
         return error.code is grpc.StatusCode.ALREADY_EXISTS or (
@@ -363,7 +369,7 @@ def against_constraint(error: BaseException) -> bool:
     return isinstance(error, apsw.ConstraintError)
 
 
-def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:
+def settle(connection: apsw.Connection, dml: DmlExecutor, moment: Moment) -> None:
     """Gives the rows written by DML their commit timestamp."""
     for name in sorted(dml.changed):
         table = dml.state.schema.table(name)
@@ -378,10 +384,10 @@ def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:
         if len(sets) > 1:
             values |= {"pending": PENDING_TEXT, "text": moment.text}
         connection.execute(
-            f'UPDATE {current(table.name)} SET {", ".join(sets)} WHERE "$ts" = {PENDING}',
+            f'UPDATE {current_table(table.name)} SET {", ".join(sets)} WHERE "$ts" = {PENDING}',
             values,
         )
         connection.execute(
-            f'UPDATE {replaced(table.name)} SET "$to" = ? WHERE "$to" = {PENDING}',
+            f'UPDATE {history_table(table.name)} SET "$to" = ? WHERE "$to" = {PENDING}',
             (moment.micros,),
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Index, Schema, Table
-from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, between, clauses, key_parts
+from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, key_clauses, key_parts, range_clause
 from emulator.engine.refusals import (
     column_not_in_index,
     unknown_column,
@@ -91,9 +91,9 @@ def plan_read(
         index,
         tuple(result_column(table, index, name) for name in columns),
         order,
-        tuple(clauses(order, keys, full)),
+        tuple(key_clauses(order, keys, full)),
         limit,
-        EVERYTHING if within is None else between(order, within),
+        EVERYTHING if within is None else range_clause(order, within),
     )
 
 
@@ -110,7 +110,7 @@ def result_column(table: Table, index: Index | None, name: str) -> ResultColumn:
     return ResultColumn(column.name, column.type)
 
 
-def merged(
+def merge_rows(
     plan: ReadPlan, fetch: Callable[[str, Row], Iterator[Row]], source: TableSource
 ) -> list[Row]:
     """The rows of several statements: each once, in key order, up to the limit."""

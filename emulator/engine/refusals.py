@@ -25,7 +25,7 @@ MUTATIONS_MAX = 80_000
 """Of one commit, as Spanner counts them."""
 
 
-def told(key: Sequence[Stored]) -> str:
+def format_key(key: Sequence[Stored]) -> str:
     """A key as it stands in a message."""
     parts = [base64.b64encode(k).decode() if isinstance(k, bytes) else k for k in key]
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
@@ -75,12 +75,12 @@ def wrong_row_size(columns: int) -> SpannerError:
 
 def row_exists(table: str, key: Sequence[Stored]) -> SpannerError:
     """An insert meets a row with its key."""
-    return already_exists(f"Row {told(key)} in table {table} already exists")
+    return already_exists(f"Row {format_key(key)} in table {table} already exists")
 
 
 def row_not_found(table: str, key: Sequence[Stored]) -> SpannerError:
     """An update does not find its row."""
-    return not_found(f"Row {told(key)} in table {table} is missing. Row cannot be updated.")
+    return not_found(f"Row {format_key(key)} in table {table} is missing. Row cannot be updated.")
 
 
 def generated_key_changed(table: str, key: tuple[Stored, ...]) -> SpannerError:
@@ -135,7 +135,7 @@ def transaction_closed() -> SpannerError:
     )
 
 
-def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
+def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
     """A refusal of SQLite as Spanner would say it. Errors of our own making are passed on."""
     cause = error.__cause__ or error.__context__
     if isinstance(cause, SpannerError):
@@ -145,7 +145,7 @@ def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
         if message.startswith(prefix):
             return translate(message.removeprefix(prefix), schema)
     if isinstance(error, apsw.ConstraintError) and "!" in message:
-        return raised(message)
+        return trigger_refusal(message)
     if message.startswith("cannot store "):
         return failed_precondition(f"Invalid value for a column: {message}")
     if isinstance(error, apsw.TooBigError):
@@ -236,7 +236,7 @@ TRANSLATIONS = (
 )
 
 
-def raised(message: str) -> SpannerError:
+def trigger_refusal(message: str) -> SpannerError:
     """What one of our triggers raised: kind, names and key, separated by '!'."""
     kind, parent, child, key = message.split("!", 3)
     if kind == "parent":

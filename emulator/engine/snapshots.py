@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
-from emulator.storage.sqlite import Reader, Storage
+from emulator.storage.sqlite import Storage, StorageReader
 
 READ_STATE = 'SELECT last_commit, schema_version FROM "$state"'
 KEPT_MAX = 16
@@ -29,7 +29,7 @@ class Snapshot:
     that it shows. ``as_of`` remembers, for each table, whether it had to be read as it was.
     """
 
-    reader: Reader
+    reader: StorageReader
     state: SchemaState
     micros: int
     last_commit: int

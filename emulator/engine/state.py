@@ -12,7 +12,7 @@ from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.partitionable import partitioned_table
 from emulator.sql.statements import Statement
-from emulator.storage.history import AS_IT_IS, Placement, source
+from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout
 
 STATEMENTS_MAX = 2_000
@@ -44,7 +44,7 @@ class CompiledStatement:
         key = (as_of, counted, within)
         statement = self._variants.get(key)
         if statement is None:
-            tables = source(as_of, counted=counted, within=within, placement=self.placement)
+            tables = table_source(as_of, counted=counted, within=within, placement=self.placement)
             statement = compile_statement(self.text, self.schema, self.types, tables)
             if len(self._variants) >= VARIANTS_MAX:
                 self._variants.clear()

@@ -15,7 +15,7 @@ from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
 from emulator.sql.statements import Expression
-from emulator.storage.sqlite import PENDING, current
+from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_name, quote_text
@@ -50,7 +50,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class RowStatement:
     """A statement that binds a row's values by number and then the ``extra`` values of a moment."""
 
     sql: str
@@ -90,9 +90,9 @@ class WritePlan:
 
     table: Table
     columns: tuple[Column, ...]
-    insert: Prepared
-    update: Prepared
-    upsert: Prepared | None
+    insert: RowStatement
+    update: RowStatement
+    upsert: RowStatement | None
     delete: str
     find: str
     keys: tuple[int, ...]
@@ -110,7 +110,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
     table = schema.table(table_name)
     if table is None:
         raise unknown_table(table_name)
-    columns = tuple(named_column(table, name) for name in column_names)
+    columns = tuple(writable_column(table, name) for name in column_names)
     if len({c.name for c in columns}) != len(columns):
         raise invalid_argument(f"Columns are named twice in a mutation of {table.name}.")
     places = {c.name: place for place, c in enumerate(columns)}
@@ -120,26 +120,26 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
     places |= {c.name: len(places) + n for n, c in enumerate(left_out)}
     keys = tuple(places.get(c.name, -1) for c in key_columns)
     identified = -1 not in keys
-    writer = Writer(schema, table, columns, places, key_columns)
+    writer = PlanBuilder(schema, table, columns, places, key_columns)
     return WritePlan(
         table=table,
         columns=columns,
         insert=writer.insert(),
-        update=writer.update() if identified else Prepared("", ()),
+        update=writer.update() if identified else RowStatement("", ()),
         upsert=writer.upsert() if identified and writer.upsert_in_one_step() else None,
-        delete=writer.by_key(f"DELETE FROM {current(table.name)}"),
-        find=writer.by_key(f"SELECT 1 FROM {current(table.name)}"),
+        delete=writer.by_key(f"DELETE FROM {current_table(table.name)}"),
+        find=writer.by_key(f"SELECT 1 FROM {current_table(table.name)}"),
         keys=keys,
         identified=identified,
         padding=len(left_out),
         key_may_be_null=any(not c.not_null for c in key_columns),
-        stampable=stampable(schema, table),
+        stampable=stampable_columns(schema, table),
         timestamps=tuple(
             place
             for place, c in enumerate(columns)
             if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
         ),
-        mutations_per_row=len(columns) + entries(schema, table, columns),
+        mutations_per_row=len(columns) + count_index_entries(schema, table, columns),
         key_rule=key_rule(schema, table, columns, key_columns),
     )
 
@@ -164,7 +164,7 @@ def key_rule(
     return KeyRule(sql, keyed, places)
 
 
-def named_column(table: Table, name: str) -> Column:
+def writable_column(table: Table, name: str) -> Column:
     """A column that a client may write."""
     column = table.column(name)
     if column is None:
@@ -180,7 +180,7 @@ def has_value(column: Column) -> bool:
     return column.default is not None or column.generated is not None or column.identity is not None
 
 
-def stampable(schema: Schema, table: Table) -> frozenset[str]:
+def stampable_columns(schema: Schema, table: Table) -> frozenset[str]:
     """The columns that take the commit timestamp: those with the option, and in a key only when
     all tables of the interleaved family agree."""
     family = family_of(schema, table)
@@ -188,7 +188,7 @@ def stampable(schema: Schema, table: Table) -> frozenset[str]:
         part.column.casefold()
         for member in family
         for part in member.primary_key
-        if not allows(member, part.column)
+        if not allows_commit_timestamp(member, part.column)
     }
     keys = {part.column.casefold() for part in table.primary_key}
     return frozenset(
@@ -198,7 +198,7 @@ def stampable(schema: Schema, table: Table) -> frozenset[str]:
     )
 
 
-def allows(table: Table, name: str) -> bool:
+def allows_commit_timestamp(table: Table, name: str) -> bool:
     """Whether a column has the option for commit timestamps."""
     column = table.column(name)
     return column is not None and column.allow_commit_timestamp
@@ -228,19 +228,19 @@ def key_column(table: Table, name: str) -> Column:
     return column
 
 
-def entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:
+def count_index_entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:
     """How many index entries a written row changes, for the commit's statistics."""
     written = {c.name.casefold() for c in columns}
-    return sum(1 for index in schema.indexes_of(table.name) if speaks_of(index, written))
+    return sum(1 for index in schema.indexes_of(table.name) if covers_any(index, written))
 
 
-def speaks_of(index: Index, written: set[str]) -> bool:
+def covers_any(index: Index, written: set[str]) -> bool:
     """Whether an index keeps one of these columns."""
     kept = {p.column.casefold() for p in index.parts} | {c.casefold() for c in index.storing}
     return bool(kept & written)
 
 
-class Writer:
+class PlanBuilder:
     """Builds the statements of one plan."""
 
     def __init__(
@@ -258,7 +258,7 @@ class Writer:
         self.key_columns = key_columns
         self.key_names = {c.name for c in key_columns}
 
-    def insert(self) -> Prepared:
+    def insert(self) -> RowStatement:
         """INSERT with the defaults of the columns that are not given."""
         written = [(c.name, f"?{self.places[c.name] + 1}") for c in self.writable()]
         defaults = [
@@ -274,8 +274,10 @@ class Writer:
         ]
         names = ", ".join(quote_name(name) for name, _ in pairs)
         values = ", ".join(value for _, value in pairs)
-        text = f"INSERT INTO {current(self.table.name)} ({names}) VALUES ({values})"
-        return Prepared(text, ("ts", *moments(expression for _, expression in defaults)))
+        text = f"INSERT INTO {current_table(self.table.name)} ({names}) VALUES ({values})"
+        return RowStatement(
+            text, ("ts", *moment_parameters(expression for _, expression in defaults))
+        )
 
     def identities(self) -> list[tuple[str, str]]:
         """The IDENTITY columns that are not given draw their next value."""
@@ -301,27 +303,27 @@ class Writer:
             ]
         return pairs
 
-    def update(self) -> Prepared:
+    def update(self) -> RowStatement:
         """UPDATE of the row with the given key; RETURNING tells whether it was there."""
         changes = self.changes(":commit_")
         stamp = f"?{len(self.columns) + 1}"
         moved = ("$ts", stamp if changes else f'coalesce("$ts", {stamp})')
         sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in [moved, *changes])
         where = self.match([f"?{self.places[c.name] + 1}" for c in self.key_columns])
-        text = f"UPDATE {current(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
+        text = f"UPDATE {current_table(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
         touched = any(value == ":commit_" for _, value in changes)
-        return Prepared(text, ("ts", "commit_") if touched else ("ts",))
+        return RowStatement(text, ("ts", "commit_") if touched else ("ts",))
 
-    def upsert(self) -> Prepared:
+    def upsert(self) -> RowStatement:
         """INSERT .. ON CONFLICT DO UPDATE."""
         insert = self.insert()
         keys = ", ".join(quote_name(c.name) for c in self.key_columns) or '("$ts" IS NULL)'
         changes = self.changes("excluded")
         if not changes:
-            return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
+            return RowStatement(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
         names = [name for name, _ in changes] + ["$ts"]
         sets = ", ".join(f"{quote_name(name)} = excluded.{quote_name(name)}" for name in names)
-        return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO UPDATE SET {sets}", insert.extra)
+        return RowStatement(f"{insert.sql} ON CONFLICT ({keys}) DO UPDATE SET {sets}", insert.extra)
 
     def upsert_in_one_step(self) -> bool:
         """SQLite judges the new row alone first: only right when nothing depends on the old one."""
@@ -346,7 +348,7 @@ class Writer:
         return " AND ".join(parts) or "TRUE"
 
 
-def moments(expressions: Iterable[Expression]) -> list[str]:
+def moment_parameters(expressions: Iterable[Expression]) -> list[str]:
     """The named parameters of expressions, in the order in which SQLite numbers them."""
     found: dict[str, None] = {}
     for expression in expressions:

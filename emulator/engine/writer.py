@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from emulator.engine.change_streams.capture import Capture
+from emulator.engine.change_streams.capture import ChangeCapture
 from emulator.engine.clock import Clock
 from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import (
     MUTATIONS_MAX,
     broken_foreign_key,
-    from_sqlite,
     too_many_mutations,
+    translate_error,
 )
 from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
@@ -35,8 +35,8 @@ from emulator.values.requests import (
     Committed,
     Mutation,
     MutationKind,
-    Origin,
-    Write,
+    RowWrite,
+    TransactionOrigin,
 )
 
 COMMITS_TOGETHER_MAX = 64
@@ -53,7 +53,7 @@ class Request:
     """A mutation-only commit and, after it, how it ended."""
 
     mutations: Sequence[Mutation]
-    origin: Origin = PLAIN_ORIGIN
+    origin: TransactionOrigin = PLAIN_ORIGIN
     committed: Committed | None = None
     error: BaseException | None = field(default=None)
 
@@ -63,7 +63,7 @@ class Request:
         return self.committed is not None or self.error is not None
 
 
-class Writer:
+class DatabaseWriter:
     """The writing connection of a database. Only the holder of ``turn`` may use it."""
 
     def __init__(self, storage: Storage, clock: Clock, timeline: Timeline) -> None:
@@ -73,12 +73,14 @@ class Writer:
         self.timeline = timeline
         self.turn = Turn()
         self.sequences = Sequences(self.connection)
-        self.capture = Capture(self.connection)
+        self.capture = ChangeCapture(self.connection)
         self.state: SchemaState
         self.versions: SchemaVersions
         self._waiting: deque[Request] = deque()
 
-    def write(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
+    def write(
+        self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> Committed:
         """Commits mutations alone; the fast path."""
         request = Request(mutations, origin)
         self._waiting.append(request)
@@ -167,7 +169,7 @@ class Writer:
         state, connection = self.state, self.connection
         count, marked = before, False
         for mutation in mutations:
-            if isinstance(mutation, Write):
+            if isinstance(mutation, RowWrite):
                 plan = state.write_plan(mutation.table, mutation.columns)
                 replaces = mutation.kind is MutationKind.REPLACE
                 affected = (
@@ -183,11 +185,11 @@ class Writer:
                 marked = True
             for name in affected:
                 self.timeline.touched(name, moment.micros)
-            if plan is not None and isinstance(mutation, Write):
+            if plan is not None and isinstance(mutation, RowWrite):
                 rows = resolve(plan, mutation.rows, moment)
                 write_rows(connection, plan, mutation.kind, rows, moment)
                 count += plan.mutations_per_row * len(rows)
-            elif not isinstance(mutation, Write):
+            elif not isinstance(mutation, RowWrite):
                 count += delete_rows(connection, state.schema, mutation, moment)
             if count > MUTATIONS_MAX:
                 break
@@ -195,7 +197,7 @@ class Writer:
             raise too_many_mutations()
         return count
 
-    def finish(self, micros: int, origin: Origin = PLAIN_ORIGIN) -> None:
+    def finish(self, micros: int, origin: TransactionOrigin = PLAIN_ORIGIN) -> None:
         """What comes before every COMMIT: foreign keys must hold, drawn counters must last.
 
         Change streams record what the transaction changed.
@@ -260,7 +262,7 @@ class Writer:
 
     def translated(self, error: BaseException) -> BaseException:
         """SQLite's refusals in Spanner's words."""
-        return from_sqlite(error, self.state.schema) if isinstance(error, apsw.Error) else error
+        return translate_error(error, self.state.schema) if isinstance(error, apsw.Error) else error
 
 
 def fail(batch: Sequence[Request], error: BaseException) -> None:

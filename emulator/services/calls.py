@@ -12,14 +12,14 @@ import grpc
 
 from emulator.errors import SpannerError
 from emulator.faults import FaultInjector
-from emulator.unsupported import method as unsupported_method
+from emulator.unsupported import unsupported_method
 from emulator.wire.messages import Message
 from emulator.wire.status import abort
 
 LOG = logging.getLogger("emulator")
 
 
-class Context:
+class RpcContext:
     """The caller: its deadline, and whether it still waits."""
 
     def __init__(self, grpc_context: grpc.ServicerContext) -> None:
@@ -42,8 +42,8 @@ class Context:
             time.sleep(min(ahead / 1_000_000, 0.1))
 
 
-Unary = Callable[[Message, Context], Message]
-Streaming = Callable[[Message, Context], Iterator[bytes]]
+Unary = Callable[[Message, RpcContext], Message]
+Streaming = Callable[[Message, RpcContext], Iterator[bytes]]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Message, Message]"
 
 
@@ -66,7 +66,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
         """The handler of one call."""
         found = self._handlers.get(handler_call_details.method)
-        return found or unknown(handler_call_details.method)
+        return found or unknown_method(handler_call_details.method)
 
     def _handler(self, call: Call) -> Handler:
         deserialize = call.request.FromString
@@ -84,7 +84,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         def handle(request: Message, context: grpc.ServicerContext) -> Message:
             try:
                 faults.delay()
-                return function(request, Context(context))
+                return function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
             except Exception as error:  # noqa: BLE001 - the server must live
@@ -100,7 +100,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         def handle(request: Message, context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
                 faults.delay()
-                yield from function(request, Context(context))
+                yield from function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
             except Exception as error:  # noqa: BLE001 - the server must live
@@ -122,7 +122,7 @@ def fail(context: grpc.ServicerContext, error: Exception) -> NoReturn:
     abort(context, SpannerError(grpc.StatusCode.INTERNAL, message))
 
 
-def unknown(name: str) -> Handler:
+def unknown_method(name: str) -> Handler:
     """Answers any method of any shape with UNIMPLEMENTED."""
 
     def handle(_requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:

@@ -7,8 +7,8 @@ import time
 
 from emulator.engine.query_stats import Execution, QueryStats
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.services.sessions import Transaction
-from emulator.services.statements import MEASURED, BoundStatement, Outcome
+from emulator.services.sessions import SessionTransaction
+from emulator.services.statements import MEASURED, BoundStatement, StatementOutcome
 from emulator.wire.messages import Message
 
 
@@ -18,7 +18,11 @@ class Measurement:
     __slots__ = ("_cpu", "_done", "_started", "_statement", "_stats", "_tag", "_thread", "_writing")
 
     def __init__(
-        self, stats: QueryStats, statement: BoundStatement, transaction: Transaction, tag: str
+        self,
+        stats: QueryStats,
+        statement: BoundStatement,
+        transaction: SessionTransaction,
+        tag: str,
     ) -> None:
         self._stats = stats
         self._statement = statement
@@ -33,7 +37,7 @@ class Measurement:
         """The statement gave an error."""
         self._record(0, None, failed=True)
 
-    def until_read(self, outcome: Outcome, *, counted: bool) -> Outcome:
+    def until_read(self, outcome: StatementOutcome, *, counted: bool) -> StatementOutcome:
         """The outcome; the execution ends when its rows are closed."""
         rows = outcome.rows
         close = rows.close
@@ -66,7 +70,7 @@ class Measurement:
         )
 
 
-def counts_rows(stats: QueryStats, request: Message) -> bool:
+def should_count_rows(stats: QueryStats, request: Message) -> bool:
     """Whether this execution counts the rows that it scans: asked for, or one of a sample.
 
     A stream that is taken up again must meet its rows in the order of before: it is no sample.

@@ -186,7 +186,7 @@ class Registry:
             return
         with self._lock:
             content = {
-                "instances": [packed(i) for i in self.instances.values()],
+                "instances": [encode_message(i) for i in self.instances.values()],
                 "databases": [
                     {
                         "name": d.name,
@@ -196,7 +196,7 @@ class Registry:
                     }
                     for d in self.databases.values()
                 ],
-                "operations": [packed(o) for o in self.operations.values()],
+                "operations": [encode_message(o) for o in self.operations.values()],
                 "sessions": self.lasting_sessions,
             }
             written = self._data_dir / (FILE + ".new")
@@ -238,7 +238,7 @@ class Registry:
                 path.unlink()
 
 
-def packed(message: Message) -> str:
+def encode_message(message: Message) -> str:
     """A message as text."""
     return base64.b64encode(message.SerializeToString()).decode("ascii")
 

@@ -34,7 +34,7 @@ Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
 
 
 @dataclass(slots=True)
-class Transaction:
+class SessionTransaction:
     """A transaction by its id. ``answers`` holds what was answered to each seqno of DML.
 
     ``lock`` keeps the requests of one read-write transaction apart.
@@ -96,7 +96,7 @@ class Session:
     multiplexed: bool = False
     create_time_micros: int = field(default_factory=wall_micros)
     last_use_micros: int = field(default_factory=wall_micros)
-    active: Transaction | None = None
+    active: SessionTransaction | None = None
 
 
 class Sessions:
@@ -107,7 +107,7 @@ class Sessions:
         self._faults = faults
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
-        self._transactions: OrderedDict[bytes, Transaction] = OrderedDict()
+        self._transactions: OrderedDict[bytes, SessionTransaction] = OrderedDict()
         for name, database in registry.lasting_sessions.items():
             hosted = registry.databases.get(database)
             if hosted is not None:
@@ -153,14 +153,14 @@ class Sessions:
         if session is not None and session.active is not None:
             session.active.roll_back()
 
-    def begin(self, session: Session, engine: Engine) -> Transaction:
+    def begin(self, session: Session, engine: Engine) -> SessionTransaction:
         """Gives a transaction an id. In a plain session it takes the place of the one before."""
-        begun = Transaction(new_id(), session.name, engine, session.multiplexed)
+        begun = SessionTransaction(new_id(), session.name, engine, session.multiplexed)
         if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
             before, session.active = session.active, begun
             if before is not None and not before.ended:
                 before.roll_back()
-        forgotten: list[Transaction] = []
+        forgotten: list[SessionTransaction] = []
         with self._lock:
             self._transactions[begun.id] = begun
             while len(self._transactions) > limits.TRANSACTIONS_KEPT_MAX:
@@ -169,10 +169,10 @@ class Sessions:
             old.roll_back()
         return begun
 
-    def transaction(self, session: Session, identifier: bytes) -> Transaction:
+    def transaction(self, session: Session, identifier: bytes) -> SessionTransaction:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
         found = self._transactions.get(identifier)
-        if found is None and of_an_earlier_run(identifier):
+        if found is None and is_of_earlier_run(identifier):
             raise aborted("The transaction was lost when the server was started again.")
         if found is None:
             raise not_found(f"Transaction not found: {identifier.hex()}")
@@ -186,7 +186,7 @@ def new_id() -> bytes:
     return MARK + RUN + secrets.token_bytes(8)
 
 
-def of_an_earlier_run(identifier: bytes) -> bool:
+def is_of_earlier_run(identifier: bytes) -> bool:
     """True for a transaction that a server began which is gone. Spanner: a transaction that is lost
     is ABORTED, so that clients try it again."""
     return identifier.startswith(MARK) and not identifier.startswith(MARK + RUN)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ddl.schema import Type, TypeCode
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.engine.splits import Part
+from emulator.engine.splits import QueryPartition
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.errors import invalid_argument
-from emulator.services.transactions import Selected, writable
-from emulator.sql.statements import Query, Statement
-from emulator.values.requests import ResultColumn, Rows, Stats, Stored
+from emulator.services.transactions import SelectedTransaction, expect_writable
+from emulator.sql.statements import CompiledQuery, Statement
+from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.messages import Message, ResultSetStats
-from emulator.wire.types import from_proto, metadata
+from emulator.wire.types import read_type, result_metadata
 from emulator.wire.values import decoder
 
 PLAN, PROFILE, WITH_STATS, WITH_PLAN_AND_STATS = 1, 2, 3, 4
@@ -33,18 +33,18 @@ class BoundStatement:
 
     compiled: CompiledStatement
     params: Mapping[str, Stored]
-    part: Part | None = None
+    part: QueryPartition | None = None
 
     @property
     def is_query(self) -> bool:
         """Whether it only reads."""
-        return isinstance(self.compiled.plain, Query)
+        return isinstance(self.compiled.plain, CompiledQuery)
 
     @property
     def columns(self) -> tuple[ResultColumn, ...]:
         """What the statement returns."""
         statement = self.compiled.plain
-        if isinstance(statement, Query):
+        if isinstance(statement, CompiledQuery):
             return statement.columns
         return statement.returning.columns if statement.returning else ()
 
@@ -57,10 +57,10 @@ class BoundStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StatementOutcome:
     """What a statement gave, before it is written to the wire."""
 
-    rows: Rows
+    rows: ResultRows
     metadata: Message
     row_count: int | None = None
     lower_bound: bool = False
@@ -82,17 +82,17 @@ class Outcome:
         return stats
 
 
-def prepare(
+def bind_statement(
     state: SchemaState, sql: str, params: Message, param_types: Mapping[str, Message]
 ) -> BoundStatement:
     """Compiles a statement for the schema of its transaction and decodes its parameters;
     undeclared ones take the inferred type."""
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
-    types = {name: from_proto(proto) for name, proto in param_types.items() if proto.code}
+    types = {name: read_type(proto) for name, proto in param_types.items() if proto.code}
     given = {name.casefold(): (name, value) for name, value in params.fields.items()}
     compiled = state.compile(sql, types)
-    kinds = untyped_kinds(compiled.plain, types, given)
+    kinds = kinds_of_untyped(compiled.plain, types, given)
     if kinds:
         compiled = state.compile(sql, types | kinds)
     values: dict[str, Stored] = {}
@@ -107,7 +107,7 @@ def prepare(
     return BoundStatement(compiled, values)
 
 
-def untyped_kinds(
+def kinds_of_untyped(
     statement: Statement, types: Mapping[str, Type], given: Mapping[str, tuple[str, Message]]
 ) -> dict[str, Type]:
     """Undeclared parameters that nothing but their JSON kind tells about (true, 1.5)."""
@@ -124,15 +124,15 @@ def untyped_kinds(
 
 
 def run(
-    statement: BoundStatement, selected: Selected, mode: int, *, counted: bool = False
-) -> Outcome:
+    statement: BoundStatement, selected: SelectedTransaction, mode: int, *, counted: bool = False
+) -> StatementOutcome:
     """Runs a statement in a transaction, once; DML that is sent again is dealt with before.
 
     ``counted`` counts the rows that it scans.
     """
     engine = selected.transaction.engine
     if mode == PLAN:
-        return planned(statement, selected)
+        return plan_statement(statement, selected)
     profile = counted or mode in MEASURED
     compiled, params = statement.compiled, statement.params
     if statement.is_query:
@@ -145,18 +145,18 @@ def run(
             rows = engine.query(compiled, params, profile=profile, check=selected.check, part=part)
         else:
             raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
+        return StatementOutcome(rows, selected.told(result_metadata(rows.columns)), mode=mode)
     if isinstance(engine, PartitionedDmlTransaction):
         result = engine.execute(compiled, params, counted=profile)
         rows = no_rows(result.rows_scanned)
-        told = selected.told(metadata(()))
-        return Outcome(rows, told, result.row_count, lower_bound=True, mode=mode)
+        told = selected.told(result_metadata(()))
+        return StatementOutcome(rows, told, result.row_count, lower_bound=True, mode=mode)
     return run_dml(statement, selected, mode, counted=profile)
 
 
 def run_dml(
-    statement: BoundStatement, selected: Selected, mode: int, *, counted: bool = False
-) -> Outcome:
+    statement: BoundStatement, selected: SelectedTransaction, mode: int, *, counted: bool = False
+) -> StatementOutcome:
     """INSERT, UPDATE or DELETE in a read-write transaction."""
     transaction = selected.transaction
     if isinstance(transaction.engine, ReadOnlyTransaction):
@@ -168,29 +168,31 @@ def run_dml(
             "DML statements can only be performed in a read-write or partitioned-dml transaction. "
             "Current transaction type is ReadOnly."
         )
-    result = writable(transaction).execute_dml(
+    result = expect_writable(transaction).execute_dml(
         statement.compiled, statement.params, counted=counted, check=selected.check
     )
     rows = result.returned or no_rows()
     rows.stats.rows_scanned = result.rows_scanned
-    return Outcome(rows, selected.told(metadata(rows.columns)), result.row_count, mode=mode)
+    return StatementOutcome(
+        rows, selected.told(result_metadata(rows.columns)), result.row_count, mode=mode
+    )
 
 
-def planned(statement: BoundStatement, selected: Selected) -> Outcome:
+def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
     """PLAN: columns, inferred parameters and SQLite's plan; nothing is run."""
-    shown = selected.told(metadata(statement.columns, statement.undeclared))
+    shown = selected.told(result_metadata(statement.columns, statement.undeclared))
     rows = no_rows()
     engine = selected.transaction.engine
     if statement.is_query and isinstance(engine, ReadOnlyTransaction):
         explained = engine.query(statement.compiled, statement.params, profile=True)
         explained.close()
         rows.stats.plan = explained.stats.plan
-    return Outcome(rows, shown, mode=PLAN)
+    return StatementOutcome(rows, shown, mode=PLAN)
 
 
-def no_rows(rows_scanned: int = 0) -> Rows:
+def no_rows(rows_scanned: int = 0) -> ResultRows:
     """A result without columns."""
-    return Rows((), iter(()), Stats(rows_scanned=rows_scanned), nothing)
+    return ResultRows((), iter(()), Stats(rows_scanned=rows_scanned), nothing)
 
 
 def nothing() -> None:

@@ -12,12 +12,12 @@ from emulator import limits
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.errors import SpannerError
 from emulator.faults import FaultInjector, unavailable
-from emulator.services.calls import Context
+from emulator.services.calls import RpcContext
 from emulator.services.parking import Parking
-from emulator.services.sessions import Transaction
-from emulator.services.statements import Outcome
-from emulator.services.transactions import precommit
-from emulator.wire.encoding import RowEncoder, delimited
+from emulator.services.sessions import SessionTransaction
+from emulator.services.statements import StatementOutcome
+from emulator.services.transactions import add_precommit_token
+from emulator.wire.encoding import RowEncoder, delimit
 from emulator.wire.messages import Message, PartialResultSet, ResultSet
 from emulator.wire.results import STATS, ResultStream
 from emulator.wire.tokens import Resume
@@ -52,10 +52,10 @@ class Streams:
 
     def stream(
         self,
-        outcome: Outcome,
-        transaction: Transaction,
+        outcome: StatementOutcome,
+        transaction: SessionTransaction,
         place: Resume | None,
-        context: Context,
+        context: RpcContext,
         what: bytes = b"",
     ) -> Iterator[bytes]:
         """PartialResultSet messages; the rows are closed whatever happens.
@@ -85,8 +85,12 @@ class Streams:
             self._room.release()
 
     def _taken_up(
-        self, outcome: Outcome, transaction: Transaction, place: Resume | None, what: bytes
-    ) -> tuple[Outcome, ResultStream]:
+        self,
+        outcome: StatementOutcome,
+        transaction: SessionTransaction,
+        place: Resume | None,
+        what: bytes,
+    ) -> tuple[StatementOutcome, ResultStream]:
         """A stream at the place where it goes on."""
         if place is not None:
             parked = self._parking.fetch((transaction.session, what, place.to_bytes()))
@@ -105,16 +109,18 @@ class Streams:
             result.skip(place)
         return outcome, result
 
-    def _ending(self, outcome: Outcome, transaction: Transaction) -> Callable[[], bytes]:
+    def _ending(
+        self, outcome: StatementOutcome, transaction: SessionTransaction
+    ) -> Callable[[], bytes]:
         """The fields of the last message, told when all rows are read."""
 
         def ending() -> bytes:
             outcome.rows.close()
             last = PartialResultSet()
-            precommit(transaction, last)
+            add_precommit_token(transaction, last)
             stats = outcome.stats()
             data: bytes = last.SerializeToString()
-            return data + delimited(STATS, stats.SerializeToString()) if stats else data
+            return data + delimit(STATS, stats.SerializeToString()) if stats else data
 
         return ending
 
@@ -127,18 +133,18 @@ def too_many_streams() -> SpannerError:
     )
 
 
-def whole(outcome: Outcome, transaction: Transaction) -> bytes:
+def encode_whole(outcome: StatementOutcome, transaction: SessionTransaction) -> bytes:
     """One ResultSet, as ExecuteSql and Read answer."""
     encoder = RowEncoder([column.type for column in outcome.rows.columns])
     try:
         rows = [
-            delimited(RESULT_ROW, b"".join([delimited(LIST_ITEM, v) for v in encoder.values(row)]))
+            delimit(RESULT_ROW, b"".join([delimit(LIST_ITEM, v) for v in encoder.values(row)]))
             for row in outcome.rows.rows
         ]
     finally:
         outcome.rows.close()
     head: Message = ResultSet(metadata=outcome.metadata)
-    precommit(transaction, head)
+    add_precommit_token(transaction, head)
     stats = outcome.stats()
     if stats is not None:
         head.stats.CopyFrom(stats)

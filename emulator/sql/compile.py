@@ -18,7 +18,7 @@ from emulator.sql.dml import Dml, table_scope
 from emulator.sql.queries import Queries
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
-from emulator.sql.statements import Expression, Query, Statement, TableSource
+from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
 from emulator.sql.types import Columns, plain
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
@@ -109,7 +109,7 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
         )
     if context.catalog and context.tables:
         raise errors.unimplemented("a query over both INFORMATION_SCHEMA and tables")
-    return Query(
+    return CompiledQuery(
         text,
         tuple(ResultColumn(each.name, each.type) for each in columns),
         context.bindings(STRING),

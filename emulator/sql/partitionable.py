@@ -11,7 +11,7 @@ from ddl.schema import Index, Schema, Table, Type
 from emulator import errors
 from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement
-from emulator.sql.statements import Query
+from emulator.sql.statements import CompiledQuery
 from emulator.values.sqlite_text import quote_name
 
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
@@ -32,7 +32,7 @@ def partitioned_table(
 
     tree = parse_query(sql).tree
     statement = compile_statement(sql, schema, types, noting)
-    plain = isinstance(statement, Query) and not statement.views and row_by_row(tree)
+    plain = isinstance(statement, CompiledQuery) and not statement.views and row_by_row(tree)
     if not plain or len(found) != 1:
         raise errors.invalid_argument(
             "Query is not root partitionable since it does not have a DistributedUnion at the "

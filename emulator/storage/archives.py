@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import apsw
 
 from ddl.schema import Table
-from emulator.storage.sqlite import current, replaced, run
+from emulator.storage.sqlite import current_table, history_table, run
 from emulator.values.sqlite_text import quote_name
 
 CREATE_ARCHIVES = (
@@ -64,18 +64,18 @@ class Archive:
         return " UNION ALL ".join(halves)
 
 
-def put_away(connection: apsw.Connection, name: str, until: int) -> Archive:
+def archive_table(connection: apsw.Connection, name: str, until: int) -> Archive:
     """Takes a table out of the way of its successor; its indexes and triggers are gone already."""
-    has_rows = not is_empty(connection, current(name))
-    has_history = not is_empty(connection, replaced(name))
+    has_rows = not is_empty(connection, current_table(name))
+    has_history = not is_empty(connection, history_table(name))
     connection.execute(
         'INSERT INTO "$archives" ("table", until, has_rows, has_history) VALUES (?, ?, ?, ?)',
         (name.casefold(), until, has_rows, has_history),
     )
     number = connection.last_insert_rowid()
     archive = Archive(number, name.casefold(), until, has_rows, has_history)
-    move(connection, current(name), archive.rows if has_rows else None)
-    move(connection, replaced(name), archive.history if has_history else None)
+    move(connection, current_table(name), archive.rows if has_rows else None)
+    move(connection, history_table(name), archive.history if has_history else None)
     return archive
 
 
@@ -92,7 +92,7 @@ def is_empty(connection: apsw.Connection, table: str) -> bool:
     return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None
 
 
-def archives(connection: apsw.Connection) -> list[Archive]:
+def load_archives(connection: apsw.Connection) -> list[Archive]:
     """Everything that is kept, oldest first."""
     rows = connection.execute(
         'SELECT number, "table", until, has_rows, has_history FROM "$archives" ORDER BY number'
@@ -103,7 +103,7 @@ def archives(connection: apsw.Connection) -> list[Archive]:
     ]
 
 
-def remove(connection: apsw.Connection, archive: Archive) -> None:
+def drop_archive(connection: apsw.Connection, archive: Archive) -> None:
     """Drops an archive that no read may ask for any more."""
     if archive.has_rows:
         run(connection, f"DROP TABLE {archive.rows}")

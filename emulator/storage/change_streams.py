@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddl.schema import ChangeStream, Column, Schema, Table, TypeCode
-from emulator.storage.sqlite import PENDING, current
+from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 
 CREATE_TABLES = (
@@ -25,7 +25,7 @@ def key_columns(table: Table) -> list[Column]:
     return [column for column in found if column is not None]
 
 
-def tracked(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:
+def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:
     """The columns beside the key that a stream watches; None when it does not watch the table.
 
     Generated columns are not watched.
@@ -48,10 +48,10 @@ def triggers(table: Table, schema: Schema) -> dict[str, str]:
 
     The stamp that gives rows their commit timestamp (from PENDING on) is no change.
     """
-    if all(tracked(stream, table) is None for stream in schema.change_streams):
+    if all(columns_tracked_by(stream, table) is None for stream in schema.change_streams):
         return {}
     texts: dict[str, str] = {}
-    on = f"ON {current(table.name)}"
+    on = f"ON {current_table(table.name)}"
     stamp = f'NOT (OLD."$ts" = {PENDING} AND NEW."$ts" <> {PENDING})'
     into = (
         f'INSERT INTO "$mods" ("table", kind, written, old, new) VALUES ({quote_text(table.name)}'

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ddl.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
 from emulator.storage.archives import Archive
-from emulator.storage.sqlite import current, index_name, replaced
+from emulator.storage.sqlite import current_table, history_table, index_name
 from emulator.values.sqlite_text import quote_name
 
 CLEAR_ROWS_MAX = 20_000
@@ -37,7 +37,7 @@ class Placement:
 AS_IT_IS = Placement()
 
 
-def source(
+def table_source(
     as_of: Collection[str],
     *,
     counted: bool,
@@ -65,10 +65,10 @@ def source(
             archive = placement.archives.get(name)
             if archive is not None:
                 return f"({archive.select(table, conditions)}) AS {quote_name(alias)}"
-            return f"({at_timestamp(table, hint, conditions)}) AS {quote_name(alias)}"
+            return f"({rows_at_timestamp(table, hint, conditions)}) AS {quote_name(alias)}"
         if conditions:
-            return f"({plain(table, hint, conditions)}) AS {quote_name(alias)}"
-        return f"{current(table.name)} AS {quote_name(alias)}{hint}"
+            return f"({current_rows(table, hint, conditions)}) AS {quote_name(alias)}"
+        return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
 
     return text
 
@@ -78,25 +78,26 @@ def columns(table: Table) -> str:
     return ", ".join(quote_name(c.name) for c in table.columns)
 
 
-def plain(table: Table, hint: str, conditions: str) -> str:
+def current_rows(table: Table, hint: str, conditions: str) -> str:
     """Current rows under some conditions."""
-    return f"SELECT {columns(table)} FROM {current(table.name)}{hint} WHERE {conditions}TRUE"
+    return f"SELECT {columns(table)} FROM {current_table(table.name)}{hint} WHERE {conditions}TRUE"
 
 
-def at_timestamp(table: Table, hint: str, conditions: str) -> str:
+def rows_at_timestamp(table: Table, hint: str, conditions: str) -> str:
     """Rows as of ``:asof_``. SQLite carries the outer conditions into both halves."""
     names = columns(table)
     return (
-        f"SELECT {names} FROM {current(table.name)}{hint} "
+        f"SELECT {names} FROM {current_table(table.name)}{hint} "
         f'WHERE {conditions}"$ts" <= :asof_ UNION ALL '
-        f"SELECT {names} FROM {replaced(table.name)} INDEXED BY {quote_name('r$' + table.name)} "
+        f"SELECT {names} FROM {history_table(table.name)} "
+        f"INDEXED BY {quote_name('r$' + table.name)} "
         f'WHERE {conditions}"$to" > :asof_ AND "$from" <= :asof_'
     )
 
 
-def clear(table: str) -> str:
+def clear_sql(table: str) -> str:
     """Removes history that no read may ask for any more, some of it at a time."""
-    name = replaced(table)
+    name = history_table(table)
     return (
         f'DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE "$to" <= ? '
         f"LIMIT {CLEAR_ROWS_MAX})"

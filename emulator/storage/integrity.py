@@ -7,7 +7,7 @@ the triggers only note the rows whose reference must be looked at again, in ``$r
 from __future__ import annotations
 
 from ddl.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
-from emulator.storage.sqlite import current
+from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 
 CREATE_REFERENCES = (
@@ -43,8 +43,8 @@ def parent_trigger(table: Table, schema: Schema) -> dict[str, str]:
     told = key_text("NEW", keys, table)
     message = f"{quote_text(f'parent!{parent.name}!{table.name}!')} || {told}"
     return {
-        name: f"CREATE TRIGGER {name} BEFORE INSERT ON {current(table.name)} "
-        f"WHEN NOT EXISTS (SELECT 1 FROM {current(parent.name)} WHERE {match}) "
+        name: f"CREATE TRIGGER {name} BEFORE INSERT ON {current_table(table.name)} "
+        f"WHEN NOT EXISTS (SELECT 1 FROM {current_table(parent.name)} WHERE {match}) "
         f"BEGIN SELECT RAISE(ABORT, {message}); END"
     }
 
@@ -61,12 +61,12 @@ def child_trigger(table: Table, child: Table) -> dict[str, str]:
     name = quote_name(f"child${table.name}${child.name}")
     keys = [part.column for part in table.primary_key]
     match = " AND ".join(f"{quote_name(k)} IS OLD.{quote_name(k)}" for k in keys)
-    head = f"CREATE TRIGGER {name} BEFORE DELETE ON {current(table.name)}"
+    head = f"CREATE TRIGGER {name} BEFORE DELETE ON {current_table(table.name)}"
     if interleave.on_delete is OnDelete.CASCADE:
-        return {name: f"{head} BEGIN DELETE FROM {current(child.name)} WHERE {match}; END"}
+        return {name: f"{head} BEGIN DELETE FROM {current_table(child.name)} WHERE {match}; END"}
     message = f"{quote_text(f'child!{table.name}!{child.name}!')} || {key_text('OLD', keys, table)}"
     return {
-        name: f"{head} WHEN EXISTS (SELECT 1 FROM {current(child.name)} WHERE {match}) "
+        name: f"{head} WHEN EXISTS (SELECT 1 FROM {current_table(child.name)} WHERE {match}) "
         f"BEGIN SELECT RAISE(ABORT, {message}); END"
     }
 
@@ -75,7 +75,7 @@ def referencing_objects(table: Table, number: int, key: ForeignKey) -> dict[str,
     """A new or changed reference is noted."""
     index = quote_name(f"f${table.name}${number}")
     columns = ", ".join(quote_name(c) for c in key.columns)
-    on = current(table.name)
+    on = current_table(table.name)
     insert, update = (quote_name(f"fk{kind}${table.name}${number}") for kind in ("i", "u"))
     noted = " AND ".join(f"NEW.{quote_name(c)} IS NOT NULL" for c in key.columns)
     note = (
@@ -99,7 +99,7 @@ def referenced_objects(
     pairs = list(zip(key.columns, key.referenced_columns, strict=True))
     match = " AND ".join(f"{quote_name(c)} = OLD.{quote_name(r)}" for c, r in pairs)
     changed = " OR ".join(f"OLD.{quote_name(r)} IS NOT NEW.{quote_name(r)}" for _, r in pairs)
-    on, of = current(table.name), current(referencing.name)
+    on, of = current_table(table.name), current_table(referencing.name)
     note = (
         f'INSERT INTO "$references" SELECT {quote_text(referencing.name)}, {number}, rowid, 1 '
         f"FROM {of} WHERE {match}; END"
@@ -123,9 +123,9 @@ def broken_reference(table: Table, number: int) -> str:
     told = key_text("t", list(key.columns), table)
     return (
         f'SELECT {told}, n."removed" FROM "$references" AS n '
-        f'JOIN {current(table.name)} AS t ON t.rowid = n."row" '
+        f'JOIN {current_table(table.name)} AS t ON t.rowid = n."row" '
         f'WHERE n."table" = ? AND n."constraint" = ? AND {present} AND NOT EXISTS '
-        f"(SELECT 1 FROM {current(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
+        f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
     )
 
 
@@ -135,9 +135,9 @@ def missing_references(table: Table, key: ForeignKey) -> str:
     match = " AND ".join(f"r.{quote_name(b)} = t.{quote_name(a)}" for a, b in pairs)
     present = " AND ".join(f"t.{quote_name(c)} IS NOT NULL" for c in key.columns)
     return (
-        f"SELECT {key_text('t', list(key.columns), table)} FROM {current(table.name)} AS t "
+        f"SELECT {key_text('t', list(key.columns), table)} FROM {current_table(table.name)} AS t "
         f"WHERE {present} AND NOT EXISTS "
-        f"(SELECT 1 FROM {current(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
+        f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
     )
 
 
@@ -146,8 +146,8 @@ def missing_parents(table: Table, parent: Table) -> str:
     keys = [part.column for part in parent.primary_key]
     match = " AND ".join(f"r.{quote_name(k)} IS t.{quote_name(k)}" for k in keys)
     return (
-        f"SELECT {key_text('t', keys, table)} FROM {current(table.name)} AS t WHERE NOT EXISTS "
-        f"(SELECT 1 FROM {current(parent.name)} AS r WHERE {match}) LIMIT 1"
+        f"SELECT {key_text('t', keys, table)} FROM {current_table(table.name)} AS t "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {current_table(parent.name)} AS r WHERE {match}) LIMIT 1"
     )
 
 

@@ -10,7 +10,7 @@ from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.storage import change_streams, integrity
-from emulator.storage.sqlite import PENDING, current, key_index, replaced
+from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
 from emulator.values.sqlite_text import quote_name
 
 STORAGE_CLASSES = {
@@ -75,22 +75,22 @@ class TableLayout:
         return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
-def layouts(schema: Schema, known: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
+def table_layouts(schema: Schema, known: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
     """The layout of every table, by its name in lower case; one that is known already serves again
     where its part of the schema has not changed: a statement costs what it changes."""
     return {
-        name: known[name] if name in known and known[name].part == part else layout(part)
-        for name, part in parts(schema).items()
+        name: known[name] if name in known and known[name].part == part else table_layout(part)
+        for name, part in schema_parts(schema).items()
     }
 
 
-def parts(schema: Schema) -> dict[str, Schema]:
+def schema_parts(schema: Schema) -> dict[str, Schema]:
     """Each table with what its layout follows from: the tables that it refers to and that refer to
     it, its indexes, change streams and sequences. It is the first table of its part."""
     tables = {table.name.casefold(): table for table in schema.tables}
     related = {name: [table] for name, table in tables.items()}
     for name, table in tables.items():
-        for other in referred(table) & tables.keys() - {name}:
+        for other in tables_referred_to(table) & tables.keys() - {name}:
             related[name].append(tables[other])
             related[other].append(table)
     indexes: dict[str, list[Index]] = {name: [] for name in tables}
@@ -107,13 +107,13 @@ def parts(schema: Schema) -> dict[str, Schema]:
     }
 
 
-def referred(table: Table) -> set[str]:
+def tables_referred_to(table: Table) -> set[str]:
     """The tables, in lower case, that a table is interleaved in or has foreign keys to."""
     found = {key.referenced_table.casefold() for key in table.foreign_keys}
     return found | ({table.interleave.parent.casefold()} if table.interleave else set())
 
 
-def layout(part: Schema) -> TableLayout:
+def table_layout(part: Schema) -> TableLayout:
     """The layout of the first table of a part."""
     table, indexes = part.tables[0], part.indexes
     columns = tuple(column_layout(column, table, part) for column in table.columns)
@@ -243,17 +243,18 @@ def key_objects(table: Table) -> dict[str, str]:
     pending = quote_name("p$" + table.name)
     return {
         key_index(table.name): f"CREATE UNIQUE INDEX {key_index(table.name)} "
-        f"ON {current(table.name)} ({key_text(table)})",
-        pending: f'CREATE INDEX {pending} ON {current(table.name)} ("$ts") WHERE "$ts" = {PENDING}',
+        f"ON {current_table(table.name)} ({key_text(table)})",
+        pending: f'CREATE INDEX {pending} ON {current_table(table.name)} ("$ts") '
+        f'WHERE "$ts" = {PENDING}',
         quote_name("r$" + table.name): f"CREATE INDEX {quote_name('r$' + table.name)} "
-        f'ON {replaced(table.name)} ("$to")',
+        f'ON {history_table(table.name)} ("$to")',
     }
 
 
 def index_objects(index: Index, table: Table) -> dict[str, str]:
     """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra."""
     name = quote_name("i$" + index.name)
-    on = f"ON {current(table.name)}"
+    on = f"ON {current_table(table.name)}"
     filtered = filter_columns(index)
     where = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in filtered)
     where = f" WHERE {where}" if where else ""
@@ -292,10 +293,10 @@ def history_triggers(table: Table) -> dict[str, str]:
     columns = [quote_name(c.name) for c in table.columns]
     names = ", ".join(columns)
     olds = ", ".join(f"OLD.{c}" for c in columns)
-    into = f'INSERT INTO {replaced(table.name)} ("$from", "$to", {names})'
+    into = f'INSERT INTO {history_table(table.name)} ("$from", "$to", {names})'
     update, delete = quote_name("u$" + table.name), quote_name("d$" + table.name)
     now = '(SELECT last_commit FROM "$state")'
-    on = f"ON {current(table.name)}"
+    on = f"ON {current_table(table.name)}"
     return {
         update: f"CREATE TRIGGER {update} BEFORE UPDATE {on} "
         f'WHEN OLD."$ts" <> {PENDING} AND OLD."$ts" <> NEW."$ts" '

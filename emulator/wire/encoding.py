@@ -45,7 +45,7 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-def delimited(tag: bytes, content: bytes) -> bytes:
+def delimit(tag: bytes, content: bytes) -> bytes:
     """A field with a length."""
     return tag + varint(len(content)) + content
 
@@ -61,13 +61,13 @@ TO_TEXT: dict[TypeCode, Callable[..., str]] = {
 def float_value(number: float | str) -> bytes:
     """The inside of a Value for a FLOAT."""
     if isinstance(number, str):
-        return delimited(b"\x1a", number.encode())
+        return delimit(b"\x1a", number.encode())
     if math.isinf(number):
-        return delimited(b"\x1a", b"Infinity" if number > 0 else b"-Infinity")
+        return delimit(b"\x1a", b"Infinity" if number > 0 else b"-Infinity")
     return b"\x11" + DOUBLE.pack(number)
 
 
-def value(type_: Type, stored: object) -> bytes:
+def encode_value(type_: Type, stored: object) -> bytes:
     """The inside of a Value message; elements of arrays come in their JSON form."""
     if stored is None:
         return NULL
@@ -77,15 +77,15 @@ def value(type_: Type, stored: object) -> bytes:
     if code in (TypeCode.FLOAT64, TypeCode.FLOAT32):
         return float_value(stored if isinstance(stored, str) else float(str(stored)))
     if code in (TypeCode.ARRAY, TypeCode.STRUCT):
-        return list_value(elements(type_, stored))
+        return list_value(encode_elements(type_, stored))
     if code in PLAIN:
-        return delimited(b"\x1a", str(stored).encode())
-    return delimited(b"\x1a", TO_TEXT[code](stored).encode())
+        return delimit(b"\x1a", str(stored).encode())
+    return delimit(b"\x1a", TO_TEXT[code](stored).encode())
 
 
-def elements(type_: Type, stored: object) -> list[bytes]:
+def encode_elements(type_: Type, stored: object) -> list[bytes]:
     """The Values of an array's elements or a struct's fields."""
-    return [value(inner, item) for inner, item in members(type_, stored)]
+    return [encode_value(inner, item) for inner, item in members(type_, stored)]
 
 
 def members(type_: Type, stored: object) -> list[tuple[Type, object]]:
@@ -101,12 +101,12 @@ def members(type_: Type, stored: object) -> list[tuple[Type, object]]:
 
 def list_value(values: Iterable[bytes]) -> bytes:
     """A Value that holds a list."""
-    return delimited(b"\x32", b"".join([delimited(b"\x0a", item) for item in values]))
+    return delimit(b"\x32", b"".join([delimit(b"\x0a", item) for item in values]))
 
 
-def framed(inside: bytes) -> bytes:
+def frame_value(inside: bytes) -> bytes:
     """A Value as one of the values of a PartialResultSet."""
-    return delimited(VALUES_FIELD, inside)
+    return delimit(VALUES_FIELD, inside)
 
 
 class RowEncoder:
@@ -139,7 +139,7 @@ class RowEncoder:
 
     def values(self, row: Row) -> list[bytes]:
         """The insides of one row's Values."""
-        return [value(type_, stored) for type_, stored in zip(self.types, row, strict=True)]
+        return [encode_value(type_, stored) for type_, stored in zip(self.types, row, strict=True)]
 
 
 def text_column(type_: Type) -> Callable[[Column], list[str]] | None:
@@ -180,7 +180,7 @@ def bytes_column(type_: Type) -> Callable[[Column], list[bytes]]:
         return plain_bytes
     convert = TO_TEXT.get(code)
     if convert is None:
-        return lambda column: [framed(value(type_, v)) for v in column]
+        return lambda column: [frame_value(encode_value(type_, v)) for v in column]
     return lambda column: plain_bytes([None if v is None else convert(v) for v in column])
 
 
@@ -190,7 +190,7 @@ def float_bytes(column: Column) -> list[bytes]:
     return [
         NUMBER + pack(v)
         if isinstance(v, float) and v - v == 0.0
-        else framed(NULL if v is None else float_value(v if isinstance(v, str) else float(v)))
+        else frame_value(NULL if v is None else float_value(v if isinstance(v, str) else float(v)))
         for v in column
     ]
 

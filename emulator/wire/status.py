@@ -16,13 +16,13 @@ from emulator.wire.messages import Message
 RESOURCE_PREFIX = "type.googleapis.com/"
 
 
-def number(code: grpc.StatusCode) -> int:
+def code_number(code: grpc.StatusCode) -> int:
     """The number of a status code."""
     value: int = code.value[0]
     return value
 
 
-def details(error: SpannerError) -> list[Message]:
+def error_details(error: SpannerError) -> list[Message]:
     """RetryInfo and ResourceInfo, where they belong."""
     found: list[Message] = []
     if error.retry_delay_seconds is not None:
@@ -42,8 +42,8 @@ def details(error: SpannerError) -> list[Message]:
 
 def to_status(error: SpannerError) -> Message:
     """google.rpc.Status, as it stands in operations and in batch answers."""
-    status = Status(code=number(error.code), message=error.message)
-    for detail in details(error):
+    status = Status(code=code_number(error.code), message=error.message)
+    for detail in error_details(error):
         packed = AnyProto()
         packed.Pack(detail)
         status.details.append(packed)
@@ -52,7 +52,7 @@ def to_status(error: SpannerError) -> Message:
 
 def abort(context: grpc.ServicerContext, error: SpannerError) -> NoReturn:
     """Ends a call with an error. Clients read the details in one of two places: both are filled."""
-    found = details(error)
+    found = error_details(error)
     if found:
         trailers = [("grpc-status-details-bin", to_status(error).SerializeToString())]
         trailers += [

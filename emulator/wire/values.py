@@ -206,16 +206,16 @@ SCALARS: dict[TypeCode, Decoder] = {
 def decoder(type_: Type) -> Decoder:
     """How values of a type are read."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return array(decoder(type_.element))
+        return array_decoder(decoder(type_.element))
     if type_.code is TypeCode.STRUCT:
-        return record(tuple(decoder(field.type) for field in type_.fields))
+        return struct_decoder(tuple(decoder(field.type) for field in type_.fields))
     found = SCALARS.get(type_.code)
     if found is None:
         raise parameter_type(type_.code.value)
     return found
 
 
-def array(element: Decoder) -> Decoder:
+def array_decoder(element: Decoder) -> Decoder:
     """ARRAY: the elements in JSON."""
 
     def decode(value: Message) -> Stored:
@@ -224,12 +224,12 @@ def array(element: Decoder) -> Decoder:
             return None
         if kind != "list_value":
             raise ValueError("Expected ARRAY.")
-        return dumped([in_json(element(item)) for item in value.list_value.values])
+        return dump_array([to_json_element(element(item)) for item in value.list_value.values])
 
     return decode
 
 
-def record(fields: tuple[Decoder, ...]) -> Decoder:
+def struct_decoder(fields: tuple[Decoder, ...]) -> Decoder:
     """STRUCT: the fields in JSON, in their order."""
 
     def decode(value: Message) -> Stored:
@@ -239,12 +239,12 @@ def record(fields: tuple[Decoder, ...]) -> Decoder:
         if kind != "list_value" or len(value.list_value.values) != len(fields):
             raise ValueError(f"Expected STRUCT of {len(fields)} fields.")
         pairs = zip(fields, value.list_value.values, strict=True)
-        return dumped([in_json(field(item)) for field, item in pairs])
+        return dump_array([to_json_element(field(item)) for field, item in pairs])
 
     return decode
 
 
-def in_json(value: Stored) -> Stored:
+def to_json_element(value: Stored) -> Stored:
     """A value's form inside an array."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
@@ -255,6 +255,6 @@ def in_json(value: Stored) -> Stored:
     return value
 
 
-def dumped(items: list[Stored]) -> str:
+def dump_array(items: list[Stored]) -> str:
     """A JSON array as SQLite writes it."""
     return json.dumps(items, separators=(",", ":"), ensure_ascii=False)

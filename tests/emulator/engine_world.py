@@ -15,14 +15,14 @@ from emulator.engine.read_write import ReadWriteTransaction
 from emulator.values.requests import (
     BoundKind,
     Committed,
-    Delete,
     DmlResult,
+    KeyDelete,
     KeySet,
     MutationKind,
-    Rows,
+    ResultRows,
+    RowWrite,
     Stored,
     TimestampBound,
-    Write,
 )
 
 NAME = "projects/p/instances/i/databases/d"
@@ -59,12 +59,12 @@ def write(
     database: Database, kind: MutationKind, table: str, columns: str, *rows: Row
 ) -> Committed:
     """Commits one mutation; the columns are separated by blanks."""
-    return database.write([Write(kind, table, tuple(columns.split()), rows)])
+    return database.write([RowWrite(kind, table, tuple(columns.split()), rows)])
 
 
 def delete(database: Database, table: str, *keys: Row) -> Committed:
     """Commits the deletion of rows."""
-    return database.write([Delete(table, KeySet(keys=keys))])
+    return database.write([KeyDelete(table, KeySet(keys=keys))])
 
 
 def at(micros: int) -> TimestampBound:
@@ -80,7 +80,7 @@ def run_query(
     *,
     profile: bool = False,
     check: Callable[[], None] | None = None,
-) -> Rows:
+) -> ResultRows:
     """The result of a query in a transaction; it is read lazily."""
     statement = transaction.state.compile(sql, types or {})
     return transaction.query(statement, params or {}, profile=profile, check=check)

@@ -10,7 +10,7 @@ from engine_world import INSERT, REPLACE, UPDATE, UPSERT, at, delete, dml, opene
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.values.requests import Delete, KeySet, Write
+from emulator.values.requests import KeyDelete, KeySet, RowWrite
 
 PARENT = "CREATE TABLE P (A INT64, V STRING(9)) PRIMARY KEY (A)"
 CHILD = "CREATE TABLE C (A INT64, B INT64) PRIMARY KEY (A, B), INTERLEAVE IN PARENT P"
@@ -43,14 +43,16 @@ def test_a_child_needs_its_parent() -> None:
             write(database, INSERT, "C", "A B", (1, 1))
         refused(grpc.StatusCode.NOT_FOUND, error)
         database.write(
-            [Write(INSERT, "P", ("A",), [(1,)]), Write(INSERT, "C", ("A", "B"), [(1, 1)])]
+            [RowWrite(INSERT, "P", ("A",), [(1,)]), RowWrite(INSERT, "C", ("A", "B"), [(1, 1)])]
         )
         with pytest.raises(SpannerError, match="Child Table: C"):
             dml(database, "INSERT INTO C (A, B) VALUES (2, 1)")
         with pytest.raises(SpannerError, match="one or more keys exist") as error:
             delete(database, "P", (1,))
         refused(grpc.StatusCode.FAILED_PRECONDITION, error)
-        database.write([Delete("C", KeySet(keys=((1, 1),))), Delete("P", KeySet(keys=((1,),)))])
+        database.write(
+            [KeyDelete("C", KeySet(keys=((1, 1),))), KeyDelete("P", KeySet(keys=((1,),)))]
+        )
         assert query(database, "SELECT COUNT(*) FROM P") == [(0,)]
 
 
@@ -102,8 +104,8 @@ def test_a_referenced_row_stays(orders: Database) -> None:
 def test_foreign_keys_are_judged_at_the_end_of_the_transaction(orders: Database) -> None:
     orders.write(
         [
-            Write(INSERT, "Orders", ("Id", "Customer"), [(12, 3)]),
-            Write(INSERT, "Customers", ("Id",), [(3,)]),
+            RowWrite(INSERT, "Orders", ("Id", "Customer"), [(12, 3)]),
+            RowWrite(INSERT, "Customers", ("Id",), [(3,)]),
         ]
     )
     dml(
@@ -112,7 +114,7 @@ def test_foreign_keys_are_judged_at_the_end_of_the_transaction(orders: Database)
         "INSERT INTO Customers (Id) VALUES (4)",
     )
     orders.write(
-        [Delete("Customers", KeySet(keys=((1,),))), Delete("Orders", KeySet(keys=((10,),)))]
+        [KeyDelete("Customers", KeySet(keys=((1,),))), KeyDelete("Orders", KeySet(keys=((10,),)))]
     )
     assert query(orders, "SELECT Id FROM Customers ORDER BY Id") == [(2,), (3,), (4,)]
 

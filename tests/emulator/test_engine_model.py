@@ -15,7 +15,7 @@ from engine_world import INSERT, REPLACE, UPDATE, UPSERT, Row, at, opened, read
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.values.requests import Delete, KeyRange, KeySet, Mutation, Stored, Write
+from emulator.values.requests import KeyDelete, KeyRange, KeySet, Mutation, RowWrite, Stored
 
 STEPS = 150
 
@@ -116,7 +116,7 @@ def random_keys(parts: list[Part], choice: random.Random) -> KeySet:
 
 def random_mutation(model: Model, choice: random.Random) -> Mutation:
     if choice.random() < 0.15:
-        return Delete("T", random_keys(model.parts, choice))
+        return KeyDelete("T", random_keys(model.parts, choice))
     kind = choice.choice([INSERT, UPDATE, UPSERT, UPSERT, REPLACE])
     columns = [part.name for part in model.parts] + choice.choice([["V"], ["W"], ["V", "W"], []])
     width = len(columns) - len(model.parts)
@@ -125,7 +125,7 @@ def random_mutation(model: Model, choice: random.Random) -> Mutation:
         values = (choice.choice(VALUES[model.index_part.type]), choice.randrange(9))
         given = [values[0] if name == "V" else values[1] for name in columns[len(model.parts) :]]
         rows.append(random_key(model.parts, choice) + tuple(given[:width]))
-    return Write(kind, "T", tuple(columns), rows)
+    return RowWrite(kind, "T", tuple(columns), rows)
 
 
 def expected(model: Model, mutations: list[Mutation]) -> dict[Row, tuple[Stored, Stored]] | str:
@@ -133,7 +133,7 @@ def expected(model: Model, mutations: list[Mutation]) -> dict[Row, tuple[Stored,
     rows = dict(model.rows)
     count = len(model.parts)
     for mutation in mutations:
-        if isinstance(mutation, Delete):
+        if isinstance(mutation, KeyDelete):
             rows = {k: v for k, v in rows.items() if not chosen(model.parts, k, mutation.keys)}
             continue
         for row in mutation.rows:

@@ -22,7 +22,7 @@ from ddl.schema import Type, TypeCode
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.requests import KeyRange, KeySet, Rows
+from emulator.values.requests import KeyRange, KeySet, ResultRows
 
 ROWS = 2_000
 CHANGED = 37
@@ -44,7 +44,7 @@ def singers() -> Iterator[Database]:
         yield database
 
 
-def poll(database: Database, start: int, end: int, read_at: int) -> Rows:
+def poll(database: Database, start: int, end: int, read_at: int) -> ResultRows:
     shards = str(list(range(-3, 4)))
     params = {
         "shards": shards,
@@ -54,7 +54,7 @@ def poll(database: Database, start: int, end: int, read_at: int) -> Rows:
     return run_query(database.read_only(at(read_at)), POLL, params, TYPES, profile=True)
 
 
-def scanned(rows: Rows) -> tuple[int, int]:
+def scanned(rows: ResultRows) -> tuple[int, int]:
     found = len(list(rows.rows))
     return found, rows.stats.rows_scanned
 

@@ -16,7 +16,7 @@ from engine_world import INSERT, UPDATE, WATCHED, at, opened, query, write
 from ddl.schema import Schema
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.storage.layout import layout
+from emulator.storage.layout import table_layout
 from emulator.values.forms import timestamp_from_micros
 
 PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
@@ -233,7 +233,7 @@ def laid_out(schema: Schema) -> set[str]:
     for table in schema.tables:
         others = tuple(other for other in schema.tables if other is not table)
         indexes = schema.indexes_of(table.name)
-        seen = layout(replace(schema, tables=(table, *others), indexes=indexes))
+        seen = table_layout(replace(schema, tables=(table, *others), indexes=indexes))
         found |= set(seen.objects.values())
     return found
 

@@ -12,7 +12,7 @@ from engine_world import INSERT, STRONG, UPSERT, dml, opened, query, run_dml, ru
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.values.requests import KeySet, Write
+from emulator.values.requests import KeySet, RowWrite
 
 COUNT = "SELECT N FROM Counters WHERE K = 1"
 
@@ -117,7 +117,7 @@ def test_what_was_read_may_change_as_long_as_it_ends_the_same(counters: Database
     write(counters, UPSERT, "Counters", "K N", (1, 7))
     write(counters, UPSERT, "Counters", "K N", (2, 1))
     write(counters, UPSERT, "Counters", "K N", (1, 0))
-    transaction.commit([Write(UPSERT, "Counters", ("K", "N"), [(1, 1)])])
+    transaction.commit([RowWrite(UPSERT, "Counters", ("K", "N"), [(1, 1)])])
     assert query(counters, COUNT) == [(1,)]
 
 
@@ -134,7 +134,9 @@ def test_a_change_of_what_was_read_aborts(counters: Database, by: str, how: str)
     update = "UPDATE Counters SET N = 1 WHERE K = 1"
     attempts: dict[str, Callable[[], object]] = {
         "dml": lambda: run_dml(transaction, update),
-        "mutation": lambda: transaction.commit([Write(UPSERT, "Counters", ("K", "N"), [(1, 1)])]),
+        "mutation": lambda: transaction.commit(
+            [RowWrite(UPSERT, "Counters", ("K", "N"), [(1, 1)])]
+        ),
     }
     with pytest.raises(SpannerError) as error:
         attempts[how]()
@@ -148,7 +150,7 @@ def test_a_new_row_that_a_query_would_have_found_aborts(counters: Database) -> N
     assert list(run_query(transaction, "SELECT COUNT(*) FROM Counters").rows) == [(1,)]
     write(counters, INSERT, "Counters", "K N", (2, 0))
     with pytest.raises(SpannerError) as error:
-        transaction.commit([Write(INSERT, "Counters", ("K", "N"), [(3, 0)])])
+        transaction.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(3, 0)])])
     assert error.value.code is grpc.StatusCode.ABORTED
 
 
@@ -163,8 +165,8 @@ def test_all_reads_of_a_transaction_show_one_state(counters: Database) -> None:
 def test_transactions_that_only_read_do_not_stand_in_each_others_way(counters: Database) -> None:
     first, second = counters.read_write(), counters.read_write()
     assert list(run_query(first, COUNT).rows) == list(run_query(second, COUNT).rows)
-    second.commit([Write(INSERT, "Counters", ("K", "N"), [(2, 0)])])
-    first.commit([Write(INSERT, "Counters", ("K", "N"), [(3, 0)])])
+    second.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(2, 0)])])
+    first.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(3, 0)])])
     assert query(counters, "SELECT COUNT(*) FROM Counters") == [(3,)]
 
 
@@ -186,7 +188,7 @@ def move(database: Database, choice: random.Random) -> None:
         balances = {int(str(k)): int(str(n)) for k, n in rows}
         after = [(giver, balances[giver] - amount), (taker, balances[taker] + amount)]
         if choice.random() < 0.5:
-            transaction.commit([Write(UPSERT, "A", ("K", "N"), after)])
+            transaction.commit([RowWrite(UPSERT, "A", ("K", "N"), after)])
         else:
             for key, value in after:
                 run_dml(transaction, f"UPDATE A SET N = {value} WHERE K = {key}")

@@ -27,7 +27,7 @@ from engine_world import (
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.requests import COMMIT_TIMESTAMP, Delete, KeyRange, KeySet, Write
+from emulator.values.requests import COMMIT_TIMESTAMP, KeyDelete, KeyRange, KeySet, RowWrite
 
 ALL = "SELECT SingerId, Name FROM Singers ORDER BY SingerId"
 FUTURE = "2999-01-01T00:00:00.000000000Z"
@@ -102,7 +102,7 @@ def test_a_range_is_deleted_in_key_order() -> None:
     with opened("CREATE TABLE T (A INT64, B INT64) PRIMARY KEY (A, B DESC)") as database:
         write(database, INSERT, "T", "A B", *((a, b) for a in range(4) for b in range(4)))
         keys = KeySet(ranges=(KeyRange((1, 2), (2, 1), True, False),))
-        database.write([Delete("T", keys)])
+        database.write([KeyDelete("T", keys)])
         gone = {(1, 2), (1, 1), (1, 0), (2, 3), (2, 2)}
         everything = {(a, b) for a in range(4) for b in range(4)}
         assert set(read(database, "T", "A B")) == everything - gone
@@ -208,9 +208,9 @@ def test_one_commit_is_all_or_nothing(singers: Database) -> None:
     with pytest.raises(SpannerError):
         singers.write(
             [
-                Write(INSERT, "Singers", ("SingerId",), [(10,)]),
-                Delete("Singers", KeySet(keys=((1,),))),
-                Write(UPDATE, "Singers", ("SingerId", "Name"), [(99, "x")]),
+                RowWrite(INSERT, "Singers", ("SingerId",), [(10,)]),
+                KeyDelete("Singers", KeySet(keys=((1,),))),
+                RowWrite(UPDATE, "Singers", ("SingerId", "Name"), [(99, "x")]),
             ]
         )
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
@@ -290,7 +290,7 @@ def test_dml_takes_parameters_without_regard_to_case(singers: Database) -> None:
 def test_a_mutation_follows_the_dml_of_its_transaction(singers: Database) -> None:
     transaction = singers.read_write()
     run_dml(transaction, "INSERT INTO Singers (SingerId, Name) VALUES (5, 'd')")
-    committed = transaction.commit([Write(UPDATE, "Singers", ("SingerId", "Name"), [(5, "m")])])
+    committed = transaction.commit([RowWrite(UPDATE, "Singers", ("SingerId", "Name"), [(5, "m")])])
     stamp = timestamp_from_micros(committed.commit_timestamp_micros)
     rows = query(singers, "SELECT Name, ChangedAt FROM Singers WHERE SingerId = 5")
     assert rows == [("m", stamp)]
@@ -354,8 +354,8 @@ def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -
         )
         committed = database.write(
             [
-                Write(INSERT, "P", ("At",), [(COMMIT_TIMESTAMP,)]),
-                Write(INSERT, "C", ("At", "K"), [(COMMIT_TIMESTAMP, 1)]),
+                RowWrite(INSERT, "P", ("At",), [(COMMIT_TIMESTAMP,)]),
+                RowWrite(INSERT, "C", ("At", "K"), [(COMMIT_TIMESTAMP, 1)]),
             ]
         )
         stamp = timestamp_from_micros(committed.commit_timestamp_micros)

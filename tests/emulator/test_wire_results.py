@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator.errors import SpannerError
-from emulator.values.requests import ResultColumn, Rows, Stats, Stored
+from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.encoding import Row
 from emulator.wire.results import ResultStream
 from emulator.wire.tokens import Resume
-from emulator.wire.types import metadata
+from emulator.wire.types import result_metadata
 
 
 def array(code: TypeCode) -> Type:
@@ -84,8 +84,8 @@ def element(value: object) -> object:
 
 def stream(rows: Sequence[Row], types: Sequence[Type] = TYPES, **sizes: int) -> ResultStream:
     columns = tuple(ResultColumn(f"c{n}", type_) for n, type_ in enumerate(types))
-    result = Rows(columns, iter(rows), Stats(), lambda: None)
-    return ResultStream(result, metadata(columns).SerializeToString(), 1, **sizes)
+    result = ResultRows(columns, iter(rows), Stats(), lambda: None)
+    return ResultStream(result, result_metadata(columns).SerializeToString(), 1, **sizes)
 
 
 def parsed(messages: Sequence[bytes]) -> list[PartialResultSet]:

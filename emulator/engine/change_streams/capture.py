@@ -7,32 +7,32 @@ import json
 import apsw
 
 from ddl.schema import Schema
-from emulator.engine.change_streams.mods import net
+from emulator.engine.change_streams.mods import net_changes
 from emulator.engine.change_streams.partitions import (
-    Partition,
-    active,
-    clear,
-    create,
-    of_stream,
-    remove,
+    StreamPartition,
+    active_partitions,
+    clear_records,
+    create_partitions,
+    remove_partitions,
+    stream_partitions,
 )
-from emulator.engine.change_streams.records import leaves_out, records, written_out
+from emulator.engine.change_streams.records import build_records, leaves_out, record_rows
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signals
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.requests import Origin
+from emulator.values.requests import TransactionOrigin
 
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
-NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
+SELECT_NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
 
 
-class Capture:
+class ChangeCapture:
     """Works on the writing connection, for the holder of the turn."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.signals = Signals()
         self._connection = connection
-        self._partitions: dict[str, list[Partition]] = {}
+        self._partitions: dict[str, list[StreamPartition]] = {}
         self._touched: set[int] = set()
         self._row = -1
         self._places: list[int] = []
@@ -42,7 +42,7 @@ class Capture:
     def load(self) -> None:
         """Takes the partitions from the file: at the start, and when they have changed."""
         self._partitions = {}
-        for partition in active(self._connection):
+        for partition in active_partitions(self._connection):
             self._partitions.setdefault(partition.stream, []).append(partition)
 
     def streams_changed(self, before: Schema, after: Schema, micros: int) -> None:
@@ -50,30 +50,30 @@ class Capture:
         old = {stream.name.casefold() for stream in before.change_streams}
         new = {stream.name.casefold() for stream in after.change_streams}
         for name in sorted(old - new):
-            self._touched |= {p.number for p in of_stream(self._connection, name)}
-            remove(self._connection, name)
+            self._touched |= {p.number for p in stream_partitions(self._connection, name)}
+            remove_partitions(self._connection, name)
         for name in sorted(new - old):
-            create(self._connection, name, micros)
+            create_partitions(self._connection, name, micros)
 
-    def record(self, schema: Schema, micros: int, origin: Origin) -> None:
+    def record(self, schema: Schema, micros: int, origin: TransactionOrigin) -> None:
         """Turns what the triggers noted into records; nothing to do when nobody watches."""
         if not schema.change_streams:
             return
-        noted = self._connection.execute(NOTED).fetchall()
+        noted = self._connection.execute(SELECT_NOTED).fetchall()
         if not noted:
             return
         self._connection.execute('DELETE FROM "$mods"')
-        mods = net(noted, schema)
+        mods = net_changes(noted, schema)
         form = timestamp_from_micros(micros)
         for stream in schema.change_streams:
             if leaves_out(stream, origin):
                 continue
-            found = records(stream, self._partitions[stream.name.casefold()], mods, form)
-            rows = list(written_out(found, stream, micros, form, origin))
+            found = build_records(stream, self._partitions[stream.name.casefold()], mods, form)
+            rows = list(record_rows(found, stream, micros, form, origin))
             self._connection.executemany(WRITE, rows)
             self._touched |= {row[0] for row in rows}
 
-    def touch(self, partitions: list[Partition]) -> None:
+    def touch(self, partitions: list[StreamPartition]) -> None:
         """These partitions ended."""
         self._touched |= {partition.number for partition in partitions}
 
@@ -86,7 +86,7 @@ class Capture:
     def clear(self, schema: Schema, now: int) -> int:
         """Removes what is older than each stream keeps; inside a transaction."""
         return sum(
-            clear(
+            clear_records(
                 self._connection,
                 stream.name.casefold(),
                 now - retention_seconds(stream) * 1_000_000,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import grpc
 
 from ddl.schema import ChangeStream, Schema
-from emulator.engine.change_streams.partitions import Partition, of_stream
+from emulator.engine.change_streams.partitions import StreamPartition, stream_partitions
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signal, Signals
-from emulator.engine.change_streams.values import Json, compact
+from emulator.engine.change_streams.values import Json, compact_json
 from emulator.engine.clock import Clock
 from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
@@ -33,7 +33,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadArguments:
     """The arguments of a read function; timestamps in Unix microseconds."""
 
     stream: str
@@ -65,7 +65,7 @@ class ChangeReader:
     signals: Signals
 
     def read(
-        self, asked: Asked, after: Place | None, caller: Caller
+        self, asked: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """ChangeRecord values in storage form, each with its place.
 
@@ -93,13 +93,15 @@ class ChangeReader:
         if asked.start < partition.started or (ended is not None and asked.start > ended):
             raise out_of_range(
                 "Specified start_timestamp is invalid for the partition. Please specify a "
-                f"start_timestamp within {shown(partition.started)} and "
-                f"{'now' if ended is None else shown(ended)}. Received start_timestamp: "
-                f"{shown(asked.start)}."
+                f"start_timestamp within {format_timestamp(partition.started)} and "
+                f"{'now' if ended is None else format_timestamp(ended)}. Received start_timestamp: "
+                f"{format_timestamp(asked.start)}."
             )
         return self._records(asked, partition, after, caller)
 
-    def _check(self, asked: Asked, stream: ChangeStream, known: list[Partition]) -> None:
+    def _check(
+        self, asked: ReadArguments, stream: ChangeStream, known: list[StreamPartition]
+    ) -> None:
         """The arguments that do not depend on the partition."""
         least, most = HEARTBEAT_MILLISECONDS
         if not least <= asked.heartbeat_milliseconds <= most:
@@ -110,26 +112,27 @@ class ChangeReader:
         if asked.end is not None and asked.end < asked.start:
             raise invalid_argument(
                 "If end_timestamp is specified, start_timestamp must be <= end_timestamp. Received "
-                f"start_timestamp: {shown(asked.start)}, end_timestamp: {shown(asked.end)}."
+                f"start_timestamp: {format_timestamp(asked.start)}, "
+                f"end_timestamp: {format_timestamp(asked.end)}."
             )
         now = self.clock.wall()
         oldest = max(min(p.started for p in known), now - retention_seconds(stream) * 1_000_000)
         if asked.start < oldest:
             raise out_of_range(
                 "Specified start_timestamp is too far in the past. Please specify a "
-                f"start_timestamp within the earliest read timestamp: {shown(oldest)}. Received "
-                f"start_timestamp: {shown(asked.start)}."
+                f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}. "
+                f"Received start_timestamp: {format_timestamp(asked.start)}."
             )
         if asked.start > now + FUTURE_MICROS_MAX:
             raise out_of_range(
                 "Specified start_timestamp is too far in the future. Please specify a "
-                f"start_timestamp within the earliest read timestamp: {shown(oldest)}, and the "
-                f"current maximum start timestamp: {shown(now + FUTURE_MICROS_MAX)}. Received "
-                f"start_timestamp: {shown(asked.start)}."
+                f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}, "
+                f"and the current maximum start timestamp: "
+                f"{format_timestamp(now + FUTURE_MICROS_MAX)}. Received start_timestamp: {format_timestamp(asked.start)}."
             )
 
     def _roots(
-        self, asked: Asked, after: Place | None, caller: Caller
+        self, asked: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """The partitions that are active at the start, each in a record."""
         signal = self.signals.enter(0)
@@ -146,16 +149,16 @@ class ChangeReader:
             for p in self.partitions(asked.stream)
             if p.started <= asked.start and (p.ended is None or p.ended > asked.start)
         ]
-        yield from children(asked.start, [(p, ()) for p in at], after)
+        yield from child_records(asked.start, [(p, ()) for p in at], after)
 
     def _records(
-        self, asked: Asked, partition: Partition, after: Place | None, caller: Caller
+        self, asked: ReadArguments, partition: StreamPartition, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
         signal = self.signals.enter(partition.number)
         caller.when_gone(signal.set)
         try:
-            yield from Following(self, asked, partition, after, caller, signal).run()
+            yield from PartitionReading(self, asked, partition, after, caller, signal).run()
         finally:
             self.signals.leave(partition.number, signal)
 
@@ -165,11 +168,11 @@ class ChangeReader:
         if self.signals.closed:
             raise SpannerError(grpc.StatusCode.UNAVAILABLE, "The database is closing.")
 
-    def partitions(self, stream: str) -> list[Partition]:
+    def partitions(self, stream: str) -> list[StreamPartition]:
         """Everything known of a stream, oldest first."""
         reader = self.storage.borrow()
         try:
-            return of_stream(reader.connection, stream.casefold())
+            return stream_partitions(reader.connection, stream.casefold())
         finally:
             self.storage.give_back(reader)
 
@@ -185,14 +188,14 @@ class ChangeReader:
         return [((int(str(m)), int(str(n))), data_record(str(data))) for m, n, data in rows]
 
 
-class Following:
+class PartitionReading:
     """One query over one partition."""
 
     def __init__(
         self,
         reader: ChangeReader,
-        asked: Asked,
-        partition: Partition,
+        asked: ReadArguments,
+        partition: StreamPartition,
         after: Place | None,
         caller: Caller,
         signal: Signal,
@@ -223,7 +226,7 @@ class Following:
                 return
             if end is not None and (visible >= end or ended is not None):
                 if not self._told:
-                    yield (end, AFTER_RECORDS), heartbeat(end)
+                    yield (end, AFTER_RECORDS), heartbeat_record(end)
                 return
             yield from self._wait(visible)
 
@@ -234,7 +237,7 @@ class Following:
             self._reader.timeline.wait_until_readable(end)
         return self._reader.timeline.strong()
 
-    def _current(self) -> Partition:
+    def _current(self) -> StreamPartition:
         """The partition as it is now. Raises when its stream was dropped."""
         for known in self._reader.partitions(self._asked.stream):
             if known.number == self._partition.number:
@@ -260,7 +263,7 @@ class Following:
             for child in self._reader.partitions(self._asked.stream)
             if token in child.parents
         ]
-        yield from children(ended, found, self._after)
+        yield from child_records(ended, found, self._after)
 
     def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
@@ -270,7 +273,7 @@ class Following:
             self._beat = time.monotonic()
             if visible > self._place[0]:
                 self._place, self._told = (visible, AFTER_RECORDS), True
-                yield self._place, heartbeat(visible)
+                yield self._place, heartbeat_record(visible)
             return
         if self._asked.end is not None:
             ahead = (self._asked.end - self._reader.clock.wall()) / 1_000_000
@@ -278,8 +281,8 @@ class Following:
         self._signal.wait(left)
 
 
-def children(
-    start: int, found: list[tuple[Partition, tuple[str, ...]]], after: Place | None
+def child_records(
+    start: int, found: list[tuple[StreamPartition, tuple[str, ...]]], after: Place | None
 ) -> Iterator[tuple[Place, str]]:
     """A child partitions record for each partition, after a place."""
     for number, (partition, parents) in enumerate(found, start=1):
@@ -287,12 +290,12 @@ def children(
         if after is None or place > after:
             token: list[Json] = [partition.token, list(parents)]
             record: list[Json] = [timestamp_from_micros(start), f"{number:08}", [token]]
-            yield place, compact([[[], [], [record]]])
+            yield place, compact_json([[[], [], [record]]])
 
 
-def heartbeat(micros: int) -> str:
+def heartbeat_record(micros: int) -> str:
     """A ChangeRecord with a heartbeat."""
-    return compact([[[], [[timestamp_from_micros(micros)]], []]])
+    return compact_json([[[], [[timestamp_from_micros(micros)]], []]])
 
 
 def data_record(data: str) -> str:
@@ -300,7 +303,7 @@ def data_record(data: str) -> str:
     return f"[[[{data}],[],[]]]"
 
 
-def shown(micros: int) -> str:
+def format_timestamp(micros: int) -> str:
     """A timestamp in messages."""
     return timestamp_to_text(timestamp_from_micros(micros))
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.change_streams.reading import Asked, Caller
+from emulator.engine.change_streams.reading import Caller, ReadArguments
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.requests import MutationKind, Write
+from emulator.values.requests import MutationKind, RowWrite
 from tests.emulator.engine_world import opened
 
 DAY = 86_400 * 1_000_000
@@ -33,10 +33,12 @@ class Shifted:
 def read(database: Database, stream: str, start: int) -> Iterator[list[Any]]:
     """The data change records since a timestamp."""
     end = wall_of(database)
-    roots = database.change_streams.read(Asked(stream, start, end, None, 1000), None, CALLER)
+    roots = database.change_streams.read(
+        ReadArguments(stream, start, end, None, 1000), None, CALLER
+    )
     for _, text in list(roots):
         token = json.loads(text)[0][2][0][2][0][0]
-        asked = Asked(stream, start, end, token, 1000)
+        asked = ReadArguments(stream, start, end, token, 1000)
         for _, record in database.change_streams.read(asked, None, CALLER):
             yield from json.loads(record)[0][0]
 
@@ -47,7 +49,7 @@ def wall_of(database: Database) -> int:
 
 def insert(database: Database, key: int, stamp: int) -> int:
     row = (key, timestamp_from_micros(stamp))
-    written = database.write([Write(MutationKind.INSERT, "T", ("Id", "At"), [row])])
+    written = database.write([RowWrite(MutationKind.INSERT, "T", ("Id", "At"), [row])])
     return written.commit_timestamp_micros
 
 
