@@ -103,14 +103,14 @@ class FaultInjector:
             self._lost_left -= 1
             return self._lost_left >= 0
 
-    def before_commit(self) -> None:
+    def may_abort_commit(self) -> None:
         """Raises ABORTED for the commits that are chosen."""
-        if self.active and self._chosen(self.faults.aborted_commit_probability):
+        if self.active and self._choose(self.faults.aborted_commit_probability):
             raise aborted("Transaction was aborted (fault injected).")
 
-    def after_commit(self) -> None:
+    def may_lose_answer(self) -> None:
         """Raises UNAVAILABLE though the commit took place, for those that are chosen."""
-        if self.active and self._chosen(self.faults.commit_unknown_probability):
+        if self.active and self._choose(self.faults.commit_unknown_probability):
             raise unavailable("The answer of the commit was lost (fault injected).")
 
     def breaks_stream(self, rows: int) -> bool:
@@ -124,7 +124,7 @@ class FaultInjector:
                 return self._streams_left >= 0
             return True
 
-    def _chosen(self, probability: float) -> bool:
+    def _choose(self, probability: float) -> bool:
         if not probability:
             return False
         with self._lock:

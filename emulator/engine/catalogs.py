@@ -86,7 +86,7 @@ class Catalogs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, Catalog] = OrderedDict()
+        self._catalogs: OrderedDict[int, Catalog] = OrderedDict()
 
     def rows(
         self,
@@ -102,10 +102,10 @@ class Catalogs:
 
     def _catalog(self, state: SchemaState) -> Catalog:
         with self._lock:
-            catalog = self._known.pop(state.since, None) or Catalog(state.schema)
-            self._known[state.since] = catalog
-            if len(self._known) > SCHEMAS_MAX:
-                self._known.popitem(last=False)
+            catalog = self._catalogs.pop(state.since, None) or Catalog(state.schema)
+            self._catalogs[state.since] = catalog
+            if len(self._catalogs) > SCHEMAS_MAX:
+                self._catalogs.popitem(last=False)
         return catalog
 
 

@@ -62,7 +62,7 @@ class DmlExecutor:
         if isinstance(statement, Update):
             self.changed.add(table.name.casefold())
             return self.update(statement, table, bindings, moment)
-        self.changed |= self.state.affected_by_delete(table.name)
+        self.changed |= self.state.tables_changed_by_delete(table.name)
         return self.delete(statement, table, bindings)
 
     def insert(
@@ -91,7 +91,7 @@ class DmlExecutor:
         returned: list[Row] = []
         for row in rows:
             write_rows(self.connection, plan, KINDS[statement.mode], [row], moment)
-            returned += self.written(plan, row, statement.returning, bindings)
+            returned += self.read_returned(plan, row, statement.returning, bindings)
         self.count(len(rows), plan.mutations_per_row)
         return result_with_rows(len(rows), statement.returning, returned)
 
@@ -107,7 +107,7 @@ class DmlExecutor:
             fresh.append(row)
         return fresh
 
-    def written(
+    def read_returned(
         self, plan: WritePlan, row: Row, returning: Returning, bindings: Mapping[str, Stored]
     ) -> list[Row]:
         """THEN RETURN of a row that was just written."""
@@ -211,7 +211,7 @@ class DmlExecutor:
         if row is not None:
             raise future_timestamp(str(row[0]))
 
-    def keyed(self, table: str, column: str) -> bool:
+    def is_key_column(self, table: str, column: str) -> bool:
         """Whether a column is part of its table's key: no row can be found before it is known."""
         found = self.state.schema.table(table)
         return found is not None and column in {p.column.casefold() for p in found.primary_key}
@@ -223,7 +223,7 @@ class DmlExecutor:
         read = self.state.columns_read(self.connection, sql)
         tables = {name for name, _ in read}
         for table, column in sorted(self.pending):
-            whole = self.keyed(table, column) and f"t${table}" in tables
+            whole = self.is_key_column(table, column) and f"t${table}" in tables
             if whole or (f"t${table}", column) in read:
                 raise pending_read(f"{table}.{column}")
 

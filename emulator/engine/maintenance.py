@@ -76,7 +76,7 @@ class Maintenance:
     def clear_archives(self) -> int:
         """Drops what schema changes have put away, once no read may ask for it; how many tables."""
         writer, horizon = self._writer, self._oldest_readable()
-        archives = writer.versions.expired(horizon)
+        archives = writer.versions.expired_archives(horizon)
 
         def work() -> None:
             save_horizon(writer.connection, horizon)
@@ -84,7 +84,7 @@ class Maintenance:
                 drop_archive(writer.connection, archive)
 
         if archives:
-            self._in_turn(work)
+            self._run_in_turn(work)
         writer.versions.forget(horizon, archives)
         return len(archives)
 
@@ -128,10 +128,10 @@ class Maintenance:
             if count:
                 save_horizon(writer.connection, horizon)
 
-        self._in_turn(work)
+        self._run_in_turn(work)
         return count
 
-    def _in_turn(self, work: Callable[[], None]) -> None:
+    def _run_in_turn(self, work: Callable[[], None]) -> None:
         """One transaction that changes nothing that a read can see."""
         writer = self._writer
         writer.turn.acquire(LOCK_WAIT_SECONDS)
@@ -154,7 +154,7 @@ class Maintenance:
 
         def work(micros: int) -> None:
             nonlocal count
-            for affected in writer.state.affected_by_delete(table.name):
+            for affected in writer.state.tables_changed_by_delete(table.name):
                 writer.timeline.touched(affected, micros)
             writer.connection.execute(
                 f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "

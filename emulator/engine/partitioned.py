@@ -55,14 +55,14 @@ class PartitionedDmlTransaction:
         """
         state = self._writer.state
         change = refuse_others(state.recompile(statement).plain, state)
-        rows, scanned = self._matching(state, count_scans(change) if counted else change, params)
+        rows, scanned = self._find_rows(state, count_scans(change) if counted else change, params)
         count = sum(
             self._execute_part(statement, params, rows[start : start + ROWS_AT_ONCE])
             for start in range(0, len(rows), ROWS_AT_ONCE)
         )
         return DmlResult(count, rows_scanned=scanned)
 
-    def _matching(
+    def _find_rows(
         self, state: SchemaState, statement: Update | Delete, params: Mapping[str, Stored]
     ) -> tuple[array[int], int]:
         """The rows that fit now, by their number in SQLite, and how many rows were counted."""
@@ -117,7 +117,7 @@ class PartitionedDmlTransaction:
 def tables_changed_by(state: SchemaState, statement: Update | Delete) -> set[str]:
     """The tables that a statement may change."""
     if isinstance(statement, Delete):
-        return state.affected_by_delete(statement.table)
+        return state.tables_changed_by_delete(statement.table)
     return {statement.table.casefold()}
 
 

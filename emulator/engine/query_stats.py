@@ -107,7 +107,7 @@ class QueryStats:
     _started: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def counts(self, text: str) -> bool:
+    def should_count(self, text: str) -> bool:
         """Whether the next execution of a text should count the rows that it scans."""
         minute = current_minute()
         with self._lock:

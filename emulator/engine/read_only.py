@@ -117,7 +117,7 @@ class ReadOnlyTransaction:
         snapshot = self._snapshot()
         try:
             plan = plan_read(snapshot.state.schema, table, index, (), keys, 0)
-            as_of = snapshot.changed([plan.table.name], self._around.timeline)
+            as_of = snapshot.tables_changed_since([plan.table.name], self._around.timeline)
             tables = table_source(as_of, counted=False, placement=snapshot.state.placement)
             moment = self.read_timestamp_micros if as_of else None
 
@@ -144,7 +144,9 @@ class ReadOnlyTransaction:
         state = snapshot.state
         statement = state.recompile(request.statement)
         within, bounds = request.part.condition(state.schema) if request.part else ("", {})
-        as_of = snapshot.changed(expect_query(statement.plain).tables, self._around.timeline)
+        as_of = snapshot.tables_changed_since(
+            expect_query(statement.plain).tables, self._around.timeline
+        )
         query = expect_query(statement.read_as(as_of, counted=request.profile, within=within))
         values = self._values(query, request.params) | bounds
         if as_of:
@@ -170,7 +172,7 @@ class ReadOnlyTransaction:
         return release
 
     def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> ResultRows:
-        as_of = snapshot.changed([plan.table.name], self._around.timeline)
+        as_of = snapshot.tables_changed_since([plan.table.name], self._around.timeline)
         tables = table_source(as_of, counted=False, placement=snapshot.state.placement)
         width = len(plan.columns)
         release = self._release(snapshot)

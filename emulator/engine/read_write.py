@@ -93,18 +93,18 @@ class ReadWriteTransaction:
             if not isinstance(plain, CompiledQuery):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
             if plain.catalog:
-                values = bind_parameters(plain.bindings, params, self._now())
+                values = bind_parameters(plain.bindings, params, self._snapshot_moment())
                 stats = self._around.query_stats
                 return self._around.catalogs.rows(state, plain, values, stats)
             if plain.draws:
-                self._active()
+                self._activate()
             query = expect_query(statement.read_as(AS_THEY_ARE, counted=profile))
             if self._dml is None:
                 request = QueryRequest(statement, params, profile, check)
                 return self._observe_query(query, request)
             # Counting names every column of a table: judge the query as it was asked.
             self._dml.refuse_pending(plain.sql)
-            values = bind_parameters(query.bindings, params, self._moment())
+            values = bind_parameters(query.bindings, params, self._pending_moment())
             return self._run(query, values, profile, check)
 
     def read(
@@ -136,7 +136,7 @@ class ReadWriteTransaction:
             request.statement, request.params, profile=request.profile, check=request.check
         )
         rows = list(result.rows)
-        values = bind_parameters(query.bindings, request.params, self._now())
+        values = bind_parameters(query.bindings, request.params, self._snapshot_moment())
         observations.add(query.tables, rows, lambda: self._run(query, values, profile=False).rows)
         return rows_in_memory(result.columns, rows, result.stats)
 
@@ -216,7 +216,7 @@ class ReadWriteTransaction:
             self._repeat_failure()
             # An error is found before the transaction takes the turn to write.
             statement = self.state.recompile(statement)
-            dml = self._active()
+            dml = self._activate()
             change = dml.state.recompile(statement).read_as(AS_THEY_ARE, counted=counted)
             if isinstance(change, CompiledQuery):
                 raise invalid_argument("A query was sent where a DML statement is expected.")
@@ -227,14 +227,14 @@ class ReadWriteTransaction:
             execute("SAVEPOINT statement")
             watch(self._writer.reader, check)
             try:
-                result = dml.execute(change, params, self._moment())
+                result = dml.execute(change, params, self._pending_moment())
             except (apsw.Error, SpannerError) as error:
                 if not self._writer.connection.in_transaction:
                     self._end(Phase.ABORTED)
                 else:
                     execute("ROLLBACK TO statement")
                     execute("RELEASE statement")
-                told = self._writer.translated(error)
+                told = self._writer.translate(error)
                 if isinstance(told, SpannerError) and violates_constraint(error):
                     self._failure = told
                 raise told from error
@@ -256,7 +256,7 @@ class ReadWriteTransaction:
             if self._failure is not None:
                 self._end(Phase.CLOSED)
                 raise self._failure
-            dml = self._active()
+            dml = self._activate()
             try:
                 return self._commit(dml, mutations, origin)
             finally:
@@ -300,13 +300,13 @@ class ReadWriteTransaction:
             writer.connection.execute("COMMIT")
         except (apsw.Error, SpannerError) as error:
             writer.abandon()
-            raise writer.translated(error) from error
+            raise writer.translate(error) from error
         finally:
             writer.timeline.end_commit()
             writer.capture.committed()
         return Committed(micros, count)
 
-    def _active(self) -> DmlExecutor:
+    def _activate(self) -> DmlExecutor:
         """Takes the turn to write, and looks again at what was read without it."""
         self._last_used = time.monotonic()
         if self._dml is None:
@@ -327,10 +327,10 @@ class ReadWriteTransaction:
             self._last_used = time.monotonic()
         return self._dml
 
-    def _moment(self) -> Moment:
+    def _pending_moment(self) -> Moment:
         return Moment.pending(self._writer.clock.now())
 
-    def _now(self) -> Moment:
+    def _snapshot_moment(self) -> Moment:
         """The time of what is read from the snapshot."""
         return Moment.at(self._observations().read_timestamp_micros)
 

@@ -101,7 +101,7 @@ class SchemaChange:
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
         check_existing_rows(connection, self._step, schema, micros)
         proto_bundle.save_bundle(connection, self._step, self._descriptors)
-        writer.capture.streams_changed(before.schema, schema, micros)
+        writer.capture.apply_stream_changes(before.schema, schema, micros)
         writer.sequences.save()
         save_statement(connection, self._text, micros)
         connection.execute('UPDATE "$state" SET schema_version = ?', (before.version + 1,))

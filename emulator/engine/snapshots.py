@@ -35,7 +35,7 @@ class Snapshot:
     last_commit: int
     as_of: dict[str, bool] = field(default_factory=dict)
 
-    def changed(self, tables: Iterable[str], timeline: Timeline) -> frozenset[str]:
+    def tables_changed_since(self, tables: Iterable[str], timeline: Timeline) -> frozenset[str]:
         """The tables, in lower case, of which the snapshot may show later changes."""
         if self.last_commit <= self.micros:
             return frozenset()

@@ -114,7 +114,7 @@ class SchemaState:
             return statement
         return self.compile(statement.text, statement.types)
 
-    def affected_by_delete(self, table: str) -> set[str]:
+    def tables_changed_by_delete(self, table: str) -> set[str]:
         """The tables, in lower case, that a delete may change: this one and those that cascade."""
         affected: set[str] = set()
         waiting = [table.casefold()]

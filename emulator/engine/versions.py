@@ -67,7 +67,7 @@ class SchemaVersions:
         placement = Placement(nearest, newest.schema)
         return SchemaState(newest.version, version.schema, {}, version.since, placement)
 
-    def expired(self, horizon: int) -> list[Archive]:
+    def expired_archives(self, horizon: int) -> list[Archive]:
         """The archives of which no read at or above the horizon needs anything."""
         with self._lock:
             return [archive for archive in self._archives if archive.until <= horizon]

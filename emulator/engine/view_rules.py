@@ -124,8 +124,8 @@ def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Colum
         if was != now:
             raise failed_precondition(
                 f"Cannot alter `{step_subject(step)}`. Action would implicitly change the type of "
-                f"an output column for VIEW `{view.name}` from `{name_of(was)}` to `{name_of(now)}` "
-                f"({name})."
+                f"an output column for VIEW `{view.name}` from `{name_of(was)}` to "
+                f"`{name_of(now)}` ({name})."
             )
 
 

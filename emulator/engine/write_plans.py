@@ -127,8 +127,8 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         insert=writer.insert(),
         update=writer.update() if identified else RowStatement("", ()),
         upsert=writer.upsert() if identified and writer.upsert_in_one_step() else None,
-        delete=writer.by_key(f"DELETE FROM {current_table(table.name)}"),
-        find=writer.by_key(f"SELECT 1 FROM {current_table(table.name)}"),
+        delete=writer.key_statement(f"DELETE FROM {current_table(table.name)}"),
+        find=writer.key_statement(f"SELECT 1 FROM {current_table(table.name)}"),
         keys=keys,
         identified=identified,
         padding=len(left_out),
@@ -335,7 +335,7 @@ class PlanBuilder:
         )
         return not (judged and missing)
 
-    def by_key(self, head: str) -> str:
+    def key_statement(self, head: str) -> str:
         """A statement about the row with a key; binds the key's parts in order."""
         return f"{head} WHERE {self.match([f'?{n + 1}' for n in range(len(self.key_columns))])}"
 

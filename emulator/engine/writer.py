@@ -115,7 +115,7 @@ class DatabaseWriter:
             self._commit_together(batch)
         except (apsw.Error, SpannerError) as error:
             self.abandon()
-            fail(batch, self.translated(error))
+            fail(batch, self.translate(error))
         except BaseException as error:
             self.abandon()
             fail(batch, error)
@@ -149,7 +149,7 @@ class DatabaseWriter:
                 count = self.apply(request.mutations, Moment.at(micros))
                 self.finish(micros, request.origin)
             except (apsw.Error, SpannerError) as error:
-                request.error = self.translated(error)
+                request.error = self.translate(error)
                 if not self.connection.in_transaction:
                     raise
                 execute("ROLLBACK TO one")
@@ -173,13 +173,13 @@ class DatabaseWriter:
                 plan = state.write_plan(mutation.table, mutation.columns)
                 replaces = mutation.kind is MutationKind.REPLACE
                 affected = (
-                    state.affected_by_delete(plan.table.name)
+                    state.tables_changed_by_delete(plan.table.name)
                     if replaces
                     else (plan.table.name.casefold(),)
                 )
             else:
                 plan, replaces = None, True
-                affected = state.affected_by_delete(mutation.table)
+                affected = state.tables_changed_by_delete(mutation.table)
             if replaces and not marked:
                 connection.execute(SET_LAST_COMMIT, (moment.micros,))
                 marked = True
@@ -246,7 +246,7 @@ class DatabaseWriter:
             committed(micros)
         except (apsw.Error, SpannerError) as error:
             self.abandon()
-            raise self.translated(error) from error
+            raise self.translate(error) from error
         except BaseException:
             self.abandon()
             raise
@@ -260,7 +260,7 @@ class DatabaseWriter:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def translated(self, error: BaseException) -> BaseException:
+    def translate(self, error: BaseException) -> BaseException:
         """SQLite's refusals in Spanner's words."""
         return translate_error(error, self.state.schema) if isinstance(error, apsw.Error) else error
 

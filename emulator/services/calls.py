@@ -72,13 +72,13 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         deserialize = call.request.FromString
         if call.streaming is not None:
             return grpc.unary_stream_rpc_method_handler(
-                self._guarded_stream(call.streaming), deserialize, None
+                self._guard_stream(call.streaming), deserialize, None
             )
         if call.unary is None:
             raise ValueError("a call needs a function")
-        return grpc.unary_unary_rpc_method_handler(self._guarded(call.unary), deserialize, to_bytes)
+        return grpc.unary_unary_rpc_method_handler(self._guard(call.unary), deserialize, to_bytes)
 
-    def _guarded(self, function: Unary) -> Callable[[Message, grpc.ServicerContext], Message]:
+    def _guard(self, function: Unary) -> Callable[[Message, grpc.ServicerContext], Message]:
         faults = self._faults
 
         def handle(request: Message, context: grpc.ServicerContext) -> Message:
@@ -92,7 +92,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
         return handle
 
-    def _guarded_stream(
+    def _guard_stream(
         self, function: Streaming
     ) -> Callable[[Message, grpc.ServicerContext], Iterator[bytes]]:
         faults = self._faults

@@ -120,7 +120,7 @@ def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> 
         if argument.text is None:
             return None
         if type_ is TIMESTAMP:
-            return forms.timestamp(argument.text)
+            return forms.timestamp_form(argument.text)
         return int(argument.text) if type_ is INT64 else argument.text
     except ValueError as error:
         raise invalid_argument(f"Invalid value for {name}: {error}") from error

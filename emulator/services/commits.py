@@ -40,7 +40,7 @@ class Commits:
             committed = self._write(session, request.mutations, origin)
         else:
             raise invalid_argument("A commit needs a transaction.")
-        self._faults.after_commit()
+        self._faults.may_lose_answer()
         answer = m.CommitResponse()
         times.fill_timestamp(answer.commit_timestamp, committed.commit_timestamp_micros)
         if request.return_commit_stats:
@@ -78,7 +78,7 @@ class Commits:
 
     def _write(self, session: Session, protos: Message, origin: TransactionOrigin) -> Committed:
         """Mutations alone: the shortest way to the engine."""
-        self._faults.before_commit()
+        self._faults.may_abort_commit()
         database = session.database
         mutations = database.mutations.read(database.engine.schema, protos)
         return database.engine.write(mutations, origin)
@@ -96,7 +96,7 @@ class Commits:
                 raise transaction_over(transaction)
             database = session.database
             try:
-                self._faults.before_commit()
+                self._faults.may_abort_commit()
                 mutations = database.mutations.read(database.engine.schema, request.mutations)
                 transaction.committed = engine.commit(
                     mutations, transaction_origin(request, transaction.excluded)

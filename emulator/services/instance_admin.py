@@ -95,7 +95,7 @@ class InstanceAdmin:
         times.fill_timestamp(proto.create_time, wall_micros())
         times.fill_timestamp(proto.update_time, wall_micros())
         self._registry.put_instance(proto)
-        return self._finished(proto, m.CreateInstanceMetadata(instance=proto))
+        return self._finish_operation(proto, m.CreateInstanceMetadata(instance=proto))
 
     def update(self, request: Message, context: RpcContext) -> Message:
         """Changes the fields that the mask names."""
@@ -119,14 +119,14 @@ class InstanceAdmin:
             set_size(proto, 0, request.instance.processing_units)
         times.fill_timestamp(proto.update_time, wall_micros())
         self._registry.put_instance(proto)
-        return self._finished(proto, m.UpdateInstanceMetadata(instance=proto))
+        return self._finish_operation(proto, m.UpdateInstanceMetadata(instance=proto))
 
     def delete(self, request: Message, context: RpcContext) -> Message:
         """Removes an instance with its databases; one that is not there is NOT_FOUND."""
         self._registry.delete_instance(request.name)
         return Empty()
 
-    def _finished(self, proto: Message, metadata: Message) -> Message:
+    def _finish_operation(self, proto: Message, metadata: Message) -> Message:
         """An operation that is done as soon as it is told."""
         times.fill_timestamp(metadata.start_time, wall_micros())
         times.fill_timestamp(metadata.end_time, wall_micros())

@@ -33,11 +33,11 @@ class Measurement:
         self._cpu = time.thread_time()
         self._started = time.perf_counter()
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """The statement gave an error."""
         self._record(0, None, failed=True)
 
-    def until_read(self, outcome: StatementOutcome, *, counted: bool) -> StatementOutcome:
+    def record_when_read(self, outcome: StatementOutcome, *, counted: bool) -> StatementOutcome:
         """The outcome; the execution ends when its rows are closed."""
         rows = outcome.rows
         close = rows.close
@@ -77,4 +77,4 @@ def should_count_rows(stats: QueryStats, request: Message) -> bool:
     """
     if request.query_mode in MEASURED:
         return True
-    return not request.resume_token and stats.counts(request.sql)
+    return not request.resume_token and stats.should_count(request.sql)

@@ -38,7 +38,7 @@ class Partitions:
         """The partitions of a query."""
         session = self._sessions.get(request.session)
         selected = self._transactions.select(session, request.transaction, context)
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             state = selected.transaction.engine.state
             statement = bind_statement(state, request.sql, request.params, request.param_types)
             if not statement.is_query:
@@ -57,7 +57,7 @@ class Partitions:
         session = self._sessions.get(request.session)
         index = request.index or None
         selected = self._transactions.select(session, request.transaction, context)
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             schema = selected.transaction.engine.state.schema
             keys = read_key_set(key_types(schema, request.table, request.index), request.key_set)
             return partition_response(

@@ -97,7 +97,7 @@ class QueryMethods:
         expect_writable(transaction)
         digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
         with transaction.lock:
-            known = transaction.answered(request.seqno, digest)
+            known = transaction.find_answer(request.seqno, digest)
             if known is not None:
                 return known
             answer = self._batch(session, selected, request)
@@ -121,7 +121,7 @@ class QueryMethods:
         """The statement of a request, its transaction, and where its stream goes on."""
         place = parse_resume(request)
         selected = self._transactions.select(session, request.transaction, context, place)
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             check_options(request, selected.transaction.engine)
             state = selected.transaction.engine.state
             statement = bind_statement(state, request.sql, request.params, request.param_types)
@@ -147,7 +147,7 @@ class QueryMethods:
             request.sql.encode() + request.params.SerializeToString(deterministic=True)
         ).digest()
         with transaction.lock:
-            known = transaction.answered(request.seqno, digest)
+            known = transaction.find_answer(request.seqno, digest)
             if isinstance(known, list):
                 return known
             answer = write(self._run(statement, selected, request, stats))
@@ -164,34 +164,32 @@ class QueryMethods:
     ) -> StatementOutcome:
         """Runs a statement; a transaction that it was to begin ends with it when it fails."""
         if request.query_mode == PLAN:
-            return self._planned(statement, selected)
+            return self._plan(statement, selected)
         tag = request.request_options.request_tag
         measurement = Measurement(stats, statement, selected.transaction, tag)
         counted = should_count_rows(stats, request)
         try:
             outcome = run(statement, selected, request.query_mode, counted=counted)
         except SpannerError:
-            measurement.failed()
+            measurement.record_failure()
             selected.abandon()
             raise
-        return measurement.until_read(outcome, counted=counted)
+        return measurement.record_when_read(outcome, counted=counted)
 
-    def _measured_dml(
+    def _run_batch_dml(
         self, stats: QueryStats, statement: BoundStatement, selected: SelectedTransaction
     ) -> StatementOutcome:
         """A statement of a batch."""
         measurement = Measurement(stats, statement, selected.transaction, "")
-        counted = stats.counts(statement.compiled.text)
+        counted = stats.should_count(statement.compiled.text)
         try:
             outcome = run_dml(statement, selected, 0, counted=counted)
         except SpannerError:
-            measurement.failed()
+            measurement.record_failure()
             raise
-        return measurement.until_read(outcome, counted=counted)
+        return measurement.record_when_read(outcome, counted=counted)
 
-    def _planned(
-        self, statement: BoundStatement, selected: SelectedTransaction
-    ) -> StatementOutcome:
+    def _plan(self, statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
         """A plan; nothing is run."""
         try:
             return run(statement, selected, PLAN)
@@ -211,7 +209,7 @@ class QueryMethods:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
         selected = self._transactions.select(session, request.transaction, context, place)
         engine = selected.transaction.engine
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             check_options(request, engine)
             keys = read_key_set(
                 key_types(engine.state.schema, request.table, request.index), request.key_set
@@ -226,7 +224,11 @@ class QueryMethods:
                 rows = engine.read(*asked, check=selected.check, within=within)
             else:
                 raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        return selected, StatementOutcome(rows, selected.told(result_metadata(rows.columns))), place
+        return (
+            selected,
+            StatementOutcome(rows, selected.with_transaction(result_metadata(rows.columns))),
+            place,
+        )
 
     def _batch(self, session: Session, selected: SelectedTransaction, request: Message) -> Message:
         """The results of a batch up to the first statement that fails."""
@@ -243,7 +245,7 @@ class QueryMethods:
                     )
                 begun = None if answer.result_sets else selected.begun
                 first = SelectedTransaction(transaction, begun, selected.check)
-                outcome = self._measured_dml(session.database.engine.query_stats, statement, first)
+                outcome = self._run_batch_dml(session.database.engine.query_stats, statement, first)
                 answer.result_sets.add().ParseFromString(
                     encode_whole(outcome, strip_precommit(transaction))
                 )

@@ -53,7 +53,7 @@ class SessionTransaction:
     failure: SpannerError | None = None
     excluded: bool = False
 
-    def answered(self, seqno: int, request: bytes) -> object | None:
+    def find_answer(self, seqno: int, request: bytes) -> object | None:
         """What was answered to this seqno before, or None. Raises for one out of order."""
         if not seqno:
             return None
@@ -140,7 +140,7 @@ class Sessions:
         session.last_use_micros = wall_micros()
         return session
 
-    def of(self, database_name: str) -> list[Session]:
+    def list_sessions(self, database_name: str) -> list[Session]:
         """The sessions of a database, by name; multiplexed ones are not listed."""
         database = self._registry.database(database_name)
         with self._lock:

@@ -83,7 +83,7 @@ class SpannerApi:
 
     def list_sessions(self, request: Message, context: RpcContext) -> Message:
         """The sessions of a database."""
-        sessions, token = cut_page(self._sessions.of(request.database), request)
+        sessions, token = cut_page(self._sessions.list_sessions(request.database), request)
         answer = m.ListSessionsResponse(next_page_token=token)
         answer.sessions.extend(session_message(session) for session in sessions)
         return answer

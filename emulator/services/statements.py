@@ -145,11 +145,13 @@ def run(
             rows = engine.query(compiled, params, profile=profile, check=selected.check, part=part)
         else:
             raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        return StatementOutcome(rows, selected.told(result_metadata(rows.columns)), mode=mode)
+        return StatementOutcome(
+            rows, selected.with_transaction(result_metadata(rows.columns)), mode=mode
+        )
     if isinstance(engine, PartitionedDmlTransaction):
         result = engine.execute(compiled, params, counted=profile)
         rows = no_rows(result.rows_scanned)
-        told = selected.told(result_metadata(()))
+        told = selected.with_transaction(result_metadata(()))
         return StatementOutcome(rows, told, result.row_count, lower_bound=True, mode=mode)
     return run_dml(statement, selected, mode, counted=profile)
 
@@ -174,13 +176,13 @@ def run_dml(
     rows = result.returned or no_rows()
     rows.stats.rows_scanned = result.rows_scanned
     return StatementOutcome(
-        rows, selected.told(result_metadata(rows.columns)), result.row_count, mode=mode
+        rows, selected.with_transaction(result_metadata(rows.columns)), result.row_count, mode=mode
     )
 
 
 def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
     """PLAN: columns, inferred parameters and SQLite's plan; nothing is run."""
-    shown = selected.told(result_metadata(statement.columns, statement.undeclared))
+    shown = selected.with_transaction(result_metadata(statement.columns, statement.undeclared))
     rows = no_rows()
     engine = selected.transaction.engine
     if statement.is_query and isinstance(engine, ReadOnlyTransaction):

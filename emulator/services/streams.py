@@ -67,10 +67,12 @@ class Streams:
             raise too_many_streams()
         kept = False
         try:
-            outcome, result = self._taken_up(outcome, transaction, place, what)
+            outcome, result = self._resume(outcome, transaction, place, what)
             first = result.place.rows
             limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
-            messages = result.chunks(self._ending(outcome, transaction), rows_in_chunk_max=limit)
+            messages = result.chunks(
+                self._make_ending(outcome, transaction), rows_in_chunk_max=limit
+            )
             for message in messages:
                 yield message
                 context.check()
@@ -84,7 +86,7 @@ class Streams:
                 outcome.rows.close()
             self._room.release()
 
-    def _taken_up(
+    def _resume(
         self,
         outcome: StatementOutcome,
         transaction: SessionTransaction,
@@ -109,7 +111,7 @@ class Streams:
             result.skip(place)
         return outcome, result
 
-    def _ending(
+    def _make_ending(
         self, outcome: StatementOutcome, transaction: SessionTransaction
     ) -> Callable[[], bytes]:
         """The fields of the last message, told when all rows are read."""

@@ -39,14 +39,14 @@ class SelectedTransaction:
     begun: Message | None = None
     check: Check | None = None
 
-    def told(self, metadata: Message) -> Message:
+    def with_transaction(self, metadata: Message) -> Message:
         """The metadata of a result, with the transaction where the client needs it."""
         if self.begun is not None:
             metadata.transaction.CopyFrom(self.begun)
         return metadata
 
     @contextmanager
-    def or_abandoned(self) -> Iterator[None]:
+    def abandon_on_error(self) -> Iterator[None]:
         """Gives the transaction up when the request is refused."""
         try:
             yield

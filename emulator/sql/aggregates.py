@@ -32,7 +32,7 @@ UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class AggregateArgument:
     """The argument of an aggregate and the clauses beside it.
 
     ``rows`` is what to say behind the call: which rows count. ``limit`` is SQLite text or "".
@@ -49,7 +49,7 @@ class Argument:
     over: str = ""
 
 
-Aggregate = Callable[[str, Argument, Context], Typed]
+Aggregate = Callable[[str, AggregateArgument, Context], Typed]
 
 
 def aggregate(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -75,13 +75,13 @@ def aggregate_call(
         return Typed(f"COUNT(*){over}", INT64)
     if not node.expressions:
         raise errors.invalid_argument(f"No matching signature for aggregate function {name}")
-    given = argument(compiler, node, scope, context)
+    given = read_argument(compiler, node, scope, context)
     if over:
         refuse_over_window(name, given)
     return AGGREGATE_CALLS[name](name, replace(given, over=over), context)
 
 
-def refuse_over_window(name: str, given: Argument) -> None:
+def refuse_over_window(name: str, given: AggregateArgument) -> None:
     """What an aggregate may not say, or cannot do here, over a window."""
     if given.order or given.limit:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not allowed in {name} with OVER")
@@ -91,7 +91,9 @@ def refuse_over_window(name: str, given: Argument) -> None:
         raise errors.unimplemented(f"HAVING MAX and MIN in {name} with OVER")
 
 
-def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Argument:
+def read_argument(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> AggregateArgument:
     """Reads the arguments; the clauses are wrapped around the last one."""
     name = node.name.upper()
     first, others = node.expressions[0], list(node.expressions[1:])
@@ -137,21 +139,21 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
         raise errors.unimplemented(f"HAVING MAX and MIN in {name}")
     if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
-    return Argument(item, more, distinct, order, rows, limit, extreme)
+    return AggregateArgument(item, more, distinct, order, rows, limit, extreme)
 
 
-def count(name: str, given: Argument, context: Context) -> Typed:
+def count(name: str, given: AggregateArgument, context: Context) -> Typed:
     """COUNT([DISTINCT] x)."""
     return Typed(f"COUNT({given.distinct}{given.item.sql}){given.rows}{given.over}", INT64)
 
 
-def count_if(name: str, given: Argument, context: Context) -> Typed:
+def count_if(name: str, given: AggregateArgument, context: Context) -> Typed:
     """COUNTIF(condition)."""
     test = require(given.item, BOOL, context, "The argument of COUNTIF")
     return Typed(f"COUNT({given.distinct}CASE WHEN {test.sql} THEN 1 END){given.over}", INT64)
 
 
-def total(name: str, given: Argument, context: Context) -> Typed:
+def sum_or_avg(name: str, given: AggregateArgument, context: Context) -> Typed:
     """SUM and AVG of numbers; an INT64 sum that overflows is OUT_OF_RANGE."""
     type_ = given.item.type or INT64
     if type_ == INTERVAL:
@@ -176,7 +178,7 @@ def total(name: str, given: Argument, context: Context) -> Typed:
     return Typed(f"{sqlite}({given.distinct}{given.item.sql})", result)
 
 
-def smallest(name: str, given: Argument, context: Context) -> Typed:
+def min_or_max(name: str, given: AggregateArgument, context: Context) -> Typed:
     """MIN and MAX: storage forms sort as their values, NaN apart."""
     type_ = given.item.type or INT64
     if type_.code in UNGROUPABLE:
@@ -189,7 +191,7 @@ def smallest(name: str, given: Argument, context: Context) -> Typed:
     return Typed(f"{function}({given.distinct}{given.item.sql}){given.over}", type_)
 
 
-def any_value(name: str, given: Argument, context: Context) -> Typed:
+def any_value(name: str, given: AggregateArgument, context: Context) -> Typed:
     """ANY_VALUE(x [HAVING MAX | MIN y])."""
     if given.extreme is None:
         return Typed(f"max({given.item.sql}){given.over}", given.item.type)
@@ -199,19 +201,19 @@ def any_value(name: str, given: Argument, context: Context) -> Typed:
     return Typed(f"agg_at_{word}({given.item.sql}, {by.sql})", given.item.type)
 
 
-def logical(name: str, given: Argument, context: Context) -> Typed:
+def logical_and_or(name: str, given: AggregateArgument, context: Context) -> Typed:
     """LOGICAL_AND, LOGICAL_OR."""
     test = require(given.item, BOOL, context, f"The argument of {name}")
     return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql}){given.over}", BOOL)
 
 
-def bitwise(name: str, given: Argument, context: Context) -> Typed:
+def bit_aggregate(name: str, given: AggregateArgument, context: Context) -> Typed:
     """BIT_AND, BIT_OR, BIT_XOR."""
     item = require(given.item, INT64, context, f"The argument of {name}")
     return Typed(f"agg_{name.lower()}({given.distinct}{item.sql}){given.over}", INT64)
 
 
-def spread(name: str, given: Argument, context: Context) -> Typed:
+def stddev_or_variance(name: str, given: AggregateArgument, context: Context) -> Typed:
     """STDDEV and VARIANCE of a sample: NULL of fewer than two values."""
     item = given.item
     if item.type is not None and item.type.code is TypeCode.NUMERIC:
@@ -221,29 +223,29 @@ def spread(name: str, given: Argument, context: Context) -> Typed:
     return Typed(f"{function}({given.distinct}{item.sql}){given.over}", FLOAT64)
 
 
-def limited(sql: str, given: Argument) -> str:
+def limit_elements(sql: str, given: AggregateArgument) -> str:
     """The first elements of an array, where LIMIT says so."""
     return f"fn_first_elements({sql}, {given.limit})" if given.limit else sql
 
 
-def array_agg(name: str, given: Argument, context: Context) -> Typed:
+def array_agg(name: str, given: AggregateArgument, context: Context) -> Typed:
     """ARRAY_AGG(x): NULL of no rows."""
     type_ = given.item.type or INT64
     refuse_array_of_arrays(type_)
     values = f"{given.distinct}{given.item.sql}{given.order}"
     sql = f"agg_array_or_null({values}){given.rows}{given.over}"
-    return Typed(limited(sql, given), array(type_))
+    return Typed(limit_elements(sql, given), array(type_))
 
 
-def array_concat_agg(name: str, given: Argument, context: Context) -> Typed:
+def array_concat_agg(name: str, given: AggregateArgument, context: Context) -> Typed:
     """ARRAY_CONCAT_AGG(array): NULL arrays add nothing, NULL of no array at all."""
     if given.item.type is None or given.item.type.code is not TypeCode.ARRAY:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(given.item.type)}")
     sql = f"agg_array_or_null({given.item.sql}{given.order}){given.over}"
-    return Typed(f"fn_flatten({limited(sql, given)})", given.item.type)
+    return Typed(f"fn_flatten({limit_elements(sql, given)})", given.item.type)
 
 
-def string_agg(name: str, given: Argument, context: Context) -> Typed:
+def string_agg(name: str, given: AggregateArgument, context: Context) -> Typed:
     """STRING_AGG(x [, delimiter]): NULLs add nothing, NULL of nothing."""
     wanted = BYTES if given.item.type == BYTES else STRING
     item = require(given.item, wanted, context, f"The argument of {name}")
@@ -252,7 +254,7 @@ def string_agg(name: str, given: Argument, context: Context) -> Typed:
         delimiter = require(given.more[0], wanted, context, "The delimiter").sql
     rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
     values = f"{given.distinct}{item.sql}{given.order}"
-    gathered = limited(f"agg_array_or_null({values}){rows}{given.over}", given)
+    gathered = limit_elements(f"agg_array_or_null({values}){rows}{given.over}", given)
     suffix = "" if wanted is STRING else "_bytes"
     return Typed(f"fn_array_to_string{suffix}({gathered}, {delimiter})", wanted)
 
@@ -260,23 +262,23 @@ def string_agg(name: str, given: Argument, context: Context) -> Typed:
 AGGREGATE_CALLS: dict[str, Aggregate] = {
     "COUNT": count,
     "COUNTIF": count_if,
-    "SUM": total,
-    "AVG": total,
-    "MIN": smallest,
-    "MAX": smallest,
+    "SUM": sum_or_avg,
+    "AVG": sum_or_avg,
+    "MIN": min_or_max,
+    "MAX": min_or_max,
     "ANY_VALUE": any_value,
-    "LOGICAL_AND": logical,
-    "LOGICAL_OR": logical,
-    "BIT_AND": bitwise,
-    "BIT_OR": bitwise,
-    "BIT_XOR": bitwise,
+    "LOGICAL_AND": logical_and_or,
+    "LOGICAL_OR": logical_and_or,
+    "BIT_AND": bit_aggregate,
+    "BIT_OR": bit_aggregate,
+    "BIT_XOR": bit_aggregate,
     "ARRAY_AGG": array_agg,
     "ARRAY_CONCAT_AGG": array_concat_agg,
     "STRING_AGG": string_agg,
-    "STDDEV": spread,
-    "STDDEV_SAMP": spread,
-    "VARIANCE": spread,
-    "VAR_SAMP": spread,
+    "STDDEV": stddev_or_variance,
+    "STDDEV_SAMP": stddev_or_variance,
+    "VARIANCE": stddev_or_variance,
+    "VAR_SAMP": stddev_or_variance,
 }
 
 

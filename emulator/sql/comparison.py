@@ -17,7 +17,7 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
         raise errors.invalid_argument(
             f"{operator} is not defined for arguments of type {name_of(type_)}"
         )
-    left, right = comparable(left), comparable(right)
+    left, right = to_comparable(left), to_comparable(right)
     text = f"{left.sql} {operator} {right.sql}"
     if type_.code not in FLOATS:
         return f"({text})"
@@ -31,7 +31,7 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
     return f"({' AND '.join([text, *tests])})"
 
 
-def comparable(item: Typed) -> Typed:
+def to_comparable(item: Typed) -> Typed:
     """The item in a form that SQLite compares and sorts: intervals by their length."""
     if item.type is None or item.type.code is not TypeCode.INTERVAL:
         return item
@@ -55,7 +55,7 @@ def compare_structs(left: Typed, operator: str, right: Typed, type_: Type) -> st
     return whole if operator == "=" else f"(NOT {whole})"
 
 
-def among(item: Typed, choices: list[Typed], type_: Type) -> str:
+def test_membership(item: Typed, choices: list[Typed], type_: Type) -> str:
     """item IN (choices), all of one type."""
     if type_.code in FLOATS or type_.code in {TypeCode.STRUCT, TypeCode.INTERVAL}:
         return "(" + " OR ".join(compare(item, "=", choice, type_) for choice in choices) + ")"
@@ -64,7 +64,7 @@ def among(item: Typed, choices: list[Typed], type_: Type) -> str:
     return f"({item.sql} IN ({', '.join(choice.sql for choice in choices)}))"
 
 
-def among_rows(item: Typed, value: str, source: str, type_: Type) -> str:
+def test_row_membership(item: Typed, value: str, source: str, type_: Type) -> str:
     """item IN (the column ``value`` of the rows of ``source``)."""
     if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
         raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
@@ -75,6 +75,6 @@ def among_rows(item: Typed, value: str, source: str, type_: Type) -> str:
             f"(SELECT CASE WHEN max({test}) THEN 1 WHEN count(*) > count({test}) THEN NULL"
             f" ELSE 0 END FROM {source})"
         )
-    item, value = comparable(item), comparable(Typed(value, type_)).sql
+    item, value = to_comparable(item), to_comparable(Typed(value, type_)).sql
     where = f" WHERE {value} IS NOT 'NaN'" if type_.code in FLOATS else ""
     return f"({item.sql} IN (SELECT {value} FROM {source}{where}))"

@@ -35,7 +35,7 @@ Handler = Callable[[Compiler, Any, Scope, Context], Typed]
 Call = Callable[[Compiler, exp.Anonymous, Scope, Context], Typed]
 
 
-def only(node: exp.Expr, *known: str) -> None:
+def refuse_other_clauses(node: exp.Expr, *known: str) -> None:
     """UNIMPLEMENTED when the parser found a clause that the caller does not look at."""
     for name, value in node.args.items():
         if name not in known and value not in (None, False, [], ""):

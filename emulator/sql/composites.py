@@ -25,7 +25,7 @@ def struct_of(parts: Sequence[Typed], names: Sequence[str]) -> Typed:
     return Typed(f"fn_array({listed})", Type(TypeCode.STRUCT, fields=fields), parts=tuple(parts))
 
 
-def from_element(sql: str, type_: Type) -> Typed:
+def element_value(sql: str, type_: Type) -> Typed:
     """An element of a JSON array in the storage form of its type."""
     if type_.code is TypeCode.BYTES:
         return Typed(f"fn_from_base64({sql})", type_)
@@ -40,7 +40,7 @@ def field_of(owner: Typed, number: int) -> Typed:
     if owner.parts is not None:
         return owner.parts[number]
     field = owner.type.fields[number]
-    return from_element(f"fn_element({owner.sql}, {number}, 0)", field.type)
+    return element_value(f"fn_element({owner.sql}, {number}, 0)", field.type)
 
 
 def struct_field(owner: Typed, name: str) -> Typed:
@@ -62,11 +62,11 @@ def elements(values: Typed) -> str:
     """A table of an array's elements: "value" and "offset"."""
     assert values.type is not None
     assert values.type.element is not None
-    value = from_element('"value"', values.type.element).sql
+    value = element_value('"value"', values.type.element).sql
     return f'(SELECT {value} AS "value", "key" AS "offset" FROM json_each({values.sql}))'
 
 
-def one_column(sql: str, columns: Columns, where: str) -> tuple[str, Typed]:
+def wrap_one_column(sql: str, columns: Columns, where: str) -> tuple[str, Typed]:
     """A query of one column as one whose column is called v, and that column."""
     if len(columns) != 1:
         raise errors.invalid_argument(f"{where} must have only one output column")

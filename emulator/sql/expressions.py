@@ -34,7 +34,7 @@ class Expressions:
     def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
         """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for what is not known."""
         if scope.grouped is not None and not scope.in_aggregate:
-            grouped = self._as_group_key(node, scope, context)
+            grouped = self._find_group_key(node, scope, context)
             if grouped is not None:
                 return grouped
         handler = HANDLERS.get(type(node))
@@ -52,7 +52,7 @@ class Expressions:
         """A query inside an expression."""
         return self._query(node, outer, context)
 
-    def _as_group_key(self, node: exp.Expr, scope: Scope, context: Context) -> Typed | None:
+    def _find_group_key(self, node: exp.Expr, scope: Scope, context: Context) -> Typed | None:
         """The expression as a key of GROUP BY, where it is one."""
         assert scope.grouped is not None
         if not scope.grouped or isinstance(node, CONSTANTS) or has_aggregate(node):

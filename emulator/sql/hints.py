@@ -9,7 +9,7 @@ from emulator import errors
 ENGINE = "SPANNER."
 
 
-def checked(hints: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
+def check_hints(hints: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
     """The hints for Spanner by their plain names; those of other engines are passed over.
 
     Raises INVALID_ARGUMENT for one that Spanner does not know.

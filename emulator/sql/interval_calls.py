@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.coerce import coerce, require
-from emulator.sql.compiler import Call, Compiler, only
-from emulator.sql.functions.intervals import PARTS, of_unit, ranged
+from emulator.sql.compiler import Call, Compiler, refuse_other_clauses
+from emulator.sql.functions.intervals import PARTS, interval_of_unit, parse_range
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
@@ -16,11 +16,11 @@ from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP
 
 def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Context) -> Typed:
     """INTERVAL n unit, INTERVAL 'text' unit TO unit."""
-    only(node, "this", "unit")
+    refuse_other_clauses(node, "this", "unit")
     if isinstance(node.unit, exp.IntervalSpan):
         if not isinstance(node.this, exp.Literal):
             raise errors.invalid_argument("INTERVAL ... TO ... needs a string literal")
-        form = ranged(
+        form = parse_range(
             node.this.name, *(part_name(node.unit.args[k]) for k in ("this", "expression"))
         )
         return Typed(quote_text(form), INTERVAL)
@@ -32,9 +32,9 @@ def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Cont
             raise errors.invalid_argument(
                 f"Invalid amount of an INTERVAL: {node.this.name!r}"
             ) from error
-        return Typed(quote_text(of_unit(amount, unit)), INTERVAL)
+        return Typed(quote_text(interval_of_unit(amount, unit)), INTERVAL)
     found = compiler.compile(node.this, scope, context)
-    of_unit(0, unit)
+    interval_of_unit(0, unit)
     amount_sql = require(found, INT64, context, "The amount of the INTERVAL").sql
     return Typed(f"fn_interval({amount_sql}, '{unit}')", INTERVAL)
 

@@ -54,12 +54,12 @@ def null(compiler: Compiler, node: exp.Null, scope: Scope, context: Context) -> 
     return Typed("NULL", None)
 
 
-def constant(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Context) -> Typed:
+def boolean_literal(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Context) -> Typed:
     """TRUE, FALSE."""
     return Typed("1" if node.this else "0", BOOL)
 
 
-def document(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
+def json_literal(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
     """JSON '...'; the parser takes what follows, as ['a'] and .a, for a part of the text."""
     if isinstance(node.this, exp.Bracket | exp.Dot):
         path = node.this.copy()
@@ -80,6 +80,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.ByteString: octets,
     exp.RawString: raw_text,
     exp.Null: null,
-    exp.Boolean: constant,
-    exp.ParseJSON: document,
+    exp.Boolean: boolean_literal,
+    exp.ParseJSON: json_literal,
 }

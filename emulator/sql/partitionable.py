@@ -32,7 +32,7 @@ def partitioned_table(
 
     tree = parse_query(sql).tree
     statement = compile_statement(sql, schema, types, noting)
-    plain = isinstance(statement, CompiledQuery) and not statement.views and row_by_row(tree)
+    plain = isinstance(statement, CompiledQuery) and not statement.views and is_row_by_row(tree)
     if not plain or len(found) != 1:
         raise errors.invalid_argument(
             "Query is not root partitionable since it does not have a DistributedUnion at the "
@@ -41,7 +41,7 @@ def partitioned_table(
     return found[0]
 
 
-def row_by_row(tree: exp.Expr) -> bool:
+def is_row_by_row(tree: exp.Expr) -> bool:
     """A plain SELECT from a table, with nothing that looks at several rows."""
     if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in REFUSED):
         return False

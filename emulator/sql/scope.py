@@ -10,7 +10,7 @@ from sqlglot import exp
 from ddl.schema import Schema, Type
 from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
-from emulator.sql.types import Typed, physical, plain
+from emulator.sql.types import Typed, distinct_names, drop_length
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
 
@@ -36,21 +36,21 @@ class Relation:
         hidden: frozenset[str] = frozenset(),
     ) -> Relation:
         """A relation whose columns SQLite calls by their names."""
-        texts = physical([name for name, _ in columns])
+        texts = distinct_names([name for name, _ in columns])
         listed = [
-            Typed(f"{quote_name(alias)}.{quote_name(text)}", plain(type_), column=name)
+            Typed(f"{quote_name(alias)}.{quote_name(text)}", drop_length(type_), column=name)
             for text, (name, type_) in zip(texts, columns, strict=True)
         ]
         return cls(alias, tuple(listed), hidden=hidden)
 
-    def named(self, name: str) -> list[Typed]:
+    def columns_named(self, name: str) -> list[Typed]:
         """The columns of this name."""
         folded = name.casefold()
         return [column for column in self.columns if column.column.casefold() == folded]
 
     def column(self, name: str) -> Typed | None:
         """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
-        found = self.named(name)
+        found = self.columns_named(name)
         if len(found) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         return found[0] if found else None
@@ -123,7 +123,7 @@ class Scope:
             return self.locals[folded]
         if folded in self.merged:
             return self.merged[folded]
-        found = [c for r in self.relations for c in r.named(name)]
+        found = [c for r in self.relations for c in r.columns_named(name)]
         found += [
             r.value for r in self.relations if r.value is not None and r.alias.casefold() == folded
         ]
@@ -179,12 +179,12 @@ class Context:
             self.inferred[key] = known[key]
         type_ = self.inferred.setdefault(key, None)
         untyped = key if type_ is None else None
-        return Typed(f":p_{key}", plain(type_) if type_ else None, parameter=untyped)
+        return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=untyped)
 
     def infer(self, parameter: str, type_: Type) -> None:
         """Gives an untyped parameter the type that its place asks for."""
         if self.inferred.get(parameter) is None:
-            self.inferred[parameter] = plain(type_)
+            self.inferred[parameter] = drop_length(type_)
 
     def bindings(self, untyped: Type) -> Bindings:
         """What the engine must bind; a parameter that nothing types gets ``untyped``."""

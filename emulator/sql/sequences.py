@@ -28,14 +28,14 @@ def sequence_counter(name: str) -> str:
 def next_value(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """GET_NEXT_SEQUENCE_VALUE(SEQUENCE s): drawn anew for each row."""
     context.draws = True
-    return Typed(f"next_value_({quote_text(named(node, context))})", INT64)
+    return Typed(f"next_value_({quote_text(counter_name(node, context))})", INT64)
 
 
 def internal_state(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 ) -> Typed:
     """GET_INTERNAL_SEQUENCE_STATE(SEQUENCE s): NULL before the first value."""
-    return state(named(node, context))
+    return counter_state(counter_name(node, context))
 
 
 def identity_state(
@@ -54,17 +54,17 @@ def identity_state(
         raise errors.invalid_argument(
             f"Identity column not found in table {table_name}: {column_name}"
         )
-    return state(identity_counter(table.name, column.name))
+    return counter_state(identity_counter(table.name, column.name))
 
 
-def state(counter: str) -> Typed:
+def counter_state(counter: str) -> Typed:
     """The counter as it is stored; the writing connection knows what it drew since."""
     text = quote_text(counter)
     kept = f'(SELECT counter FROM "$sequences" WHERE name = {text})'
     return Typed(f"sequence_state_({text}, {kept})", INT64)
 
 
-def named(node: exp.Anonymous, context: Context) -> str:
+def counter_name(node: exp.Anonymous, context: Context) -> str:
     """The counter of the sequence that is the one argument."""
     argument = node.expressions[0] if len(node.expressions) == 1 else None
     if not isinstance(argument, exp.Column):

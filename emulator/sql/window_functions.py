@@ -36,7 +36,7 @@ def arguments(node: exp.Anonymous, least: int, most: int) -> list[exp.Expr]:
     return found
 
 
-def numbering(
+def rank(
     compiler: Compiler, node: exp.Anonymous, over: str, scope: Scope, context: Context
 ) -> Typed:
     """ROW_NUMBER, RANK and DENSE_RANK."""
@@ -44,7 +44,7 @@ def numbering(
     return Typed(f"{node.name.lower()}(){over}", INT64)
 
 
-def share(
+def percent_rank(
     compiler: Compiler, node: exp.Anonymous, over: str, scope: Scope, context: Context
 ) -> Typed:
     """PERCENT_RANK and CUME_DIST."""
@@ -123,11 +123,11 @@ def nulls_clause(node: exp.Expr) -> tuple[exp.Expr, bool]:
 
 
 WINDOW_FUNCTIONS = {
-    "ROW_NUMBER": WindowFunction(numbering, needs_order=False),
-    "RANK": WindowFunction(numbering),
-    "DENSE_RANK": WindowFunction(numbering),
-    "PERCENT_RANK": WindowFunction(share),
-    "CUME_DIST": WindowFunction(share),
+    "ROW_NUMBER": WindowFunction(rank, needs_order=False),
+    "RANK": WindowFunction(rank),
+    "DENSE_RANK": WindowFunction(rank),
+    "PERCENT_RANK": WindowFunction(percent_rank),
+    "CUME_DIST": WindowFunction(percent_rank),
     "NTILE": WindowFunction(ntile),
     "LAG": WindowFunction(neighbour),
     "LEAD": WindowFunction(neighbour),

@@ -43,15 +43,15 @@ def micros_from_timestamp(form: str) -> int:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def timestamp(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
+def timestamp_form(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
     """A timestamp as people write it -> the nine-digit form. Raises ValueError."""
     try:
-        return timestamp_written(text, zone)
+        return parse_timestamp(text, zone)
     except OverflowError as error:
         raise ValueError(f"Timestamp out of range: '{text}'") from error
 
 
-def timestamp_written(text: str, zone: tzinfo) -> str:
+def parse_timestamp(text: str, zone: tzinfo) -> str:
     """As ``timestamp``; a moment before the year 1 or after 9999 is an OverflowError."""
     match = TIMESTAMP.match(text.strip())
     if match is None:
@@ -121,7 +121,7 @@ def numeric_from_decimal(value: Decimal) -> str:
     return f"1{scaled:038d}" if scaled >= 0 else f"0{NUMERIC_LIMIT + scaled:038d}"
 
 
-def numeric(text: str) -> str:
+def numeric_form(text: str) -> str:
     """A number as people write it -> the sortable form. Raises ValueError."""
     try:
         value = NUMERIC_CONTEXT.create_decimal(text.strip())
@@ -149,14 +149,14 @@ def json_form(text: str, exact: bool = False) -> str:
     value = json.loads(
         text,
         parse_constant=refuse_constant,
-        parse_int=exact_integer if exact else rounded_integer,
+        parse_int=exact_integer if exact else round_integer,
         parse_float=exact_float if exact else finite_float,
         object_pairs_hook=first_of_each_key,
     )
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def rounded_integer(text: str) -> int | float:
+def round_integer(text: str) -> int | float:
     """An integer of 64 bits, signed or not, or the nearest double."""
     number = int(text) if len(text) < 30 else 1 << 64
     return number if -(1 << 63) <= number < 1 << 64 else finite_float(text)
@@ -164,7 +164,7 @@ def rounded_integer(text: str) -> int | float:
 
 def exact_integer(text: str) -> int | float:
     """The same, refused where the double is another number."""
-    number = rounded_integer(text)
+    number = round_integer(text)
     if number != int(text):
         raise ValueError(f"the number {text} cannot be stored without loss of precision")
     return number

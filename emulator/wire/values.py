@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
 from emulator.errors import SpannerError
-from emulator.sql.functions.intervals import from_iso
+from emulator.sql.functions.intervals import parse_iso
 from emulator.unsupported import parameter_type
 from emulator.values import forms
 from emulator.values.requests import COMMIT_TIMESTAMP, Stored
@@ -181,7 +181,7 @@ def interval(value: Message) -> Stored:
     if text is None:
         return None
     try:
-        return from_iso(text).iso()
+        return parse_iso(text).iso()
     except SpannerError as error:
         raise ValueError(error.message) from error
 

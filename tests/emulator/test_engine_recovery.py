@@ -17,7 +17,7 @@ import sys, threading
 from pathlib import Path
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.values.requests import MutationKind, Write
+from emulator.values.requests import MutationKind, RowWrite
 
 database = Database(sys.argv[1], Path(sys.argv[2]), Clock())
 first = int(sys.argv[3])
@@ -27,16 +27,15 @@ def work(number):
     for n in range(first, first + 100_000):
         if n % 20 == 19:
             transaction = database.read_write()
-            run_dml(
-                transaction,
+            statement = transaction.state.compile(
                 f"UPDATE Singers SET Name = '{n}' WHERE SingerId BETWEEN {number * 10} "
-                f"AND {number * 10 + 4}",
-            )
+                f"AND {number * 10 + 4}", {})
+            transaction.execute_dml(statement, {})
             committed = transaction.commit([])
         else:
             rows = [(number * 10 + i, str(n)) for i in range(5)]
             committed = database.write([
-                Write(MutationKind.INSERT_OR_UPDATE, "Singers", ("SingerId", "Name"), rows)])
+                RowWrite(MutationKind.INSERT_OR_UPDATE, "Singers", ("SingerId", "Name"), rows)])
         with out:
             print(number, n, committed.commit_timestamp_micros, flush=True)
 

@@ -36,8 +36,8 @@ class ChangeCapture:
         self._touched: set[int] = set()
         self._row = -1
         self._places: list[int] = []
-        connection.create_scalar_function("written_", self._written, 2)
-        connection.create_scalar_function("taken_", self._taken, 1)
+        connection.create_scalar_function("written_", self._note_written_column, 2)
+        connection.create_scalar_function("taken_", self._take_written_columns, 1)
 
     def load(self) -> None:
         """Takes the partitions from the file: at the start, and when they have changed."""
@@ -45,7 +45,7 @@ class ChangeCapture:
         for partition in active_partitions(self._connection):
             self._partitions.setdefault(partition.stream, []).append(partition)
 
-    def streams_changed(self, before: Schema, after: Schema, micros: int) -> None:
+    def apply_stream_changes(self, before: Schema, after: Schema, micros: int) -> None:
         """A DDL statement created or dropped streams; inside its transaction."""
         old = {stream.name.casefold() for stream in before.change_streams}
         new = {stream.name.casefold() for stream in after.change_streams}
@@ -94,7 +94,7 @@ class ChangeCapture:
             for stream in schema.change_streams
         )
 
-    def _written(self, *arguments: apsw.SQLiteValue) -> None:
+    def _note_written_column(self, *arguments: apsw.SQLiteValue) -> None:
         """An UPDATE is about to set this column of this row."""
         row, place = int(str(arguments[0])), int(str(arguments[1]))
         if row != self._row:
@@ -102,7 +102,7 @@ class ChangeCapture:
         if place not in self._places:
             self._places.append(place)
 
-    def _taken(self, *arguments: apsw.SQLiteValue) -> str:
+    def _take_written_columns(self, *arguments: apsw.SQLiteValue) -> str:
         """The columns that an UPDATE has set in a row."""
         places = self._places if int(str(arguments[0])) == self._row else []
         self._row, self._places = -1, []

@@ -80,9 +80,9 @@ class ChangeReader:
                 f"Change Stream {stream.name} was created by an earlier version of this server: "
                 "drop all change streams of the database and create them again."
             )
-        self._check(asked, stream, known)
+        self._check_arguments(asked, stream, known)
         if asked.token is None:
-            return self._roots(asked, after, caller)
+            return self._read_roots(asked, after, caller)
         partition = next((p for p in known if p.token == asked.token), None)
         if partition is None:
             raise invalid_argument(
@@ -97,9 +97,9 @@ class ChangeReader:
                 f"{'now' if ended is None else format_timestamp(ended)}. Received start_timestamp: "
                 f"{format_timestamp(asked.start)}."
             )
-        return self._records(asked, partition, after, caller)
+        return self._read_partition(asked, partition, after, caller)
 
-    def _check(
+    def _check_arguments(
         self, asked: ReadArguments, stream: ChangeStream, known: list[StreamPartition]
     ) -> None:
         """The arguments that do not depend on the partition."""
@@ -127,11 +127,12 @@ class ChangeReader:
             raise out_of_range(
                 "Specified start_timestamp is too far in the future. Please specify a "
                 f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}, "
-                f"and the current maximum start timestamp: "
-                f"{format_timestamp(now + FUTURE_MICROS_MAX)}. Received start_timestamp: {format_timestamp(asked.start)}."
+                "and the current maximum start timestamp: "
+                f"{format_timestamp(now + FUTURE_MICROS_MAX)}. "
+                f"Received start_timestamp: {format_timestamp(asked.start)}."
             )
 
-    def _roots(
+    def _read_roots(
         self, asked: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """The partitions that are active at the start, each in a record."""
@@ -139,7 +140,7 @@ class ChangeReader:
         caller.when_gone(signal.set)
         try:
             while (ahead := asked.start - self.clock.wall()) > 0:
-                self.go_on(caller)
+                self.check_open(caller)
                 signal.wait(ahead / 1_000_000)
         finally:
             self.signals.leave(0, signal)
@@ -151,7 +152,7 @@ class ChangeReader:
         ]
         yield from child_records(asked.start, [(p, ()) for p in at], after)
 
-    def _records(
+    def _read_partition(
         self, asked: ReadArguments, partition: StreamPartition, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
@@ -162,7 +163,7 @@ class ChangeReader:
         finally:
             self.signals.leave(partition.number, signal)
 
-    def go_on(self, caller: Caller) -> None:
+    def check_open(self, caller: Caller) -> None:
         """Raises when the caller or the database is gone."""
         caller.check()
         if self.signals.closed:
@@ -201,45 +202,45 @@ class PartitionReading:
         signal: Signal,
     ) -> None:
         self._reader = reader
-        self._asked = asked
+        self._arguments = asked
         self._partition = partition
         self._after = after
         self._caller = caller
         self._signal = signal
         self._place = after or (asked.start, -1)
-        self._told = after is not None
+        self._sent_any = after is not None
         self._beat = time.monotonic()
 
     def run(self) -> Iterator[tuple[Place, str]]:
         """The records, heartbeats in between, and the children at the end."""
         while True:
             self._signal.clear()
-            self._reader.go_on(self._caller)
-            visible = self._visible()
-            partition = self._current()
+            self._reader.check_open(self._caller)
+            visible = self._wait_visible()
+            partition = self._reload_partition()
             ended = partition.ended if partition.ended and partition.ended <= visible else None
-            end = self._asked.end
+            end = self._arguments.end
             last = visible if ended is None else ended - 1
-            yield from self._up_to(last if end is None else min(last, end))
+            yield from self._read_up_to(last if end is None else min(last, end))
             if ended is not None and (end is None or ended <= end):
-                yield from self._children(ended)
+                yield from self._read_children(ended)
                 return
             if end is not None and (visible >= end or ended is not None):
-                if not self._told:
+                if not self._sent_any:
                     yield (end, AFTER_RECORDS), heartbeat_record(end)
                 return
             yield from self._wait(visible)
 
-    def _visible(self) -> int:
+    def _wait_visible(self) -> int:
         """Every commit at or below this timestamp is in the file."""
-        end, wall = self._asked.end, self._reader.clock.wall()
+        end, wall = self._arguments.end, self._reader.clock.wall()
         if end is not None and end <= wall:
             self._reader.timeline.wait_until_readable(end)
         return self._reader.timeline.strong()
 
-    def _current(self) -> StreamPartition:
+    def _reload_partition(self) -> StreamPartition:
         """The partition as it is now. Raises when its stream was dropped."""
-        for known in self._reader.partitions(self._asked.stream):
+        for known in self._reader.partitions(self._arguments.stream):
             if known.number == self._partition.number:
                 return known
         raise invalid_argument(
@@ -247,36 +248,36 @@ class PartitionReading:
             "expired."
         )
 
-    def _up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
+    def _read_up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
         """The records that are there, up to a timestamp."""
         while found := self._reader.fetch(self._partition.number, self._place, limit):
             for place, text in found:
-                self._place, self._told = place, True
+                self._place, self._sent_any = place, True
                 yield place, text
             self._beat = time.monotonic()
 
-    def _children(self, ended: int) -> Iterator[tuple[Place, str]]:
+    def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
         """Who goes on with the partition's keys."""
         token = self._partition.token
         found = [
             (child, child.parents)
-            for child in self._reader.partitions(self._asked.stream)
+            for child in self._reader.partitions(self._arguments.stream)
             if token in child.parents
         ]
         yield from child_records(ended, found, self._after)
 
     def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
-        interval = self._asked.heartbeat_milliseconds / 1000
+        interval = self._arguments.heartbeat_milliseconds / 1000
         left = self._beat + interval - time.monotonic()
         if left <= 0:
             self._beat = time.monotonic()
             if visible > self._place[0]:
-                self._place, self._told = (visible, AFTER_RECORDS), True
+                self._place, self._sent_any = (visible, AFTER_RECORDS), True
                 yield self._place, heartbeat_record(visible)
             return
-        if self._asked.end is not None:
-            ahead = (self._asked.end - self._reader.clock.wall()) / 1_000_000
+        if self._arguments.end is not None:
+            ahead = (self._arguments.end - self._reader.clock.wall()) / 1_000_000
             left = min(left, max(ahead, 0.0))
         self._signal.wait(left)
 

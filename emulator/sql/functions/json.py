@@ -17,13 +17,20 @@ from emulator.sql.functions.json_documents import (
     strip_nulls,
     to_json,
 )
-from emulator.sql.functions.json_paths import MISSING, array_text, dump, inside, parsed, path_of
+from emulator.sql.functions.json_paths import (
+    MISSING,
+    array_text,
+    dump,
+    parse_text,
+    path_of,
+    value_at,
+)
 from emulator.sql.functions.json_values import (
     CONVERTERS,
     array_converter,
     check_mode,
     converter,
-    kind,
+    json_type,
     lax_bool,
     lax_float64,
     lax_int64,
@@ -34,13 +41,13 @@ from emulator.values import forms
 
 def query(document: str, path: str = "$") -> str | None:
     """JSON_QUERY of JSON: a part of the document, JSON null too."""
-    found = inside(json.loads(document), path_of(path))
+    found = value_at(json.loads(document), path_of(path))
     return None if found is MISSING else dump(found)
 
 
 def query_text(text: str, path: str = "$") -> str | None:
     """JSON_QUERY of a STRING: null is NULL, the order of keys stays."""
-    found = inside(parsed(text), path_of(path))
+    found = value_at(parse_text(text), path_of(path))
     if found is MISSING or found is None:
         return None
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
@@ -55,18 +62,18 @@ def scalar_text(value: object) -> str | None:
 
 def value(text: str, path: str = "$") -> str | None:
     """JSON_VALUE: a scalar as a STRING, else NULL."""
-    return scalar_text(inside(parsed(text), path_of(path)))
+    return scalar_text(value_at(parse_text(text), path_of(path)))
 
 
 def query_array(text: str, path: str = "$") -> str | None:
     """JSON_QUERY_ARRAY: each element as JSON."""
-    found = inside(parsed(text), path_of(path))
+    found = value_at(parse_text(text), path_of(path))
     return array_text([dump(each) for each in found]) if isinstance(found, list) else None
 
 
 def value_array(text: str, path: str = "$") -> str | None:
     """JSON_VALUE_ARRAY: scalars as STRINGs; NULL when there is anything else."""
-    found = inside(parsed(text), path_of(path))
+    found = value_at(parse_text(text), path_of(path))
     if not isinstance(found, list) or any(isinstance(each, dict | list) for each in found):
         return None
     return array_text([scalar_text(each) for each in found])
@@ -98,19 +105,19 @@ def contains(document: str, other: str) -> int:
     """JSON_CONTAINS: a top-level array contains a scalar too."""
     outer, inner = json.loads(document), json.loads(other)
     if isinstance(outer, list) and not isinstance(inner, list | dict):
-        return int(any(within(each, inner) for each in outer))
-    return int(within(outer, inner))
+        return int(any(contains_value(each, inner) for each in outer))
+    return int(contains_value(outer, inner))
 
 
-def within(outer: object, inner: object) -> bool:
+def contains_value(outer: object, inner: object) -> bool:
     """Whether one value contains another."""
     if isinstance(inner, dict):
         return isinstance(outer, dict) and all(
-            key in outer and within(outer[key], each) for key, each in inner.items()
+            key in outer and contains_value(outer[key], each) for key, each in inner.items()
         )
     if isinstance(inner, list):
         return isinstance(outer, list) and all(
-            any(within(mine, theirs) for mine in outer) for theirs in inner
+            any(contains_value(mine, theirs) for mine in outer) for theirs in inner
         )
     return isinstance(outer, bool) == isinstance(inner, bool) and outer == inner
 
@@ -153,7 +160,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_json_value": value,
     "fn_json_query_array": query_array,
     "fn_json_value_array": value_array,
-    "fn_json_type": kind,
+    "fn_json_type": json_type,
     "fn_json_member": member,
     "fn_json_item": item,
     "fn_json_contains": contains,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from emulator.errors import out_of_range
-from emulator.sql.functions.json_paths import MISSING, Path, dump, inside, path_of
+from emulator.sql.functions.json_paths import MISSING, Path, dump, path_of, value_at
 from emulator.sql.functions.json_values import SAFE_INTEGER
 from emulator.sql.functions.numbers import INT64_MIN
 from emulator.values import forms
@@ -20,7 +20,7 @@ UINT64_MAX = 2**64 - 1
 
 
 @functools.lru_cache(maxsize=1024)
-def described(text: str) -> Any:
+def parse_type(text: str) -> Any:
     """A type as the compiler tells it: a code, ["ARRAY", type] or ["STRUCT", [[name, type]]]."""
     return json.loads(text)
 
@@ -82,7 +82,7 @@ SCALARS: dict[str, Callable[[Any, bool], object]] = {
 
 def to_json(stored: object, type_: str, wide: int | None) -> str | None:
     """TO_JSON: NULL is JSON null."""
-    return None if wide is None else dump(encode(stored, described(type_), bool(wide)))
+    return None if wide is None else dump(encode(stored, parse_type(type_), bool(wide)))
 
 
 def json_array(*documents: str | None) -> str:
@@ -124,13 +124,13 @@ def remove(document: str | None, *paths: str | None) -> str | None:
         steps = path_of(path) if path is not None else ()
         if path is not None and not steps:
             raise out_of_range("The JSONPath of JSON_REMOVE cannot be '$'")
-        owner = inside(found, steps[:-1])
-        if steps and owner is not MISSING and inside(owner, steps[-1:]) is not MISSING:
+        owner = value_at(found, steps[:-1])
+        if steps and owner is not MISSING and value_at(owner, steps[-1:]) is not MISSING:
             del owner[steps[-1]]
     return dump(found)
 
 
-def grown(current: Any, steps: Path, given: object) -> Any:
+def set_at(current: Any, steps: Path, given: object) -> Any:
     """A value with another at a path; MISSING where the path does not fit what is there."""
     if not steps:
         return given
@@ -138,11 +138,11 @@ def grown(current: Any, steps: Path, given: object) -> Any:
     if current is None:
         current = {} if isinstance(step, str) else []
     if isinstance(step, str) and isinstance(current, dict):
-        made = grown(current.get(step), tuple(rest), given)
+        made = set_at(current.get(step), tuple(rest), given)
         return MISSING if made is MISSING else {**current, step: made}
     if isinstance(step, int) and isinstance(current, list):
         padded = current + [None] * (step + 1 - len(current))
-        made = grown(padded[step], tuple(rest), given)
+        made = set_at(padded[step], tuple(rest), given)
         if made is MISSING:
             return MISSING
         padded[step] = made
@@ -156,9 +156,9 @@ def set_(document: str | None, create: int | None, *pairs: str | None) -> str | 
         return document
     found = json.loads(document)
     for path, given in zip(pairs[::2], pairs[1::2], strict=True):
-        if path is None or (not create and inside(found, path_of(path)) is MISSING):
+        if path is None or (not create and value_at(found, path_of(path)) is MISSING):
             continue
-        made = grown(found, path_of(path), json.loads(given or "null"))
+        made = set_at(found, path_of(path), json.loads(given or "null"))
         found = found if made is MISSING else made
     return dump(found)
 
@@ -170,7 +170,7 @@ def insert(
     if document is None or each_element is None:
         return document
     found = json.loads(document)
-    put = appended if append else inserted
+    put = append_items if append else insert_items
     for path, given, array in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
         if path is None:
             continue
@@ -180,17 +180,17 @@ def insert(
     return dump(found)
 
 
-def appended(found: Any, steps: Path, items: list[object]) -> Any:
+def append_items(found: Any, steps: Path, items: list[object]) -> Any:
     """The document with items at the end of the array at the path."""
-    target = inside(found, steps)
+    target = value_at(found, steps)
     if target is MISSING or not (target is None or isinstance(target, list)):
         return found
-    return grown(found, steps, (target or []) + items)
+    return set_at(found, steps, (target or []) + items)
 
 
-def inserted(found: Any, steps: Path, items: list[object]) -> Any:
+def insert_items(found: Any, steps: Path, items: list[object]) -> Any:
     """The document with items before a position of an array; the array grows to reach it."""
-    target = inside(found, steps[:-1]) if steps else MISSING
+    target = value_at(found, steps[:-1]) if steps else MISSING
     position = steps[-1] if steps else ""
     if target is MISSING or not isinstance(position, int):
         return found
@@ -198,7 +198,7 @@ def inserted(found: Any, steps: Path, items: list[object]) -> Any:
         return found
     before = list(target or [])
     before += [None] * (position - len(before))
-    return grown(found, steps[:-1], before[:position] + items + before[position:])
+    return set_at(found, steps[:-1], before[:position] + items + before[position:])
 
 
 def strip_nulls(
@@ -208,24 +208,24 @@ def strip_nulls(
     if document is None or path is None or arrays is None or empty is None:
         return document
     found = json.loads(document)
-    target = inside(found, path_of(path))
+    target = value_at(found, path_of(path))
     if target is MISSING:
         return document
-    stripped = without_nulls(target, bool(arrays), bool(empty))
+    stripped = strip_value(target, bool(arrays), bool(empty))
     cleaned = None if stripped is MISSING else stripped
-    return dump(grown(found, path_of(path), cleaned))
+    return dump(set_at(found, path_of(path), cleaned))
 
 
-def without_nulls(found: Any, arrays: bool, empty: bool) -> Any:
+def strip_value(found: Any, arrays: bool, empty: bool) -> Any:
     """A value without nulls inside; MISSING where nothing is left."""
     if found is None:
         return MISSING
     if isinstance(found, dict):
-        kept = {k: without_nulls(v, arrays, empty) for k, v in found.items()}
+        kept = {k: strip_value(v, arrays, empty) for k, v in found.items()}
         members = {k: v for k, v in kept.items() if v is not MISSING}
         return members if members or not empty else MISSING
     if isinstance(found, list):
-        items = [without_nulls(v, arrays, empty) for v in found]
+        items = [strip_value(v, arrays, empty) for v in found]
         if not arrays:
             return [None if v is MISSING else v for v in items]
         left = [v for v in items if v is not MISSING]

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 
 from emulator.errors import out_of_range
-from emulator.sql.functions.casts import float_text, floating, integer
+from emulator.sql.functions.casts import float_text, parse_float64, parse_int64
 from emulator.sql.functions.json_paths import array_text, dump
-from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, read, to_float32
+from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, read_float, to_float32
 
 SAFE_INTEGER = 2**53
 
@@ -22,58 +22,62 @@ def check_mode(mode: str) -> None:
         )
 
 
-def kind(document: str) -> str:
+def json_type(document: str) -> str:
     """JSON_TYPE."""
     found = json.loads(document)
     names = {dict: "object", list: "array", str: "string", bool: "boolean"}
     return "null" if found is None else names.get(type(found), "number")
 
 
-def refused(found: object, wanted: str) -> Exception:
+def not_convertible(found: object, wanted: str) -> Exception:
     """The error of a conversion."""
     return out_of_range(f"The provided JSON input is not {wanted}: {dump(found)[:60]}")
 
 
-def as_bool(found: object, mode: str) -> int:
+def json_to_bool(found: object, mode: str) -> int:
     """JSON boolean -> BOOL."""
     if not isinstance(found, bool):
-        raise refused(found, "a boolean")
+        raise not_convertible(found, "a boolean")
     return int(found)
 
 
-def as_string(found: object, mode: str) -> str:
+def json_to_string(found: object, mode: str) -> str:
     """JSON string -> STRING."""
     if not isinstance(found, str):
-        raise refused(found, "a string")
+        raise not_convertible(found, "a string")
     return found
 
 
-def as_int64(found: object, mode: str) -> int:
+def json_to_int64(found: object, mode: str) -> int:
     """JSON number without fraction -> INT64."""
     whole = isinstance(found, int) or (isinstance(found, float) and found.is_integer())
-    if isinstance(found, bool) or not whole or not INT64_MIN <= int(str_number(found)) <= INT64_MAX:
-        raise refused(found, "an integer of 64 bits")
-    return int(str_number(found))
+    if (
+        isinstance(found, bool)
+        or not whole
+        or not INT64_MIN <= int(whole_number(found)) <= INT64_MAX
+    ):
+        raise not_convertible(found, "an integer of 64 bits")
+    return int(whole_number(found))
 
 
-def str_number(found: object) -> int:
+def whole_number(found: object) -> int:
     """A JSON number as Python's own integer."""
     return int(found) if isinstance(found, int | float) else 0
 
 
-def as_float64(found: object, mode: str) -> float:
+def json_to_float64(found: object, mode: str) -> float:
     """JSON number -> FLOAT64."""
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise refused(found, "a number")
+        raise not_convertible(found, "a number")
     number = float(found)
     if mode == "exact" and number != found:
         raise out_of_range(f"JSON number {found} cannot be converted to DOUBLE without loss")
     return number
 
 
-def as_float32(found: object, mode: str) -> float:
+def json_to_float32(found: object, mode: str) -> float:
     """JSON number -> FLOAT32."""
-    number = as_float64(found, mode)
+    number = json_to_float64(found, mode)
     single = float(to_float32(number))
     if mode == "exact" and isinstance(found, int) and single != found:
         raise out_of_range(f"JSON number {found} cannot be converted to FLOAT without loss")
@@ -97,7 +101,7 @@ def array_converter(one: Callable[[object, str], object]) -> Callable[..., str]:
         check_mode(mode)
         found = json.loads(document)
         if not isinstance(found, list):
-            raise refused(found, "an array")
+            raise not_convertible(found, "an array")
         return array_text([one(each, mode) for each in found])
 
     return call
@@ -119,11 +123,11 @@ def lax_int64(document: str) -> int | None:
     number = lax_number(found)
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return None
-    rounded = number if isinstance(number, int) else half_away(number)
+    rounded = number if isinstance(number, int) else round_half_away(number)
     return rounded if INT64_MIN <= rounded <= INT64_MAX else None
 
 
-def half_away(number: float) -> int:
+def round_half_away(number: float) -> int:
     """Rounded half away from zero."""
     return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
 
@@ -136,7 +140,7 @@ def lax_number(found: object) -> int | float | None:
         return found
     if not isinstance(found, str) or found != found.strip():
         return None
-    for convert in (integer, lambda text: read(floating(text))):
+    for convert in (parse_int64, lambda text: read_float(parse_float64(text))):
         try:
             number: int | float = convert(found)
         except (ValueError, OverflowError):
@@ -166,9 +170,9 @@ def lax_string(document: str) -> str | None:
 
 
 CONVERTERS = {
-    "bool": as_bool,
-    "int64": as_int64,
-    "float64": as_float64,
-    "float32": as_float32,
-    "string": as_string,
+    "bool": json_to_bool,
+    "int64": json_to_int64,
+    "float64": json_to_float64,
+    "float32": json_to_float32,
+    "string": json_to_string,
 }

@@ -80,7 +80,7 @@ def test_an_interval_is_written_as_documented(
 
 
 def parsed(text: str) -> Interval:
-    found = intervals.from_iso(intervals.parsed(text))
+    found = intervals.parse_iso(intervals.parse_interval(text))
     return Interval(found.months, found.days, found.nanos)
 
 
@@ -238,7 +238,7 @@ PARTS = st.builds(
 
 @given(PARTS)
 def test_both_writings_are_read_back(found: intervals.Interval) -> None:
-    assert intervals.from_iso(found.iso()) == found
-    assert intervals.parsed(found.text()) == found.iso()
+    assert intervals.parse_iso(found.iso()) == found
+    assert intervals.parse_interval(found.text()) == found.iso()
     client = Interval.from_str(found.iso())
     assert (client.months, client.days, client.nanos) == (found.months, found.days, found.nanos)
