@@ -44,16 +44,16 @@ class Faults:
     def from_mapping(cls, values: Mapping[str, object]) -> Faults:
         """Faults from plain numbers. Raises INVALID_ARGUMENT for unknown names."""
         whole = {field.name for field in fields(cls) if isinstance(field.default, int)}
-        known = sorted(field.name for field in fields(cls))
-        unknown = sorted(set(values) - set(known))
+        names = sorted(field.name for field in fields(cls))
+        unknown = sorted(set(values) - set(names))
         if unknown:
-            raise invalid_argument(f"Unknown fault {unknown[0]}: there are {', '.join(known)}.")
-        given: dict[str, int | float] = {}
+            raise invalid_argument(f"Unknown fault {unknown[0]}: there are {', '.join(names)}.")
+        numbers: dict[str, int | float] = {}
         for name, value in values.items():
             if not isinstance(value, int | float) or value < 0:
                 raise invalid_argument(f"The fault {name} must be a number of 0 or more.")
-            given[name] = int(value) if name in whole else float(value)
-        return replace(cls(), **given)  # type: ignore[arg-type]
+            numbers[name] = int(value) if name in whole else float(value)
+        return replace(cls(), **numbers)  # type: ignore[arg-type]
 
 
 FAULT_HELP = "What goes wrong, such as aborted_commit_probability=0.1 (may be repeated)."

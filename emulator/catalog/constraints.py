@@ -34,9 +34,9 @@ def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
 
 def table_constraints(schema: Schema) -> Iterator[Row]:
     """PRIMARY KEY, FOREIGN KEY and CHECK."""
-    found = [(table, name, kind) for table, name, kind, _ in constraint_rows(schema)]
-    found += [(table, name, "CHECK") for table, name, _ in check_rows(schema)]
-    for table, name, kind in found:
+    constraints = [(table, name, kind) for table, name, kind, _ in constraint_rows(schema)]
+    constraints += [(table, name, "CHECK") for table, name, _ in check_rows(schema)]
+    for table, name, kind in constraints:
         owner = split_name(table.name)
         yield "", owner[0], name, "", *owner, kind, "NO", "NO", "YES"
 

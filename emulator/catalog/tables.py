@@ -120,9 +120,9 @@ def all_indexes(schema: Schema) -> Iterator[tuple[Table, Index, str]]:
     for table in schema.tables:
         yield table, primary_key(table), "PRIMARY_KEY"
     for index in schema.indexes:
-        found = schema.table(index.table)
-        if found is not None:
-            yield found, index, "INDEX"
+        indexed = schema.table(index.table)
+        if indexed is not None:
+            yield indexed, index, "INDEX"
 
 
 def indexes(schema: Schema) -> Iterator[Row]:

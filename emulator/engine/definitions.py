@@ -30,11 +30,11 @@ def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
     """The counters that a step sets, and to what."""
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
         name, _ = sequences.altered_name(step.text)
-        found = sequences.sequence(before, name)
-        if found is not None:
-            after = sequences.altered(sequences.read_sequence(found.text), step.text)
+        sequence = sequences.sequence(before, name)
+        if sequence is not None:
+            after = sequences.altered(sequences.read_sequence(sequence.text), step.text)
             if after.restarts and after.start_with_counter is not None:
-                return {sequence_counter(found.name): after.start_with_counter}
+                return {sequence_counter(sequence.name): after.start_with_counter}
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
         table, column, identity, restarts = identity_change(before, step.text)
         first = identity.start_counter
@@ -79,13 +79,13 @@ def refuse_taken_name(schema: Schema, name: str) -> None:
 def alter_sequence(schema: Schema, text: str) -> steps.Step | None:
     """ALTER SEQUENCE as its CREATE SEQUENCE anew."""
     name, optional = sequences.altered_name(text)
-    found = sequences.sequence(schema, name)
-    if found is None:
+    sequence = sequences.sequence(schema, name)
+    if sequence is None:
         if optional:
             return None
         raise NameNotFoundError("Sequence", name)
-    after = sequences.altered(sequences.read_sequence(found.text), text)
-    return steps.CreateVerbatim(Verbatim(found.kind, found.name, after.text))
+    after = sequences.altered(sequences.read_sequence(sequence.text), text)
+    return steps.CreateVerbatim(Verbatim(sequence.kind, sequence.name, after.text))
 
 
 def refuse_used_sequence(schema: Schema, name: str) -> None:

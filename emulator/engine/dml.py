@@ -183,10 +183,10 @@ class DmlExecutor:
         """The table of an UPDATE or DELETE, with its forced index."""
         hint = ""
         if index is not None:
-            found = self.state.schema.index(index)
-            if found is None:
+            forced = self.state.schema.index(index)
+            if forced is None:
                 raise unknown_index(index, table.name)
-            hint = f" INDEXED BY {index_name(found.name)}"
+            hint = f" INDEXED BY {index_name(forced.name)}"
         return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
 
     def note_pending(self, table: Table, columns: set[Column]) -> None:
@@ -213,8 +213,8 @@ class DmlExecutor:
 
     def is_key_column(self, table: str, column: str) -> bool:
         """Whether a column is part of its table's key: no row can be found before it is known."""
-        found = self.state.schema.table(table)
-        return found is not None and column in {p.column.casefold() for p in found.primary_key}
+        owner = self.state.schema.table(table)
+        return owner is not None and column in {p.column.casefold() for p in owner.primary_key}
 
     def refuse_pending(self, sql: str) -> None:
         """A query must not read a commit timestamp that is not known yet."""
@@ -229,19 +229,19 @@ class DmlExecutor:
 
 
 def bind_parameters(
-    wanted: Bindings, params: Mapping[str, Stored], moment: Moment
+    bindings: Bindings, params: Mapping[str, Stored], moment: Moment
 ) -> dict[str, Stored]:
     """The values of a statement's parameters. Raises for one that the client did not send."""
-    given = {name.casefold(): value for name, value in params.items()}
+    sent = {name.casefold(): value for name, value in params.items()}
     values: dict[str, Stored] = {}
-    for parameter in wanted.user:
+    for parameter in bindings.user:
         name = parameter.name.casefold()
-        if name not in given:
+        if name not in sent:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
-        values[f"p_{name}"] = given[name]
-    if wanted.now:
+        values[f"p_{name}"] = sent[name]
+    if bindings.now:
         values["now_"] = moment.now
-    if wanted.commit:
+    if bindings.commit:
         values["commit_"] = moment.text
     return values
 

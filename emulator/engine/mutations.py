@@ -153,12 +153,12 @@ def compute_keys(
     rule = plan.key_rule
     if rule is None:
         return plan, rows
-    found: list[Row] = [
+    keyed_rows: list[Row] = [
         (*row, *connection.execute(rule.sql, row).fetchall()[0]) if rule.keyed is not None else row
         for row in rows
     ]
     if rule.keyed is not None:
-        return rule.keyed, found
+        return rule.keyed, keyed_rows
     for row in rows:
         computed = connection.execute(rule.sql, row).fetchall()[0]
         if computed != tuple(row[place] for place in rule.places):

@@ -22,9 +22,9 @@ def check_bundle(step: steps.Step, descriptors: bytes) -> None:
     """The types that a bundle names must stand in the descriptors that come with the statement."""
     if not isinstance(step, steps.CreateVerbatim) or step.item.kind != KIND:
         return
-    known = type_names(descriptors)
+    available = type_names(descriptors)
     for name in bundle_types(step.item.text):
-        if name not in known:
+        if name not in available:
             raise invalid_argument(
                 f"Error parsing proto bundle: {name} is not in the proto_descriptors of the request"
             )
@@ -58,19 +58,19 @@ def type_names(descriptors: bytes) -> set[str]:
         files = FileDescriptorSet.FromString(descriptors).file
     except DecodeError as error:
         raise invalid_argument(f"proto_descriptors is not a FileDescriptorSet: {error}") from error
-    found: set[str] = set()
+    names: set[str] = set()
     for file in files:
         prefix = f"{file.package}." if file.package else ""
-        found |= {prefix + enum.name for enum in file.enum_type}
+        names |= {prefix + enum.name for enum in file.enum_type}
         for message in file.message_type:
-            found |= nested_names(message, prefix)
-    return found
+            names |= nested_names(message, prefix)
+    return names
 
 
 def nested_names(message: DescriptorProto, prefix: str) -> set[str]:
     """A message and what is declared inside it."""
     name = prefix + message.name
-    found = {name} | {f"{name}.{enum.name}" for enum in message.enum_type}
+    names = {name} | {f"{name}.{enum.name}" for enum in message.enum_type}
     for inner in message.nested_type:
-        found |= nested_names(inner, name + ".")
-    return found
+        names |= nested_names(inner, name + ".")
+    return names

@@ -122,8 +122,8 @@ class ReadOnlyTransaction:
             moment = self.read_timestamp_micros if as_of else None
 
             def fetch(sql: str, values: Bindings) -> list[tuple[Stored, ...]]:
-                given = bind_positions(sql, values, moment)
-                return list(snapshot.reader.connection.execute(sql, given))
+                bindings = bind_positions(sql, values, moment)
+                return list(snapshot.reader.connection.execute(sql, bindings))
 
             return key_ranges(plan, fetch, tables, partitions_max)
         finally:
@@ -178,10 +178,10 @@ class ReadOnlyTransaction:
         release = self._release(snapshot)
 
         def fetch(sql: str, values: Bindings, finish: Callable[[bool], None]) -> ResultRows:
-            given = bind_positions(sql, values, self.read_timestamp_micros if as_of else None)
+            bindings = bind_positions(sql, values, self.read_timestamp_micros if as_of else None)
             schema = snapshot.state.schema
             return start_query(
-                snapshot.reader, sql, given, plan.columns, schema, finish, check=check
+                snapshot.reader, sql, bindings, plan.columns, schema, finish, check=check
             )
 
         if plan.single:
@@ -189,11 +189,11 @@ class ReadOnlyTransaction:
             rows = fetch(sql, values, release)
             rows.rows = (row[:width] for row in rows.rows)
             return rows
-        found = merge_rows(
+        merged = merge_rows(
             plan, lambda sql, values: fetch(sql, values, nothing_to_release).rows, tables
         )
         release(True)
-        return rows_in_memory(plan.columns, found, Stats())
+        return rows_in_memory(plan.columns, merged, Stats())
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,10 +153,10 @@ class ReadWriteTransaction:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
-        found = snapshot.read(table, index, columns, keys, limit, check=check)
-        rows = list(found.rows)
+        result = snapshot.read(table, index, columns, keys, limit, check=check)
+        rows = list(result.rows)
         observations.add([plan.table.name], rows, lambda: self._read(plan).rows)
-        return rows_in_memory(found.columns, rows, found.stats)
+        return rows_in_memory(result.columns, rows, result.stats)
 
     def _run(
         self,
@@ -179,7 +179,7 @@ class ReadWriteTransaction:
     def _read(self, plan: ReadPlan, check: Check | None = None) -> ResultRows:
         """A read on the writing connection."""
         schema = self.state.schema
-        found = merge_rows(
+        rows = merge_rows(
             plan,
             lambda sql, values: (
                 collect_rows(
@@ -188,7 +188,7 @@ class ReadWriteTransaction:
             ),
             table_source((), counted=False),
         )
-        return rows_in_memory(plan.columns, found, Stats())
+        return rows_in_memory(plan.columns, rows, Stats())
 
     def _observations(self) -> Observations:
         """The snapshot of the transaction; taken at its first read."""
@@ -234,10 +234,10 @@ class ReadWriteTransaction:
                 else:
                     execute("ROLLBACK TO statement")
                     execute("RELEASE statement")
-                told = self._writer.translate(error)
-                if isinstance(told, SpannerError) and violates_constraint(error):
-                    self._failure = told
-                raise told from error
+                refusal = self._writer.translate(error)
+                if isinstance(refusal, SpannerError) and violates_constraint(error):
+                    self._failure = refusal
+                raise refusal from error
             finally:
                 watch(self._writer.reader, None)
             execute("RELEASE statement")

@@ -115,12 +115,12 @@ def merge_rows(
 ) -> list[Row]:
     """The rows of several statements: each once, in key order, up to the limit."""
     width = len(plan.columns)
-    found: dict[Row, Row] = {}
+    rows_by_key: dict[Row, Row] = {}
     for sql, values in plan.statements(source):
         for row in fetch(sql, values):
-            found[row[width:]] = row[:width]
-    keys = list(found)
+            rows_by_key[row[width:]] = row[:width]
+    keys = list(rows_by_key)
     for place, part in reversed(list(enumerate(plan.order))):
         keys.sort(key=lambda key: part.sortable(key[place]), reverse=part.descending)
-    rows = [found[key] for key in keys]
+    rows = [rows_by_key[key] for key in keys]
     return rows[: plan.limit] if plan.limit else rows

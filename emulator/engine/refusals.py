@@ -61,9 +61,9 @@ def key_column_missing(table: str, name: str) -> SpannerError:
     return failed_precondition(f"Mutation of table {table} does not give the key column {name}.")
 
 
-def wrong_key_size(expected: int, found: int) -> SpannerError:
+def wrong_key_size(expected: int, actual: int) -> SpannerError:
     """A key has too many or too few parts."""
-    return failed_precondition(f"Wrong number of key parts: expected {expected}, found {found}.")
+    return failed_precondition(f"Wrong number of key parts: expected {expected}, found {actual}.")
 
 
 def wrong_row_size(columns: int) -> SpannerError:
@@ -161,8 +161,8 @@ def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
 def table_of(physical: str, schema: Schema) -> tuple[str, str]:
     """Table and column of a name such as ``t$Singers.Name``."""
     table, _, column = physical.partition("$")[2].rpartition(".")
-    found = schema.table(table)
-    return (found.name if found else table), column
+    owner = schema.table(table)
+    return (owner.name if owner else table), column
 
 
 def unique_failed(rest: str, schema: Schema) -> SpannerError:
@@ -172,8 +172,8 @@ def unique_failed(rest: str, schema: Schema) -> SpannerError:
     names = rest.split(", ")
     table, _ = table_of(names[0], schema)
     columns = [name.rpartition(".")[2].casefold() for name in names]
-    found = schema.table(table)
-    if found is not None and columns != [p.column.casefold() for p in found.primary_key]:
+    owner = schema.table(table)
+    if owner is not None and columns != [p.column.casefold() for p in owner.primary_key]:
         for index in schema.indexes_of(table):
             if index.unique and [p.column.casefold() for p in index.parts] == columns:
                 return unique_index_failed(index.name)

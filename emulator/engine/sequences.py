@@ -92,8 +92,8 @@ class Sequences:
             if not low <= value <= high:
                 return value
         kind, _, rest = name.rpartition(" ")
-        told = f"Sequence {rest}" if kind else f"Identity column {name}"
-        raise failed_precondition(f"{told} is exhausted")
+        label = f"Sequence {rest}" if kind else f"Identity column {name}"
+        raise failed_precondition(f"{label} is exhausted")
 
     def state(self, *arguments: apsw.SQLiteValue) -> int | None:
         """The counter, or None before its first value."""

@@ -133,15 +133,15 @@ class SchemaState:
 
     def columns_read(self, connection: apsw.Connection, sql: str) -> frozenset[tuple[str, str]]:
         """The SQLite tables and columns that a statement reads, asked of SQLite itself."""
-        found = self._columns_read.get(sql)
-        if found is None:
+        columns = self._columns_read.get(sql)
+        if columns is None:
             info = apsw.ext.query_info(connection, sql, actions=True)
-            found = frozenset(
+            columns = frozenset(
                 (action.table_name.casefold(), action.column_name.casefold())
                 for action in info.actions or ()
                 if action.action_name == "SQLITE_READ"
                 and action.table_name is not None
                 and action.column_name is not None
             )
-            self._columns_read[sql] = found
-        return found
+            self._columns_read[sql] = columns
+        return columns

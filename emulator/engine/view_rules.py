@@ -33,11 +33,11 @@ def compile_view(schema: Schema, view: Verbatim) -> CompiledQuery:
 
 def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
     """The schema with its views in an order in which they can be created. Raises SpannerError."""
-    found = views(after)
-    if not found:
+    items = views(after)
+    if not items:
         return after
     uses: dict[str, set[str]] = {}
-    for view in sorted(found, key=lambda view: not defines(step, view)):
+    for view in sorted(items, key=lambda view: not defines(step, view)):
         try:
             query = compile_view(after, view)
         except SpannerError as error:
@@ -118,7 +118,7 @@ def check_names(view: Verbatim, columns: Columns) -> None:
 
 def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Columns) -> None:
     """A step may not change the type of another view's column."""
-    if not any(same_object(view, known) for known in views(before)):
+    if not any(same_object(view, item) for item in views(before)):
         return
     for (name, was), (_, now) in zip(view_columns(before, view), columns, strict=False):
         if was != now:
@@ -134,8 +134,8 @@ def order_views(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple
     waiting = [item for item in items if item.kind == KIND]
     placed: list[Verbatim] = []
     while waiting:
-        known = {item.name.casefold() for item in placed}
-        ready = next(item for item in waiting if uses[item.name.casefold()] <= known)
+        ready_names = {item.name.casefold() for item in placed}
+        ready = next(item for item in waiting if uses[item.name.casefold()] <= ready_names)
         waiting.remove(ready)
         placed.append(ready)
     return (*(item for item in items if item.kind != KIND), *placed)

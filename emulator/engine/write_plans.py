@@ -149,18 +149,18 @@ def key_rule(
 ) -> KeyRule | None:
     """The rule, when the key has generated columns and what they depend on is given."""
     generated = [c for c in key_columns if c.generated is not None]
-    given = {c.name for c in columns}
+    written = {c.name for c in columns}
     expressions = [compile_expression(c.generated or "", table, schema) for c in generated]
-    if not generated or any(not given >= set(e.columns) for e in expressions):
+    if not generated or any(not written >= set(e.columns) for e in expressions):
         return None
     named = ", ".join(f"?{n} AS {quote_name(c.name)}" for n, c in enumerate(columns, 1))
     sql = f"SELECT {', '.join(e.sql for e in expressions)} FROM (SELECT {named})"
     names = [c.name for c in columns]
-    missing = [c.name for c in generated if c.name not in given]
+    missing = [c.name for c in generated if c.name not in written]
     if missing and len(missing) < len(generated):
         return None
     keyed = plan_write(schema, table.name, [*names, *missing]) if missing else None
-    places = tuple(names.index(c.name) for c in generated if c.name in given)
+    places = tuple(names.index(c.name) for c in generated if c.name in written)
     return KeyRule(sql, keyed, places)
 
 
@@ -293,9 +293,9 @@ class PlanBuilder:
 
     def changes(self, commit: str) -> list[tuple[str, str]]:
         """What an update of a row sets: given columns beside the key, and ON UPDATE."""
-        given = [c for c in self.writable() if c.name not in self.key_names]
-        pairs = [(c.name, f"?{self.places[c.name] + 1}") for c in given]
-        if given:
+        settable = [c for c in self.writable() if c.name not in self.key_names]
+        pairs = [(c.name, f"?{self.places[c.name] + 1}") for c in settable]
+        if settable:
             pairs += [
                 (c.name, commit)
                 for c in self.table.columns
@@ -327,8 +327,8 @@ class PlanBuilder:
 
     def upsert_in_one_step(self) -> bool:
         """SQLite judges the new row alone first: only right when nothing depends on the old one."""
-        given = set(self.places)
-        missing = [c for c in self.table.columns if c.name not in given and c.on_update is None]
+        written = set(self.places)
+        missing = [c for c in self.table.columns if c.name not in written and c.on_update is None]
         judged = bool(self.table.checks) or any(
             c.generated is not None and (c.not_null or c.name in self.key_names)
             for c in self.table.columns
@@ -350,10 +350,10 @@ class PlanBuilder:
 
 def moment_parameters(expressions: Iterable[Expression]) -> list[str]:
     """The named parameters of expressions, in the order in which SQLite numbers them."""
-    found: dict[str, None] = {}
+    parameters: dict[str, None] = {}
     for expression in expressions:
         flags = {"commit_": expression.bindings.commit, "now_": expression.bindings.now}
         named = [name for name, used in flags.items() if used]
         for name in sorted(named, key=lambda name: expression.sql.find(f":{name}")):
-            found[name] = None
-    return list(found)
+            parameters[name] = None
+    return list(parameters)

@@ -65,8 +65,8 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
         """The handler of one call."""
-        found = self._handlers.get(handler_call_details.method)
-        return found or unknown_method(handler_call_details.method)
+        handler = self._handlers.get(handler_call_details.method)
+        return handler or unknown_method(handler_call_details.method)
 
     def _handler(self, call: Call) -> Handler:
         deserialize = call.request.FromString

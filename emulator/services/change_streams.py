@@ -53,10 +53,10 @@ def stream_records(
 
 def stream_metadata(request: Message) -> Message:
     """The one column, and the transaction's special timestamp when it was asked for."""
-    told = result_metadata((COLUMN,))
+    message = result_metadata((COLUMN,))
     if request.transaction.single_use.read_only.return_read_timestamp:
-        told.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
-    return told
+        message.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
+    return message
 
 
 def check_transaction(request: Message) -> None:
@@ -113,7 +113,7 @@ def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> 
         return None
     try:
         if argument.parameter is not None:
-            fields = {key.casefold(): given for key, given in request.params.fields.items()}
+            fields = {key.casefold(): field for key, field in request.params.fields.items()}
             if argument.parameter.casefold() not in fields:
                 raise invalid_argument(f"No parameter found for binding: {argument.parameter}")
             return decoder(type_)(fields[argument.parameter.casefold()])

@@ -71,11 +71,11 @@ class InstanceAdmin:
 
     def get(self, request: Message, context: RpcContext) -> Message:
         """An instance, or the fields of it that the mask names."""
-        found = self._registry.instance(request.name)
+        instance = self._registry.instance(request.name)
         if not request.field_mask.paths:
-            return found
+            return instance
         answer = m.InstanceProto()
-        request.field_mask.MergeMessage(found, answer)
+        request.field_mask.MergeMessage(instance, answer)
         return answer
 
     def create(self, request: Message, context: RpcContext) -> Message:

@@ -46,9 +46,9 @@ class Operations:
         """The operations under a name."""
         prefix = request.name.rstrip("/")
         prefix = prefix if prefix.endswith("/operations") else prefix + "/operations"
-        found = [name for name in self._registry.operations if name.startswith(prefix + "/")]
+        names = [name for name in self._registry.operations if name.startswith(prefix + "/")]
         return operations_pb2.ListOperationsResponse(
-            operations=[self._registry.operation(name) for name in sorted(found)]
+            operations=[self._registry.operation(name) for name in sorted(names)]
         )
 
     def cancel(self, request: Message, context: RpcContext) -> Message:

@@ -85,8 +85,8 @@ def partition_response(
     if not isinstance(transaction.engine, ReadOnlyTransaction) or not transaction.id:
         raise invalid_argument("Partitions need a read-only transaction that is not single-use.")
     response = m.PartitionResponse()
-    for one in ranges(transaction.engine):
-        response.partitions.add(partition_token=make_token(digest, one))
+    for keys in ranges(transaction.engine):
+        response.partitions.add(partition_token=make_token(digest, keys))
     response.transaction.id = transaction.id
     if selected.begun is not None:
         response.transaction.CopyFrom(selected.begun)

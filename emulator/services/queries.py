@@ -97,9 +97,9 @@ class QueryMethods:
         expect_writable(transaction)
         digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
         with transaction.lock:
-            known = transaction.find_answer(request.seqno, digest)
-            if known is not None:
-                return known
+            previous = transaction.find_answer(request.seqno, digest)
+            if previous is not None:
+                return previous
             answer = self._batch(session, selected, request)
             transaction.remember(request.seqno, digest, answer)
         return answer
@@ -147,9 +147,9 @@ class QueryMethods:
             request.sql.encode() + request.params.SerializeToString(deterministic=True)
         ).digest()
         with transaction.lock:
-            known = transaction.find_answer(request.seqno, digest)
-            if isinstance(known, list):
-                return known
+            previous = transaction.find_answer(request.seqno, digest)
+            if isinstance(previous, list):
+                return previous
             answer = write(self._run(statement, selected, request, stats))
             if not isinstance(transaction.engine, PartitionedDmlTransaction):
                 transaction.remember(request.seqno, digest, answer)

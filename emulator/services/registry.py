@@ -63,10 +63,10 @@ class Registry:
 
     def instance(self, name: str) -> Message:
         """An instance. Raises NOT_FOUND as Spanner does."""
-        found = self.instances.get(name)
-        if found is None:
+        proto = self.instances.get(name)
+        if proto is None:
             raise resource_not_found("Instance", INSTANCE_TYPE, name)
-        return found
+        return proto
 
     def put_instance(self, proto: Message) -> None:
         """Adds or replaces an instance."""
@@ -85,10 +85,10 @@ class Registry:
 
     def database(self, name: str) -> HostedDatabase:
         """A database. Raises NOT_FOUND as Spanner does."""
-        found = self.databases.get(name)
-        if found is None:
+        hosted = self.databases.get(name)
+        if hosted is None:
             raise resource_not_found("Database", DATABASE_TYPE, name)
-        return found
+        return hosted
 
     def databases_of(self, instance: str) -> list[HostedDatabase]:
         """The databases of an instance, by name."""
@@ -137,11 +137,11 @@ class Registry:
     def operation(self, name: str) -> Message:
         """A copy of an operation as it is now."""
         with self._lock:
-            found = self.operations.get(name)
-            if found is None:
+            operation = self.operations.get(name)
+            if operation is None:
                 raise not_found(f"Operation not found: {name}")
             copy = Operation()
-            copy.CopyFrom(found)
+            copy.CopyFrom(operation)
             return copy
 
     def change_operation(self, name: str, change: Callable[[Message], None]) -> None:
@@ -232,9 +232,9 @@ class Registry:
 
     def _remove_strays(self, data_dir: Path) -> None:
         """Files of databases that were dropped, or never finished, when the process ended."""
-        known = {database.file for database in self.databases.values()}
+        files = {database.file for database in self.databases.values()}
         for path in (data_dir / DIRECTORY).iterdir():
-            if path.name.partition(".sqlite")[0] + ".sqlite" not in known:
+            if path.name.partition(".sqlite")[0] + ".sqlite" not in files:
                 path.unlink()
 
 

@@ -57,13 +57,13 @@ class SessionTransaction:
         """What was answered to this seqno before, or None. Raises for one out of order."""
         if not seqno:
             return None
-        known = self.answers.get(seqno)
-        if known is not None:
-            if known[0] != request:
+        previous = self.answers.get(seqno)
+        if previous is not None:
+            if previous[0] != request:
                 raise invalid_argument(
                     f"Previously received a different request with this seqno. seqno={seqno}"
                 )
-            return known[1]
+            return previous[1]
         newest = max(self.answers, default=0)
         if seqno < newest:
             raise invalid_argument(
@@ -144,8 +144,8 @@ class Sessions:
         """The sessions of a database, by name; multiplexed ones are not listed."""
         database = self._registry.database(database_name)
         with self._lock:
-            found = [s for s in self._sessions.values() if s.database is database]
-        return sorted((s for s in found if not s.multiplexed), key=lambda s: s.name)
+            sessions = [s for s in self._sessions.values() if s.database is database]
+        return sorted((s for s in sessions if not s.multiplexed), key=lambda s: s.name)
 
     def delete(self, name: str) -> None:
         """Ends a session and gives its open transaction up."""
@@ -171,14 +171,14 @@ class Sessions:
 
     def transaction(self, session: Session, identifier: bytes) -> SessionTransaction:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
-        found = self._transactions.get(identifier)
-        if found is None and is_of_earlier_run(identifier):
+        transaction = self._transactions.get(identifier)
+        if transaction is None and is_of_earlier_run(identifier):
             raise aborted("The transaction was lost when the server was started again.")
-        if found is None:
+        if transaction is None:
             raise not_found(f"Transaction not found: {identifier.hex()}")
-        if found.session != session.name:
+        if transaction.session != session.name:
             raise foreign_transaction(identifier)
-        return found
+        return transaction
 
 
 def new_id() -> bytes:

@@ -70,11 +70,11 @@ class SpannerApi:
         if request.session_template.multiplexed:
             raise invalid_argument("Multiplexed sessions may not be created in batch.")
         count = min(request.session_count, limits.SESSIONS_IN_BATCH_MAX)
-        made = (
+        sessions = (
             self._sessions.create(request.database, request.session_template) for _ in range(count)
         )
         answer = m.BatchCreateSessionsResponse()
-        answer.session.extend(session_message(session) for session in made)
+        answer.session.extend(session_message(session) for session in sessions)
         return answer
 
     def get_session(self, request: Message, context: RpcContext) -> Message:

@@ -90,14 +90,14 @@ def bind_statement(
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
     types = {name: read_type(proto) for name, proto in param_types.items() if proto.code}
-    given = {name.casefold(): (name, value) for name, value in params.fields.items()}
+    sent = {name.casefold(): (name, value) for name, value in params.fields.items()}
     compiled = state.compile(sql, types)
-    kinds = kinds_of_untyped(compiled.plain, types, given)
+    kinds = kinds_of_untyped(compiled.plain, types, sent)
     if kinds:
         compiled = state.compile(sql, types | kinds)
     values: dict[str, Stored] = {}
     for parameter in compiled.plain.bindings.user:
-        name, value = given.get(parameter.name.casefold(), (parameter.name, None))
+        name, value = sent.get(parameter.name.casefold(), (parameter.name, None))
         if value is None:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
         try:
@@ -108,19 +108,19 @@ def bind_statement(
 
 
 def kinds_of_untyped(
-    statement: Statement, types: Mapping[str, Type], given: Mapping[str, tuple[str, Message]]
+    statement: Statement, types: Mapping[str, Type], sent: Mapping[str, tuple[str, Message]]
 ) -> dict[str, Type]:
     """Undeclared parameters that nothing but their JSON kind tells about (true, 1.5)."""
     declared = {name.casefold() for name in types}
-    found: dict[str, Type] = {}
+    kinds: dict[str, Type] = {}
     for parameter in statement.bindings.user:
-        name, value = given.get(parameter.name.casefold(), ("", None))
+        name, value = sent.get(parameter.name.casefold(), ("", None))
         undeclared = parameter.name.casefold() not in declared
         if undeclared and value is not None and parameter.type.code is TypeCode.STRING:
             kind = KINDS.get(value.WhichOneof("kind"))
             if kind is not None:
-                found[name] = kind
-    return found
+                kinds[name] = kind
+    return kinds
 
 
 def run(
@@ -151,8 +151,8 @@ def run(
     if isinstance(engine, PartitionedDmlTransaction):
         result = engine.execute(compiled, params, counted=profile)
         rows = no_rows(result.rows_scanned)
-        told = selected.with_transaction(result_metadata(()))
-        return StatementOutcome(rows, told, result.row_count, lower_bound=True, mode=mode)
+        message = selected.with_transaction(result_metadata(()))
+        return StatementOutcome(rows, message, result.row_count, lower_bound=True, mode=mode)
     return run_dml(statement, selected, mode, counted=profile)
 
 

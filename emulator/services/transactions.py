@@ -71,8 +71,8 @@ class Transactions:
         mode = options.WhichOneof("mode")
         engine = session.database.engine
         if mode == "read_only":
-            wanted = read_bound(options.read_only, single_use=False)
-            return self._sessions.begin(session, begin_read_only(session, wanted, context))
+            bound = read_bound(options.read_only, single_use=False)
+            return self._sessions.begin(session, begin_read_only(session, bound, context))
         if mode == "partitioned_dml":
             origin = TransactionOrigin(excluded=options.exclude_txn_from_change_streams)
             return self._sessions.begin(session, engine.partitioned_dml(origin))
@@ -110,10 +110,10 @@ class Transactions:
             raise invalid_argument(
                 "Transaction mode for read only single use transaction should be read_only."
             )
-        wanted = read_bound(options.read_only, single_use=True)
+        bound = read_bound(options.read_only, single_use=True)
         if place is not None:
-            wanted = exact_bound(place)
-        engine = begin_read_only(session, wanted, context)
+            bound = exact_bound(place)
+        engine = begin_read_only(session, bound, context)
         transaction = SessionTransaction(b"", session.name, engine, session.multiplexed)
         returned = options.read_only.return_read_timestamp
         begun = transaction_message(transaction, options) if returned else None
@@ -121,13 +121,13 @@ class Transactions:
 
 
 def begin_read_only(
-    session: Session, wanted: TimestampBound, context: RpcContext
+    session: Session, bound: TimestampBound, context: RpcContext
 ) -> ReadOnlyTransaction:
     """A read-only transaction, once its timestamp has come; a caller that leaves ends the wait."""
-    ahead = wanted.micros - time.time_ns() // 1000
-    if wanted.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
-        context.wait_until(wanted.micros)
-    return session.database.engine.read_only(wanted)
+    ahead = bound.micros - time.time_ns() // 1000
+    if bound.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
+        context.wait_until(bound.micros)
+    return session.database.engine.read_only(bound)
 
 
 def exact_bound(place: Resume) -> TimestampBound:

@@ -59,8 +59,8 @@ def generate_array(
     kinds = {INT64: "", FLOAT64: "_float64", NUMERIC: "_numeric"}
     if type_ not in kinds:
         raise errors.invalid_argument(f"GENERATE_ARRAY is not defined for {name_of(type_)}")
-    given = [require(item, type_, context, "An argument of GENERATE_ARRAY").sql for item in items]
-    return Typed(f"fn_generate_array{kinds[type_]}({', '.join(given)})", array(type_))
+    bounds = [require(item, type_, context, "An argument of GENERATE_ARRAY").sql for item in items]
+    return Typed(f"fn_generate_array{kinds[type_]}({', '.join(bounds)})", array(type_))
 
 
 def first_or_last(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -102,12 +102,12 @@ def array_includes(
     if len(node.expressions) == 2 and isinstance(node.expressions[1], exp.Lambda):
         values = compiler.compile(node.expressions[0], scope, context)
         source, test, _ = compile_lambda(compiler, values, node, scope, context)
-        found = require(test, BOOL, context, "The lambda of ARRAY_INCLUDES")
-        sql = f"EXISTS (SELECT 1 FROM {source} WHERE {found.sql})"
+        condition = require(test, BOOL, context, "The lambda of ARRAY_INCLUDES")
+        sql = f"EXISTS (SELECT 1 FROM {source} WHERE {condition.sql})"
         return Typed(f"CASE WHEN {values.sql} IS NOT NULL THEN {sql} END", BOOL)
-    values, wanted = compile_arguments(compiler, node, scope, context, 2, 2)
+    values, target = compile_arguments(compiler, node, scope, context, 2, 2)
     values, element = array_of_argument(values, "ARRAY_INCLUDES")
-    item = require(wanted, element, context, "The value of ARRAY_INCLUDES")
+    item = require(target, element, context, "The value of ARRAY_INCLUDES")
     test_sql = test_row_membership(item, '"value"', elements(values), element)
     sql = f"coalesce({test_sql}, 0)"
     both = f"{values.sql} IS NOT NULL AND {item.sql} IS NOT NULL"
@@ -120,10 +120,10 @@ def array_includes_any_or_all(
     """ARRAY_INCLUDES_ANY, ARRAY_INCLUDES_ALL (array, array)."""
     name = node.name.upper()
     items = compile_arguments(compiler, node, scope, context, 2, 2)
-    (values, wanted), type_ = unify(items, context, f"function {name}")
+    (values, targets), type_ = unify(items, context, f"function {name}")
     _, element = array_of_argument(Typed(values.sql, type_), name)
     refuse_interval(element, name)
-    return Typed(f"fn_{name.lower()}({values.sql}, {wanted.sql})", BOOL)
+    return Typed(f"fn_{name.lower()}({values.sql}, {targets.sql})", BOOL)
 
 
 def array_is_distinct(
@@ -147,8 +147,8 @@ def array_to_string(
     if element not in {STRING, BYTES}:
         raise errors.invalid_argument(f"ARRAY_TO_STRING is not defined for {name_of(values.type)}")
     suffix = "" if element == STRING else "_bytes"
-    given = [require(t, element, context, "A text of ARRAY_TO_STRING").sql for t in texts]
-    return Typed(f"fn_array_to_string{suffix}({values.sql}, {', '.join(given)})", element)
+    listed = [require(t, element, context, "A text of ARRAY_TO_STRING").sql for t in texts]
+    return Typed(f"fn_array_to_string{suffix}({values.sql}, {', '.join(listed)})", element)
 
 
 def compile_lambda(
@@ -175,9 +175,9 @@ def array_filter(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
     require_two_arguments(node)
     values = compiler.compile(node.expressions[0], scope, context)
     source, test, alias = compile_lambda(compiler, values, node, scope, context)
-    found = require(test, BOOL, context, "The lambda of ARRAY_FILTER")
+    condition = require(test, BOOL, context, "The lambda of ARRAY_FILTER")
     item = f'{quote_name(alias)}."value"'
-    sql = f"(SELECT agg_array({item}) FROM {source} WHERE {found.sql})"
+    sql = f"(SELECT agg_array({item}) FROM {source} WHERE {condition.sql})"
     return Typed(f"CASE WHEN {values.sql} IS NOT NULL THEN {sql} END", values.type)
 
 

@@ -72,10 +72,10 @@ def compile_safe_call(
     compiler: Compiler, node: exp.SafeFunc, scope: Scope, context: Context
 ) -> Typed:
     """SAFE.f(...): NULL where f is an error; errors of the arguments stay errors."""
-    found = compiler.compile(node.this, scope, context)
-    if not OWN_FUNCTION.match(found.sql) or isinstance(node.this, exp.Window):
+    inner = compiler.compile(node.this, scope, context)
+    if not OWN_FUNCTION.match(inner.sql) or isinstance(node.this, exp.Window):
         raise errors.unimplemented(f"SAFE. before {node.this.sql('bigquery')[:40]!r}")
-    return Typed("safe_" + found.sql, found.type, column=found.column)
+    return Typed("safe_" + inner.sql, inner.type, column=inner.column)
 
 
 def refuse_net_call(compiler: Compiler, node: exp.Func, scope: Scope, context: Context) -> Typed:

@@ -106,22 +106,22 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
 
 def parse_arguments(text: str) -> dict[str, ReadArgument]:
     """Arguments by position or by name."""
-    found: dict[str, ReadArgument] = {}
+    arguments: dict[str, ReadArgument] = {}
     place = 0
     while place < len(text):
         match = ARGUMENT.match(text, place)
         if match is None:
             raise wrong_call(f"cannot read its arguments at '{text[place:].strip()[:40]}'")
-        name = (match["name"] or ARGUMENTS[min(len(found), len(ARGUMENTS) - 1)]).casefold()
-        if name not in ARGUMENTS or name in found:
+        name = (match["name"] or ARGUMENTS[min(len(arguments), len(ARGUMENTS) - 1)]).casefold()
+        if name not in ARGUMENTS or name in arguments:
             raise wrong_call(f"argument {name} is unknown or given twice")
         value = match["text"] if match["quote"] else match["number"]
-        found[name] = ReadArgument(match["parameter"], value)
+        arguments[name] = ReadArgument(match["parameter"], value)
         place = match.end()
-    missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in found]
+    missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in arguments]
     if missing:
         raise wrong_call(f"argument {missing[0]} is missing")
-    return found
+    return arguments
 
 
 def wrong_call(why: str) -> SpannerError:

@@ -22,12 +22,12 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
     if type_.code not in FLOATS:
         return f"({text})"
     # NaN, a text in storage, is neither equal to, less nor greater than anything; NULL stays NULL.
-    pairs = [(one.sql, other.sql) for one, other in ((left, right), (right, left))]
+    pairs = [(this.sql, other.sql) for this, other in ((left, right), (right, left))]
     pairs = [pair for pair, side in zip(pairs, (left, right), strict=True) if not side.literal]
     if operator == "<>":
-        tests = [f"({one} = 'NaN' AND {other} IS NOT NULL)" for one, other in pairs]
+        tests = [f"({this} = 'NaN' AND {other} IS NOT NULL)" for this, other in pairs]
         return f"({' OR '.join([text, *tests])})"
-    tests = [f"({one} <> 'NaN' OR {other} IS NULL)" for one, other in pairs]
+    tests = [f"({this} <> 'NaN' OR {other} IS NULL)" for this, other in pairs]
     return f"({' AND '.join([text, *tests])})"
 
 

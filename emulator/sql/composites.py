@@ -49,12 +49,12 @@ def struct_field(owner: Typed, name: str) -> Typed:
         raise errors.invalid_argument(
             f"Cannot access field {name} on a value with type {name_of(owner.type)}"
         )
-    found = [n for n, f in enumerate(owner.type.fields) if f.name.casefold() == name.casefold()]
-    if len(found) != 1:
-        told = "is ambiguous" if found else "does not exist"
-        raise errors.invalid_argument(f"Field name {name} {told} in {name_of(owner.type)}")
-    element = field_of(owner, found[0])
-    field = owner.type.fields[found[0]]
+    places = [n for n, f in enumerate(owner.type.fields) if f.name.casefold() == name.casefold()]
+    if len(places) != 1:
+        problem = "is ambiguous" if places else "does not exist"
+        raise errors.invalid_argument(f"Field name {name} {problem} in {name_of(owner.type)}")
+    element = field_of(owner, places[0])
+    field = owner.type.fields[places[0]]
     return Typed(element.sql, field.type, column=field.name)
 
 

@@ -177,15 +177,15 @@ class DmlCompiler:
                     " INSERT or UPDATE of an appropriately typed column; not in the SELECT of an"
                     " INSERT"
                 )
-        sql, found = self._queries.query(node, None, context)
-        if len(found) != len(columns):
+        sql, outputs = self._queries.query(node, None, context)
+        if len(outputs) != len(columns):
             raise errors.invalid_argument(
-                f"Inserted row has wrong column count; Has {len(found)}, expected {len(columns)}"
+                f"Inserted row has wrong column count; Has {len(outputs)}, expected {len(columns)}"
             )
-        names = [f'"c{number}"' for number in range(len(found))]
+        names = [f'"c{number}"' for number in range(len(outputs))]
         values = [
             require(replace(item, sql=name), column.type, context, f"Value for {column.name}").sql
-            for name, item, column in zip(names, outer_columns(found), columns, strict=True)
+            for name, item, column in zip(names, outer_columns(outputs), columns, strict=True)
         ]
         listed = ", ".join(names)
         return f'WITH "$i"({listed}) AS ({sql}) SELECT {", ".join(values)} FROM "$i"'

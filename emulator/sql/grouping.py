@@ -75,10 +75,10 @@ def numbered_item(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
     return items[number - 1]
 
 
-def group_clause(found: list[Typed]) -> str:
+def group_clause(keys: list[Typed]) -> str:
     """GROUP BY as SQLite text; SQLite would take a plain number for a place."""
-    if not found:
+    if not keys:
         return ""
     return " GROUP BY " + ", ".join(
-        f"coalesce({k.sql}, NULL)" if k.literal else k.sql for k in found
+        f"coalesce({k.sql}, NULL)" if k.literal else k.sql for k in keys
     )

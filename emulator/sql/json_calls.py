@@ -56,9 +56,9 @@ def check_argument_count(items: list[Typed], name: str, least: int, most: int = 
 
 def mismatch(name: str, items: list[Typed]) -> Exception:
     """No signature fits."""
-    given = ", ".join(name_of(item.type) for item in items)
+    types = ", ".join(name_of(item.type) for item in items)
     return errors.invalid_argument(
-        f"No matching signature for function {name} for argument types: {given}"
+        f"No matching signature for function {name} for argument types: {types}"
     )
 
 
@@ -116,22 +116,22 @@ def parse(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Contex
 def convert_json(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """BOOL(json), INT64(json), ..., BOOL_ARRAY(json), ..."""
     name = node.name.upper()
-    wanted = CONVERTED[name.removesuffix("_ARRAY")]
+    element = CONVERTED[name.removesuffix("_ARRAY")]
     allowed = {"wide_number_mode": STRING} if "FLOAT" in name else {}
     items, named = read_arguments(compiler, node, scope, context, allowed)
     check_argument_count(items, name, 1, 1)
     item = require_json(items[0], name, context)
     listed = ", ".join(each.sql for each in [item, *named.values()])
-    result = array(wanted) if name.endswith("_ARRAY") else wanted
+    result = array(element) if name.endswith("_ARRAY") else element
     return Typed(f"fn_json_{name.lower()}({listed})", result)
 
 
 def require_json(item: Typed, name: str, context: Context) -> Typed:
     """An argument that must be JSON."""
-    found = coerce(item, JSON, context)
-    if found is None:
+    document = coerce(item, JSON, context)
+    if document is None:
         raise mismatch(name, [item])
-    return found
+    return document
 
 
 def lax(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -150,16 +150,16 @@ def extract_json(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
     check_argument_count(items, name, 2 if name == "JSON_QUERY" else 1, 2)
     if items[0].type not in {None, JSON, STRING}:
         raise mismatch(name, items)
-    given = require(items[0], items[0].type or STRING, context, name)
+    document = require(items[0], items[0].type or STRING, context, name)
     paths = [require(each, STRING, context, "The JSONPath") for each in items[1:]]
-    listed = ", ".join(each.sql for each in [given, *paths])
+    listed = ", ".join(each.sql for each in [document, *paths])
     result = {
-        "JSON_QUERY": given.type or STRING,
+        "JSON_QUERY": document.type or STRING,
         "JSON_VALUE": STRING,
-        "JSON_QUERY_ARRAY": array(given.type or STRING),
+        "JSON_QUERY_ARRAY": array(document.type or STRING),
         "JSON_VALUE_ARRAY": array(STRING),
     }[name]
-    suffix = "_text" if name == "JSON_QUERY" and given.type == STRING else ""
+    suffix = "_text" if name == "JSON_QUERY" and document.type == STRING else ""
     return Typed(f"fn_{name.lower()}{suffix}({listed})", result)
 
 
@@ -194,9 +194,9 @@ def new_object(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: C
     if len(items) % 2:
         raise mismatch("JSON_OBJECT", items)
     listed = []
-    for key, given in zip(items[::2], items[1::2], strict=True):
+    for key, value in zip(items[::2], items[1::2], strict=True):
         listed.append(require(key, STRING, context, "A key of JSON_OBJECT").sql)
-        listed.append(encode_argument(given))
+        listed.append(encode_argument(value))
     return Typed(f"fn_new_json_object({', '.join(listed)})", JSON)
 
 
@@ -204,9 +204,9 @@ def remove(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Conte
     """JSON_REMOVE(json, path, ...)."""
     items, _ = read_arguments(compiler, node, scope, context)
     check_argument_count(items, "JSON_REMOVE", 2)
-    given = require_json(items[0], "JSON_REMOVE", context)
+    document = require_json(items[0], "JSON_REMOVE", context)
     paths = [require(each, STRING, context, "A JSONPath of JSON_REMOVE") for each in items[1:]]
-    return Typed(f"fn_json_remove({', '.join(i.sql for i in [given, *paths])})", JSON)
+    return Typed(f"fn_json_remove({', '.join(i.sql for i in [document, *paths])})", JSON)
 
 
 def set_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -217,9 +217,9 @@ def set_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
         raise mismatch("JSON_SET", items)
     listed = [require_json(items[0], "JSON_SET", context).sql]
     listed.append(named["create_if_missing"].sql if named else "1")
-    for path, given in zip(items[1::2], items[2::2], strict=True):
+    for path, value in zip(items[1::2], items[2::2], strict=True):
         listed.append(require(path, STRING, context, "A JSONPath of JSON_SET").sql)
-        listed.append(encode_argument(given))
+        listed.append(encode_argument(value))
     return Typed(f"fn_json_set({', '.join(listed)})", JSON)
 
 
@@ -234,10 +234,10 @@ def insert(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Conte
         raise mismatch(name, items)
     listed = [require_json(items[0], name, context).sql, named[flag].sql if named else "1"]
     listed.append("1" if append else "0")
-    for path, given in zip(items[1::2], items[2::2], strict=True):
+    for path, value in zip(items[1::2], items[2::2], strict=True):
         listed.append(require(path, STRING, context, f"A JSONPath of {name}").sql)
-        listed.append(encode_argument(given))
-        listed.append("1" if given.type is not None and given.type.element is not None else "0")
+        listed.append(encode_argument(value))
+        listed.append("1" if value.type is not None and value.type.element is not None else "0")
     return Typed(f"fn_json_insert({', '.join(listed)})", JSON)
 
 
@@ -246,12 +246,12 @@ def strip_nulls(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: 
     allowed = {"include_arrays": BOOL, "remove_empty": BOOL, "json_path": STRING}
     items, named = read_arguments(compiler, node, scope, context, allowed)
     check_argument_count(items, "JSON_STRIP_NULLS", 1, 2)
-    given = require_json(items[0], "JSON_STRIP_NULLS", context)
+    document = require_json(items[0], "JSON_STRIP_NULLS", context)
     path = require(items[1], STRING, context, "The JSONPath").sql if len(items) > 1 else "'$'"
     path = named["json_path"].sql if "json_path" in named else path
     arrays = named["include_arrays"].sql if "include_arrays" in named else "1"
     empty = named["remove_empty"].sql if "remove_empty" in named else "0"
-    return Typed(f"fn_json_strip_nulls({given.sql}, {path}, {arrays}, {empty})", JSON)
+    return Typed(f"fn_json_strip_nulls({document.sql}, {path}, {arrays}, {empty})", JSON)
 
 
 def keys(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -260,11 +260,11 @@ def keys(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
         compiler, node, scope, context, {"mode": STRING, "max_depth": INT64}
     )
     check_argument_count(items, "JSON_KEYS", 1, 2)
-    given = require_json(items[0], "JSON_KEYS", context)
+    document = require_json(items[0], "JSON_KEYS", context)
     depth = require(items[1], INT64, context, "max_depth").sql if len(items) > 1 else "NULL"
     depth = named["max_depth"].sql if "max_depth" in named else depth
     mode = named["mode"].sql if "mode" in named else "'strict'"
-    return Typed(f"fn_json_keys({given.sql}, {depth}, {mode})", array(STRING))
+    return Typed(f"fn_json_keys({document.sql}, {depth}, {mode})", array(STRING))
 
 
 CALLS: dict[str, Call] = {

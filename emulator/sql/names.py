@@ -22,15 +22,15 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
     if not scope.in_aggregate and first.casefold() in scope.aliases:
         return resolve_path(scope.aliases[first.casefold()], rest)
     if rest and scope.relation(first) is not None and scope.find(rest[0], first) is not None:
-        found = scope.resolve(rest[0], first)
-        return resolve_path(replace(found, column=rest[0]), rest[1:])
+        resolved = scope.resolve(rest[0], first)
+        return resolve_path(replace(resolved, column=rest[0]), rest[1:])
     if not rest and scope.find(first, None) is None:
         if scope.relation(first) is not None:
             return whole_row(scope, first)
         if first.upper() in BARE_CALLS:
             return compiler.compile(exp.Anonymous(this=first), scope, context)
-    found = scope.resolve(first, None) if not rest else path_owner(scope, first, rest)
-    return resolve_path(replace(found, column=first), rest)
+    resolved = scope.resolve(first, None) if not rest else path_owner(scope, first, rest)
+    return resolve_path(replace(resolved, column=first), rest)
 
 
 def path_owner(scope: Scope, first: str, rest: list[str]) -> Typed:
@@ -41,14 +41,14 @@ def path_owner(scope: Scope, first: str, rest: list[str]) -> Typed:
     return scope.resolve(first, None)
 
 
-def resolve_path(found: Typed, fields: list[str]) -> Typed:
+def resolve_path(value: Typed, fields: list[str]) -> Typed:
     """A value, or the field of a field of it; JSON is entered by names too."""
     for name in fields:
-        if found.type is not None and found.type.code is TypeCode.JSON:
-            found = replace(json_member(found, name), column=name)
+        if value.type is not None and value.type.code is TypeCode.JSON:
+            value = replace(json_member(value, name), column=name)
         else:
-            found = struct_field(found, name)
-    return found
+            value = struct_field(value, name)
+    return value
 
 
 def json_member(owner_: Typed, name: str) -> Typed:

@@ -172,8 +172,8 @@ def bitwise(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context
 
 def bitwise_bytes(operator: str, left: Typed, right: Typed, context: Context) -> Typed:
     """The same of BYTES; a shift is by an INT64."""
-    wanted = INT64 if operator in {"<<", ">>"} else BYTES
-    other = require(right, wanted, context, f"An operand of {operator}")
+    operand_type = INT64 if operator in {"<<", ">>"} else BYTES
+    other = require(right, operand_type, context, f"An operand of {operator}")
     return Typed(f"{BYTES_FUNCTIONS[operator]}({left.sql}, {other.sql})", BYTES)
 
 
@@ -188,13 +188,13 @@ def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context:
 def arithmetic(name: str, items: list[Typed], context: Context) -> Typed:
     """+ - * / on numbers, checked for overflow."""
     sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[name]
-    found = interval_calls.arithmetic(name, items, context)
-    if found is not None:
-        return found
+    interval = interval_calls.arithmetic(name, items, context)
+    if interval is not None:
+        return interval
     if any(item.type is not None and item.type.code not in NUMBERS for item in items):
-        given = ", ".join(name_of(item.type) for item in items)
+        types = ", ".join(name_of(item.type) for item in items)
         raise errors.invalid_argument(
-            f"No matching signature for operator {sign} for argument types: {given}"
+            f"No matching signature for operator {sign} for argument types: {types}"
         )
     unified, type_ = unify(items, context, f"operator {sign}")
     if type_.code not in NUMBERS:

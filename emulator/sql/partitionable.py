@@ -24,21 +24,21 @@ def partitioned_table(
 
     Raises INVALID_ARGUMENT for a query whose rows do not each come from one row of one table.
     """
-    found: list[tuple[str, str | None]] = []
+    sources: list[tuple[str, str | None]] = []
 
     def noting(table: Table, index: Index | None, alias: str) -> str:
-        found.append((table.name, index.name if index is not None else None))
+        sources.append((table.name, index.name if index is not None else None))
         return f"{quote_name(table.name)} AS {quote_name(alias)}"
 
     tree = parse_query(sql).tree
     statement = compile_statement(sql, schema, types, noting)
     plain = isinstance(statement, CompiledQuery) and not statement.views and is_row_by_row(tree)
-    if not plain or len(found) != 1:
+    if not plain or len(sources) != 1:
         raise errors.invalid_argument(
             "Query is not root partitionable since it does not have a DistributedUnion at the "
             "root. Please check the conditions for a query to be root-partitionable."
         )
-    return found[0]
+    return sources[0]
 
 
 def is_row_by_row(tree: exp.Expr) -> bool:

@@ -35,7 +35,7 @@ class QueryCompiler:
 
     def query(self, node: exp.Expr, outer: Scope | None, context: Context) -> tuple[str, Columns]:
         """Any query: SQLite text and its columns."""
-        known = dict(context.with_queries)
+        outer_queries = dict(context.with_queries)
         try:
             prefix = self._compile_with(node, outer, context)
             if isinstance(node, exp.Subquery):
@@ -47,7 +47,7 @@ class QueryCompiler:
             else:
                 raise errors.unimplemented(f"the query {node.sql('bigquery')[:60]}")
         finally:
-            context.with_queries = known
+            context.with_queries = outer_queries
         return prefix + sql, columns
 
     def _compile_parenthesised(
@@ -198,35 +198,35 @@ class QueryCompiler:
     def _outputs(self, node: exp.Select, scope: Scope, context: Context) -> Columns:
         outputs: list[Output] = []
         for each in node.expressions:
-            found = self._expand_star(each, scope, context)
-            if found is None:
+            columns = self._expand_star(each, scope, context)
+            if columns is None:
                 typed = self.expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
-                found = [Output(name, typed)]
-            outputs += found
+                columns = [Output(name, typed)]
+            outputs += columns
         return tuple(outputs)
 
     def _expand_star(self, node: exp.Expr, scope: Scope, context: Context) -> list[Output] | None:
         """What *, alias.* and struct.* stand for; None for another item."""
         if isinstance(node, exp.Star):
-            found = [
+            items = [
                 self._check_grouped(item, scope)
                 for item in expand_star(scope.relations, node, scope)
             ]
-            return self._apply_star_clauses(node, found, scope, context)
+            return self._apply_star_clauses(node, items, scope, context)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             relation = scope.relation(node.table)
             if relation is not None and len(node.parts) == 2:
-                found = [
+                items = [
                     self._check_grouped(i, scope) for i in expand_star([relation], node.this, scope)
                 ]
             else:
                 owner = exp.Column(**dict(zip(("this", "table"), node.parts[-2::-1], strict=False)))
-                found = struct_fields(self.expressions.compile(owner, scope, context))
-            return self._apply_star_clauses(node.this, found, scope, context)
+                items = struct_fields(self.expressions.compile(owner, scope, context))
+            return self._apply_star_clauses(node.this, items, scope, context)
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
-            found = struct_fields(self.expressions.compile(node.this, scope, context))
-            return self._apply_star_clauses(node.expression, found, scope, context)
+            items = struct_fields(self.expressions.compile(node.this, scope, context))
+            return self._apply_star_clauses(node.expression, items, scope, context)
         return None
 
     def _check_grouped(self, item: Typed, scope: Scope) -> Typed:
@@ -284,11 +284,11 @@ def wrap_as_value(node: exp.Select, sql: str, columns: Columns) -> tuple[str, Co
     if kind == "VALUE":
         if len(columns) != 1:
             raise errors.invalid_argument("SELECT AS VALUE query must have exactly one column")
-        found = f'SELECT {quote_name(names[0])} AS "$0" FROM ({sql})'
-        return found, (Output("", replace(columns[0].typed, column="")),)
+        text = f'SELECT {quote_name(names[0])} AS "$0" FROM ({sql})'
+        return text, (Output("", replace(columns[0].typed, column="")),)
     if kind != "STRUCT":
         raise errors.unimplemented(f"SELECT AS {kind}")
     listed = ", ".join(map(quote_name, names))
-    made = tuple(StructField(each.name, each.type) for each in columns)
-    struct = Typed('"$0"', Type(TypeCode.STRUCT, fields=made))
+    members = tuple(StructField(each.name, each.type) for each in columns)
+    struct = Typed('"$0"', Type(TypeCode.STRUCT, fields=members))
     return f'SELECT fn_array({listed}) AS "$0" FROM ({sql})', (Output("", struct),)

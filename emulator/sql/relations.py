@@ -86,10 +86,12 @@ class From:
         folded = name.casefold()
         first = self._scope.merged.get(folded) or using_column(left, name)
         second = using_column(right, name)
-        (one, other), type_ = unify([first, second], self._context, f"USING ({name})")
-        sql = {"RIGHT": other.sql, "FULL": f"COALESCE({one.sql}, {other.sql})"}.get(side, one.sql)
+        (left_column, other), type_ = unify([first, second], self._context, f"USING ({name})")
+        sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
+            side, left_column.sql
+        )
         self._scope.merged[folded] = Typed(sql, type_, column=first.column)
-        return compare(one, "=", other, type_)
+        return compare(left_column, "=", other, type_)
 
     def _relation(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Table):
@@ -147,9 +149,9 @@ class From:
         refuse_other_clauses(node, "this", "db", "catalog", "alias", "sample", "joins", "hints")
         name = ".".join(part.name for part in node.parts)
         alias = node.alias or name.rsplit(".", 1)[-1]
-        known = self._context.with_queries.get(name.casefold())
-        if known is not None:
-            return self._common_table(node, known, alias)
+        common_table = self._context.with_queries.get(name.casefold())
+        if common_table is not None:
+            return self._common_table(node, common_table, alias)
         path = self._path(node, name)
         if path is not None:
             return self._unnest(path)
@@ -180,9 +182,9 @@ class From:
         alias = exp.TableAlias(columns=[exp.to_identifier(node.alias or rest[-1])])
         return exp.Unnest(expressions=[column], alias=alias)
 
-    def _common_table(self, node: exp.Table, known: CommonTable, alias: str) -> str:
-        self._scope.add(rows_of(alias, known.columns, known.value))
-        source = f"{quote_name(known.name)} AS {quote_name(alias)}"
+    def _common_table(self, node: exp.Table, common_table: CommonTable, alias: str) -> str:
+        self._scope.add(rows_of(alias, common_table.columns, common_table.value))
+        source = f"{quote_name(common_table.name)} AS {quote_name(alias)}"
         return add_sample(self._compiler, source, alias, node, self._context)
 
     def _view(self, node: exp.Table, view: Verbatim, alias: str) -> str:
@@ -223,19 +225,19 @@ def rows_of(alias: str, columns: tuple[tuple[str, Type], ...], value: bool) -> R
     if not value:
         return relation
     (only_column,) = relation.columns
-    found = Typed(only_column.sql, only_column.type, column=alias)
-    return Relation(alias, fields_of(found), found)
+    value_column = Typed(only_column.sql, only_column.type, column=alias)
+    return Relation(alias, fields_of(value_column), value_column)
 
 
 def fields_of(value: Typed) -> tuple[Typed, ...]:
     """The fields of a value by their names; none unless it is a STRUCT."""
     if value.type is None or value.type.code is not TypeCode.STRUCT:
         return ()
-    found = [
+    fields = [
         Typed(field_of(value, number).sql, field.type, column=field.name)
         for number, field in enumerate(value.type.fields)
     ]
-    return tuple(found)
+    return tuple(fields)
 
 
 def is_value_table(node: exp.Expr) -> bool:
@@ -247,23 +249,23 @@ def is_value_table(node: exp.Expr) -> bool:
 
 def using_column(relations: list[Relation], name: str) -> Typed:
     """A column that USING names."""
-    found = [column for relation in relations for column in relation.columns_named(name)]
-    if not found:
+    columns = [column for relation in relations for column in relation.columns_named(name)]
+    if not columns:
         raise errors.invalid_argument(f"Column {name} in USING clause not found")
-    if len(found) > 1:
+    if len(columns) > 1:
         raise errors.invalid_argument(f"Column {name} in USING clause is ambiguous")
-    return found[0]
+    return columns[0]
 
 
 def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index | None:
     """The index that @{FORCE_INDEX=i} names; None for the base table or without a hint."""
-    wanted = check_hints(node.meta.get(HINTS, {}), TABLE_HINTS).get("FORCE_INDEX")
-    if wanted is None or wanted.upper() == "_BASE_TABLE":
+    name = check_hints(node.meta.get(HINTS, {}), TABLE_HINTS).get("FORCE_INDEX")
+    if name is None or name.upper() == "_BASE_TABLE":
         return None
-    index = context.schema.index(wanted)
+    index = context.schema.index(name)
     if index is None or index.table.casefold() != table.name.casefold():
         raise errors.invalid_argument(
-            f"The table {table.name} does not have a secondary index called {wanted}"
+            f"The table {table.name} does not have a secondary index called {name}"
         )
     return index
 

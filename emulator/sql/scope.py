@@ -50,14 +50,14 @@ class Relation:
 
     def column(self, name: str) -> Typed | None:
         """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
-        found = self.columns_named(name)
-        if len(found) > 1:
+        columns = self.columns_named(name)
+        if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
-        return found[0] if found else None
+        return columns[0] if columns else None
 
-    def owns(self, found: Typed) -> bool:
+    def owns(self, column: Typed) -> bool:
         """Whether a resolved name is one of this relation's."""
-        return found == self.value or found in self.columns
+        return column == self.value or column in self.columns
 
 
 @dataclass(slots=True)
@@ -93,18 +93,18 @@ class Scope:
 
     def resolve(self, name: str, qualifier: str | None) -> Typed:
         """A column, or INVALID_ARGUMENT as Spanner words it."""
-        found = self.find(name, qualifier)
+        column = self.find(name, qualifier)
         written = f"{qualifier}.{name}" if qualifier else name
-        if found is None:
+        if column is None:
             raise errors.invalid_argument(f"Unrecognized name: {written}")
-        free = self.grouped is None or self.in_aggregate or found.sql in self.grouped
-        merged = found in self.merged.values()
-        if not free and (merged or any(r.owns(found) for r in self.relations)):
+        free = self.grouped is None or self.in_aggregate or column.sql in self.grouped
+        merged = column in self.merged.values()
+        if not free and (merged or any(r.owns(column) for r in self.relations)):
             raise errors.invalid_argument(
                 f"SELECT list expression references column {written}"
                 " which is neither grouped nor aggregated"
             )
-        return found
+        return column
 
     def relation(self, alias: str) -> Relation | None:
         """The relation of this alias here or outside."""
@@ -123,14 +123,14 @@ class Scope:
             return self.locals[folded]
         if folded in self.merged:
             return self.merged[folded]
-        found = [c for r in self.relations for c in r.columns_named(name)]
-        found += [
+        columns = [c for r in self.relations for c in r.columns_named(name)]
+        columns += [
             r.value for r in self.relations if r.value is not None and r.alias.casefold() == folded
         ]
-        if len(found) > 1:
+        if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
-        if found:
-            return found[0]
+        if columns:
+            return columns[0]
         return self.parent.find(name, None) if self.parent else None
 
 
@@ -174,9 +174,9 @@ class Context:
     def parameter(self, name: str) -> Typed:
         """A parameter; its type may be known, or become known."""
         key = name.lower()
-        known = {k.lower(): t for k, t in self.declared.items()}
-        if key in known:
-            self.inferred[key] = known[key]
+        declared = {k.lower(): t for k, t in self.declared.items()}
+        if key in declared:
+            self.inferred[key] = declared[key]
         type_ = self.inferred.setdefault(key, None)
         untyped = key if type_ is None else None
         return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=untyped)

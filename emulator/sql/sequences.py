@@ -70,10 +70,10 @@ def counter_name(node: exp.Anonymous, context: Context) -> str:
     if not isinstance(argument, exp.Column):
         raise errors.invalid_argument(f"{node.name.upper()} takes one argument: SEQUENCE name")
     name = ".".join(part.name for part in argument.parts)
-    found = sequences.sequence(context.schema, name)
-    if found is None:
+    sequence = sequences.sequence(context.schema, name)
+    if sequence is None:
         raise errors.invalid_argument(f"Sequence not found: {name}")
-    return sequence_counter(found.name)
+    return sequence_counter(sequence.name)
 
 
 def refuse_in_conditions(tree: exp.Expr) -> None:

@@ -34,7 +34,7 @@ def combine_queries(
     columns, first, second = [], [], []
     for number, (mine, theirs) in enumerate(pairs, start=1):
         where = f"column {number} in {word} {mode}"
-        (one, other), type_ = unify([mine, theirs], context, where)
+        (converted, other), type_ = unify([mine, theirs], context, where)
         if word != "UNION" or mode != "ALL":
             refuse_interval(type_, f"{word} {mode}")
         if type_.code in UNGROUPABLE and (word != "UNION" or mode != "ALL"):
@@ -42,13 +42,13 @@ def combine_queries(
                 f"Column {number} in {word} {mode} has type {name_of(type_)} that does not support"
                 " set operation comparisons"
             )
-        known = mine if mine.type is not None or mine.parameter else theirs
+        base = mine if mine.type is not None or mine.parameter else theirs
         unknown = mine.type is None and theirs.type is None
         typed = replace(
-            known, sql=one.sql, type=None if unknown else type_, literal=None, parts=None
+            base, sql=converted.sql, type=None if unknown else type_, literal=None, parts=None
         )
         columns.append(Output(mine.column, replace(typed, column=mine.column)))
-        first.append(one.sql)
+        first.append(converted.sql)
         second.append(other.sql)
     names = list(map(quote_name, distinct_names([each.name for each in columns])))
     operands = [convert_operand(left[0], first, names), convert_operand(right[0], second, names)]

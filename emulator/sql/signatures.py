@@ -184,9 +184,9 @@ def overload(name: str, items: list[Typed], context: Context) -> Typed:
         if all(each is not None for each in converted):
             listed = ", ".join(each.sql for each in converted if each is not None)
             return Typed(f"{signature.function}({listed})", signature.result)
-    given = ", ".join(name_of(item.type) for item in items)
+    types_given = ", ".join(name_of(item.type) for item in items)
     raise errors.invalid_argument(
-        f"No matching signature for function {name} for argument types: {given}"
+        f"No matching signature for function {name} for argument types: {types_given}"
     )
 
 

@@ -28,16 +28,16 @@ def order_keys(
 ) -> list[Typed]:
     """What the ORDER BY of a SELECT sorts by: expressions, aliases and places."""
     scope.aliases = {each.name.casefold(): each.typed for each in columns if each.name}
-    found = []
+    items = []
     for each in order_items(node):
         place = named_place(each.this, columns)
-        found.append(
+        items.append(
             columns[place].typed
             if place is not None
             else compiler.compile(each.this, scope, context)
         )
     scope.aliases = {}
-    return found
+    return items
 
 
 def query_tail(
@@ -72,11 +72,11 @@ def same_expression(
         if inner == node and len(query.expressions) == len(columns):
             return number
     if isinstance(node, exp.Column) and node.table:
-        found = [
+        places = [
             n for n, c in enumerate(columns) if c.typed.column.casefold() == node.name.casefold()
         ]
         suffix = f"{quote_name(node.table)}.{quote_name(node.name)}".casefold()
-        same = [n for n in found if columns[n].typed.sql.casefold() == suffix]
+        same = [n for n in places if columns[n].typed.sql.casefold() == suffix]
         return same[0] if same else None
     return None
 

@@ -37,12 +37,12 @@ def current_date(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
 
 def subject(item: Typed, name: str, context: Context) -> tuple[Typed, Type]:
     """The DATE or TIMESTAMP that a function is of, by the function's name."""
-    wanted = TIMESTAMP if name.startswith("TIMESTAMP") else DATE
-    if wanted is DATE and item.type == TIMESTAMP:
+    target = TIMESTAMP if name.startswith("TIMESTAMP") else DATE
+    if target is DATE and item.type == TIMESTAMP:
         raise errors.invalid_argument(
             f"No matching signature for function {name} for an argument of type TIMESTAMP"
         )
-    return require(item, wanted, context, f"The first argument of {name}"), wanted
+    return require(item, target, context, f"The first argument of {name}"), target
 
 
 def shift(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -106,8 +106,8 @@ def truncation(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: C
     item, type_ = subject(compiler.compile(node.expressions[0], scope, context), name, context)
     zone = DEFAULT_ZONE
     if len(node.expressions) > 2:
-        found = compiler.compile(node.expressions[2], scope, context)
-        zone = require(found, STRING, context, "The zone").sql
+        item_zone = compiler.compile(node.expressions[2], scope, context)
+        zone = require(item_zone, STRING, context, "The zone").sql
     extra = f", {zone}" if type_ is TIMESTAMP else ""
     return Typed(f"fn_{name.lower()}({item.sql}, '{read_part(node.expressions[1])}'{extra})", type_)
 
@@ -132,8 +132,8 @@ def extract(compiler: Compiler, node: exp.Extract, scope: Scope, context: Contex
     source, zone = node.expression, DEFAULT_ZONE
     zoned = isinstance(source, exp.AtTimeZone)
     if zoned:
-        found = compiler.compile(source.args["zone"], scope, context)
-        zone = require(found, STRING, context, "The zone").sql
+        item = compiler.compile(source.args["zone"], scope, context)
+        zone = require(item, STRING, context, "The zone").sql
         source = source.this
     inner = compiler.compile(source, scope, context)
     name = read_part(node.this)
@@ -203,10 +203,10 @@ def timestamp(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Co
         return item
     zone = require(items[1], STRING, context, "The zone").sql if len(items) > 1 else DEFAULT_ZONE
     if item.type != DATE:
-        found = coerce(item, STRING, context)
-        if found is None:
+        converted = coerce(item, STRING, context)
+        if converted is None:
             raise errors.invalid_argument("No matching signature for function TIMESTAMP")
-        return Typed(f"fn_timestamp_string({found.sql}, {zone})", TIMESTAMP)
+        return Typed(f"fn_timestamp_string({converted.sql}, {zone})", TIMESTAMP)
     return Typed(f"fn_timestamp_date({item.sql}, {zone})", TIMESTAMP)
 
 

@@ -158,10 +158,10 @@ def common_struct(types: list[Type]) -> Type | None:
     """As ``common``, field by field; the names are those of the first."""
     fields = []
     for place, first in enumerate(types[0].fields):
-        found = common_type([type_.fields[place].type for type_ in types])
-        if found is None:
+        shared = common_type([type_.fields[place].type for type_ in types])
+        if shared is None:
             return None
-        fields.append(StructField(first.name, found))
+        fields.append(StructField(first.name, shared))
     return Type(TypeCode.STRUCT, fields=tuple(fields))
 
 

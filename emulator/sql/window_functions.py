@@ -28,12 +28,12 @@ class WindowFunction:
 
 def arguments(node: exp.Anonymous, least: int, most: int) -> list[exp.Expr]:
     """The arguments, if there are as many as there may be."""
-    found = list(node.expressions)
-    if not least <= len(found) <= most or any(isinstance(each, exp.Distinct) for each in found):
+    items = list(node.expressions)
+    if not least <= len(items) <= most or any(isinstance(each, exp.Distinct) for each in items):
         raise errors.invalid_argument(
             f"No matching signature for analytic function {node.name.upper()}"
         )
-    return found
+    return items
 
 
 def rank(
@@ -56,8 +56,8 @@ def ntile(
     compiler: Compiler, node: exp.Anonymous, over: str, scope: Scope, context: Context
 ) -> Typed:
     """NTILE(n); SQLite refuses a number that is not positive."""
-    (given,) = arguments(node, 1, 1)
-    count = constant(compiler, given, context, "The argument of NTILE")
+    (argument,) = arguments(node, 1, 1)
+    count = constant(compiler, argument, context, "The argument of NTILE")
     return Typed(f"ntile({count.sql}){over}", INT64)
 
 
@@ -96,8 +96,8 @@ def edge(
 ) -> Typed:
     """FIRST_VALUE and LAST_VALUE: (value [IGNORE NULLS])."""
     name = node.name.lower()
-    (given,) = arguments(node, 1, 1)
-    value, ignoring = nulls_clause(given)
+    (argument,) = arguments(node, 1, 1)
+    value, ignoring = nulls_clause(argument)
     item = compiler.compile(value, scope, context)
     function = f"win_{name}_not_null" if ignoring else name
     return Typed(f"{function}({item.sql}){over}", item.type)

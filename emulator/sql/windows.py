@@ -98,8 +98,8 @@ def resolve_window(node: exp.Window, scope: Scope) -> exp.Window:
         raise errors.invalid_argument(f"The window {alias.name} has an ORDER BY already")
     if own and base.args.get("spec"):
         raise errors.invalid_argument(f"The window {alias.name} has a frame and cannot be extended")
-    found = {word: node.args.get(word) or base.args.get(word) for word in ("order", "spec")}
-    return exp.Window(partition_by=partition_expressions(base), **found)
+    inherited = {word: node.args.get(word) or base.args.get(word) for word in ("order", "spec")}
+    return exp.Window(partition_by=partition_expressions(base), **inherited)
 
 
 def named_windows(node: exp.Select, scope: Scope) -> None:

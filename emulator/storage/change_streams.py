@@ -21,8 +21,8 @@ CREATE_TABLES = (
 
 def key_columns(table: Table) -> list[Column]:
     """The columns of the primary key, in key order."""
-    found = (table.column(part.column) for part in table.primary_key)
-    return [column for column in found if column is not None]
+    columns = (table.column(part.column) for part in table.primary_key)
+    return [column for column in columns if column is not None]
 
 
 def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:

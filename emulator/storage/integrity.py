@@ -40,8 +40,8 @@ def parent_trigger(table: Table, schema: Schema) -> dict[str, str]:
     name = quote_name("parent$" + table.name)
     keys = [part.column for part in parent.primary_key]
     match = " AND ".join(f"{quote_name(k)} IS NEW.{quote_name(k)}" for k in keys)
-    told = key_text("NEW", keys, table)
-    message = f"{quote_text(f'parent!{parent.name}!{table.name}!')} || {told}"
+    key = key_text("NEW", keys, table)
+    message = f"{quote_text(f'parent!{parent.name}!{table.name}!')} || {key}"
     return {
         name: f"CREATE TRIGGER {name} BEFORE INSERT ON {current_table(table.name)} "
         f"WHEN NOT EXISTS (SELECT 1 FROM {current_table(parent.name)} WHERE {match}) "
@@ -120,9 +120,9 @@ def broken_reference(table: Table, number: int) -> str:
     pairs = zip(key.columns, key.referenced_columns, strict=True)
     match = " AND ".join(f"r.{quote_name(b)} = t.{quote_name(a)}" for a, b in pairs)
     present = " AND ".join(f"t.{quote_name(c)} IS NOT NULL" for c in key.columns)
-    told = key_text("t", list(key.columns), table)
+    key_value = key_text("t", list(key.columns), table)
     return (
-        f'SELECT {told}, n."removed" FROM "$references" AS n '
+        f'SELECT {key_value}, n."removed" FROM "$references" AS n '
         f'JOIN {current_table(table.name)} AS t ON t.rowid = n."row" '
         f'WHERE n."table" = ? AND n."constraint" = ? AND {present} AND NOT EXISTS '
         f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"

@@ -75,11 +75,13 @@ class TableLayout:
         return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
-def table_layouts(schema: Schema, known: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
+def table_layouts(schema: Schema, previous: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
     """The layout of every table, by its name in lower case; one that is known already serves again
     where its part of the schema has not changed: a statement costs what it changes."""
     return {
-        name: known[name] if name in known and known[name].part == part else table_layout(part)
+        name: previous[name]
+        if name in previous and previous[name].part == part
+        else table_layout(part)
         for name, part in schema_parts(schema).items()
     }
 
@@ -109,8 +111,8 @@ def schema_parts(schema: Schema) -> dict[str, Schema]:
 
 def tables_referred_to(table: Table) -> set[str]:
     """The tables, in lower case, that a table is interleaved in or has foreign keys to."""
-    found = {key.referenced_table.casefold() for key in table.foreign_keys}
-    return found | ({table.interleave.parent.casefold()} if table.interleave else set())
+    names = {key.referenced_table.casefold() for key in table.foreign_keys}
+    return names | ({table.interleave.parent.casefold()} if table.interleave else set())
 
 
 def table_layout(part: Schema) -> TableLayout:

@@ -136,9 +136,9 @@ def extend_history(connection: apsw.Connection, old: TableLayout, new: TableLayo
     if is_empty(connection, history):
         run(connection, f"DROP TABLE {history}", new.create_history(history))
         return
-    known = {c.name for c in old.columns}
+    existing = {c.name for c in old.columns}
     for column in new.columns:
-        if column.name not in known:
+        if column.name not in existing:
             name = f"{quote_name(column.name)} {column.storage_class}"
             run(connection, f"ALTER TABLE {history} ADD COLUMN {name}")
 

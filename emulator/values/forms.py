@@ -188,10 +188,10 @@ def exact_float(text: str) -> float:
 
 def first_of_each_key(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object; of equal keys the first counts."""
-    found: dict[str, object] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
-        found.setdefault(key, value)
-    return found
+        members.setdefault(key, value)
+    return members
 
 
 def base64_text(value: object) -> str:

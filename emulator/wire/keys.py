@@ -67,6 +67,6 @@ def read_key_set(types: Sequence[Type], proto: Message) -> KeySet:
     if proto.all_:
         return KeySet(all=True)
     return KeySet(
-        tuple(read_key(types, one.values) for one in proto.keys),
-        tuple(read_key_range(types, one) for one in proto.ranges),
+        tuple(read_key(types, item.values) for item in proto.keys),
+        tuple(read_key_range(types, item) for item in proto.ranges),
     )

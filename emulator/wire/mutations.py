@@ -44,7 +44,7 @@ class MutationReader:
     def _mutation(
         self,
         schema: Schema,
-        known: dict[tuple[str, tuple[str, ...]], list[Decoder]],
+        decoders_by_shape: dict[tuple[str, tuple[str, ...]], list[Decoder]],
         proto: Message,
     ) -> Mutation:
         operation = proto.WhichOneof("operation")
@@ -53,9 +53,9 @@ class MutationReader:
             return read_delete(schema, proto, operation)
         write = getattr(proto, operation)
         shape = (write.table, tuple(write.columns))
-        decoders = known.get(shape)
+        decoders = decoders_by_shape.get(shape)
         if decoders is None:
-            decoders = known[shape] = column_decoders(schema, *shape)
+            decoders = decoders_by_shape[shape] = column_decoders(schema, *shape)
         rows = [decode_row(decoders, values.values, write) for values in write.values]
         return RowWrite(kind, shape[0], shape[1], rows)
 

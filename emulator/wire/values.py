@@ -209,10 +209,10 @@ def decoder(type_: Type) -> Decoder:
         return array_decoder(decoder(type_.element))
     if type_.code is TypeCode.STRUCT:
         return struct_decoder(tuple(decoder(field.type) for field in type_.fields))
-    found = SCALARS.get(type_.code)
-    if found is None:
+    scalar = SCALARS.get(type_.code)
+    if scalar is None:
         raise parameter_type(type_.code.value)
-    return found
+    return scalar
 
 
 def array_decoder(element: Decoder) -> Decoder:

@@ -68,8 +68,10 @@ class ChangeCapture:
         for stream in schema.change_streams:
             if leaves_out(stream, origin):
                 continue
-            found = build_records(stream, self._partitions[stream.name.casefold()], mods, form)
-            rows = list(record_rows(found, stream, micros, form, origin))
+            data_records = build_records(
+                stream, self._partitions[stream.name.casefold()], mods, form
+            )
+            rows = list(record_rows(data_records, stream, micros, form, origin))
             self._connection.executemany(WRITE, rows)
             self._touched |= {row[0] for row in rows}
 

@@ -42,20 +42,20 @@ def net_changes(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -
 
     A row that was inserted and deleted again leaves nothing.
     """
-    found: dict[tuple[str, str], RowChange] = {}
+    changes: dict[tuple[str, str], RowChange] = {}
     for name, kind, written, old, new in noted:
         table = schema.table(str(name))
         if table is None:
             continue
         mod = read_noted_change(table, ModType(kind), written, old, new)
         place = (table.name, json.dumps(mod.key))
-        before = found.get(place)
+        before = changes.get(place)
         after = mod if before is None else combine(before, mod)
         if after is None:
-            del found[place]
+            del changes[place]
         else:
-            found[place] = after
-    return list(found.values())
+            changes[place] = after
+    return list(changes.values())
 
 
 def read_noted_change(

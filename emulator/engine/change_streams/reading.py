@@ -74,16 +74,16 @@ class ChangeReader:
         stream = self.schema().change_stream(asked.stream)
         if stream is None:
             raise invalid_argument(f"Table-valued function not found: READ_{asked.stream}")
-        known = self.partitions(asked.stream)
-        if not known:
+        partitions = self.partitions(asked.stream)
+        if not partitions:
             raise failed_precondition(
                 f"Change Stream {stream.name} was created by an earlier version of this server: "
                 "drop all change streams of the database and create them again."
             )
-        self._check_arguments(asked, stream, known)
+        self._check_arguments(asked, stream, partitions)
         if asked.token is None:
             return self._read_roots(asked, after, caller)
-        partition = next((p for p in known if p.token == asked.token), None)
+        partition = next((p for p in partitions if p.token == asked.token), None)
         if partition is None:
             raise invalid_argument(
                 "Specified partition_token is invalid, as it does not belong to the Change Stream "
@@ -100,7 +100,7 @@ class ChangeReader:
         return self._read_partition(asked, partition, after, caller)
 
     def _check_arguments(
-        self, asked: ReadArguments, stream: ChangeStream, known: list[StreamPartition]
+        self, asked: ReadArguments, stream: ChangeStream, partitions: list[StreamPartition]
     ) -> None:
         """The arguments that do not depend on the partition."""
         least, most = HEARTBEAT_MILLISECONDS
@@ -116,7 +116,9 @@ class ChangeReader:
                 f"end_timestamp: {format_timestamp(asked.end)}."
             )
         now = self.clock.wall()
-        oldest = max(min(p.started for p in known), now - retention_seconds(stream) * 1_000_000)
+        oldest = max(
+            min(p.started for p in partitions), now - retention_seconds(stream) * 1_000_000
+        )
         if asked.start < oldest:
             raise out_of_range(
                 "Specified start_timestamp is too far in the past. Please specify a "
@@ -240,9 +242,9 @@ class PartitionReading:
 
     def _reload_partition(self) -> StreamPartition:
         """The partition as it is now. Raises when its stream was dropped."""
-        for known in self._reader.partitions(self._arguments.stream):
-            if known.number == self._partition.number:
-                return known
+        for partition in self._reader.partitions(self._arguments.stream):
+            if partition.number == self._partition.number:
+                return partition
         raise invalid_argument(
             "This partition is no longer valid: its Change Stream was dropped, or its records have "
             "expired."
@@ -250,8 +252,8 @@ class PartitionReading:
 
     def _read_up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
         """The records that are there, up to a timestamp."""
-        while found := self._reader.fetch(self._partition.number, self._place, limit):
-            for place, text in found:
+        while fetched := self._reader.fetch(self._partition.number, self._place, limit):
+            for place, text in fetched:
                 self._place, self._sent_any = place, True
                 yield place, text
             self._beat = time.monotonic()
@@ -259,12 +261,12 @@ class PartitionReading:
     def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
         """Who goes on with the partition's keys."""
         token = self._partition.token
-        found = [
+        children = [
             (child, child.parents)
             for child in self._reader.partitions(self._arguments.stream)
             if token in child.parents
         ]
-        yield from child_records(ended, found, self._after)
+        yield from child_records(ended, children, self._after)
 
     def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
@@ -283,10 +285,10 @@ class PartitionReading:
 
 
 def child_records(
-    start: int, found: list[tuple[StreamPartition, tuple[str, ...]]], after: Place | None
+    start: int, children: list[tuple[StreamPartition, tuple[str, ...]]], after: Place | None
 ) -> Iterator[tuple[Place, str]]:
     """A child partitions record for each partition, after a place."""
-    for number, (partition, parents) in enumerate(found, start=1):
+    for number, (partition, parents) in enumerate(children, start=1):
         place = (start, number)
         if after is None or place > after:
             token: list[Json] = [partition.token, list(parents)]

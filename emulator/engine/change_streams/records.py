@@ -52,7 +52,7 @@ def build_records(
 ) -> list[DataRecord]:
     """The records of a transaction; neighbours of the same shape share one."""
     capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
-    found: list[DataRecord] = []
+    records: list[DataRecord] = []
     last: dict[int, DataRecord] = {}
     for mod in mods:
         columns = columns_tracked_by(stream, mod.table)
@@ -61,22 +61,22 @@ def build_records(
         written = [c for c in columns if mod.table.columns.index(c) in mod.written]
         if mod.kind is ModType.UPDATE and not written:
             continue
-        told = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
+        recorded = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
         place = hash_key(mod.table.name, compact_json(list(mod.key)))
         partition = next(p for p in partitions if p.low <= place < p.high)
         record = last.get(partition.number)
-        shape = (mod.table, mod.kind, tuple(told))
+        shape = (mod.table, mod.kind, tuple(recorded))
         if record is None or (record.table, record.kind, record.columns) != shape:
             record = DataRecord(partition, *shape)
             last[partition.number] = record
-            found.append(record)
-        record.mods.append(mod_values(mod, told, written, capture, commit_text))
-    return found
+            records.append(record)
+        record.mods.append(mod_values(mod, recorded, written, capture, commit_text))
+    return records
 
 
 def mod_values(
     mod: RowChange,
-    told: Sequence[Column],
+    recorded: Sequence[Column],
     written: Sequence[Column],
     capture: str,
     commit_text: str,
@@ -90,23 +90,23 @@ def mod_values(
         )
 
     keys = picked(mod.new or mod.old, key_columns(mod.table))
-    new = picked(mod.new, told) if mod.kind is not ModType.DELETE else "{}"
+    new = picked(mod.new, recorded) if mod.kind is not ModType.DELETE else "{}"
     keeps_old = capture in WITH_OLD and mod.kind is not ModType.INSERT
     return [keys, new, picked(mod.old, written) if keeps_old else "{}"]
 
 
 def record_rows(
-    found: Sequence[DataRecord],
+    records: Sequence[DataRecord],
     stream: ChangeStream,
     micros: int,
     commit_text: str,
     origin: TransactionOrigin,
 ) -> Iterable[tuple[int, int, int, str]]:
     """Rows of ``$records``: partition, commit timestamp, sequence, the record's fields."""
-    numbers = [record.partition.number for record in found]
+    numbers = [record.partition.number for record in records]
     final = {number: sequence for sequence, number in enumerate(numbers)}
     capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
-    for sequence, record in enumerate(found):
+    for sequence, record in enumerate(records):
         fields: list[Json] = [
             commit_text,
             f"{sequence:08}",
@@ -117,7 +117,7 @@ def record_rows(
             record.mods,
             record.kind.value,
             capture,
-            len(found),
+            len(records),
             len(final),
             origin.tag,
             origin.expiry,
@@ -128,9 +128,9 @@ def record_rows(
 def column_types(record: DataRecord) -> Json:
     """Name, type, whether it is in the key, place in the table; in the table's order."""
     keys = {column.name for column in key_columns(record.table)}
-    told = keys | {column.name for column in record.columns}
+    included = keys | {column.name for column in record.columns}
     return [
         [column.name, compact_json(type_to_json(column.type)), column.name in keys, ordinal]
         for ordinal, column in enumerate(record.table.columns, start=1)
-        if column.name in told
+        if column.name in included
     ]

@@ -40,9 +40,9 @@ def sum_float(values: list[object]) -> Float | None:
     """SUM of FLOAT64; finite values that overflow are an error."""
     if not values:
         return None
-    found = read_floats(values)
+    numbers = read_floats(values)
     try:
-        return write_float(math.fsum(found))
+        return write_float(math.fsum(numbers))
     except OverflowError as error:
         raise out_of_range("double overflow in SUM") from error
     except ValueError:
@@ -119,12 +119,12 @@ def sample_spread(root: bool) -> Callable[[list[object]], Float | None]:
     """VARIANCE and STDDEV of a sample: NULL of fewer than two values, NaN where a value is none."""
 
     def call(values: list[object]) -> Float | None:
-        found = read_floats(values)
-        if len(found) < 2:
+        sample = read_floats(values)
+        if len(sample) < 2:
             return None
-        if not all(map(math.isfinite, found)):
+        if not all(map(math.isfinite, sample)):
             return "NaN"
-        return write_float(statistics.stdev(found) if root else statistics.variance(found))
+        return write_float(statistics.stdev(sample) if root else statistics.variance(sample))
 
     return call
 
@@ -144,9 +144,9 @@ def value_at_extreme(largest: bool) -> Factory:
     return factory
 
 
-def is_further(known: Any, found: Any, largest: bool) -> bool:
+def is_further(current: Any, candidate: Any, largest: bool) -> bool:
     """Whether a value is further out than the one known."""
-    return bool(known < found) if largest else bool(found < known)
+    return bool(current < candidate) if largest else bool(candidate < current)
 
 
 WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {

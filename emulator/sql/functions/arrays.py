@@ -86,10 +86,10 @@ def drop_zero_sign(item: object) -> object:
 def array_includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, str], int]:
     """ARRAY_INCLUDES_ANY, ARRAY_INCLUDES_ALL: NULL and NaN equal nothing."""
 
-    def call(values: str, wanted: str) -> int:
+    def call(values: str, targets: str) -> int:
         items = json.loads(values)
         return int(
-            quantifier([w in items and w is not None and w != "NaN" for w in json.loads(wanted)])
+            quantifier([w in items and w is not None and w != "NaN" for w in json.loads(targets)])
         )
 
     return call
@@ -99,8 +99,8 @@ def to_string(values: object, delimiter: object, *null_text: object) -> str | No
     """ARRAY_TO_STRING: NULLs are left out, or told by a text."""
     if values is None or delimiter is None:
         return None
-    told = null_text[0] if null_text else None
-    items = [told if item is None else item for item in json.loads(str(values))]
+    replacement = null_text[0] if null_text else None
+    items = [replacement if item is None else item for item in json.loads(str(values))]
     return str(delimiter).join(str(item) for item in items if item is not None)
 
 
@@ -155,14 +155,14 @@ def read_vectors(left: str, right: str) -> tuple[list[float], list[float]]:
 def dot_product(left: str, right: str) -> float | str:
     """DOT_PRODUCT."""
     first, second = read_vectors(left, right)
-    found = sum(a * b for a, b in zip(first, second, strict=True))
-    return "NaN" if math.isnan(found) else float(found)
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    return "NaN" if math.isnan(product) else float(product)
 
 
 def euclidean_distance(left: str, right: str) -> float | str:
     """EUCLIDEAN_DISTANCE."""
-    found = math.dist(*read_vectors(left, right))
-    return "NaN" if math.isnan(found) else found
+    distance = math.dist(*read_vectors(left, right))
+    return "NaN" if math.isnan(distance) else distance
 
 
 def cosine_distance(left: str, right: str) -> float | str:
@@ -171,8 +171,8 @@ def cosine_distance(left: str, right: str) -> float | str:
     lengths = math.hypot(*first) * math.hypot(*second)
     if lengths == 0:
         raise out_of_range("Cannot compute cosine distance against zero vector.")
-    found = 1 - sum(a * b for a, b in zip(first, second, strict=True)) / lengths
-    return "NaN" if math.isnan(found) else found
+    distance = 1 - sum(a * b for a, b in zip(first, second, strict=True)) / lengths
+    return "NaN" if math.isnan(distance) else distance
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

@@ -189,8 +189,8 @@ def parse_fields(pattern: str, text: str, dates: bool) -> dict[str, str]:
     match = parsing_expression(pattern, dates).match(text)
     if match is None:
         raise out_of_range(f"Failed to parse input string {text!r} with the format {pattern!r}")
-    found = {k: v for k, v in match.groupdict().items() if v is not None}
-    ordered = sorted(found.items(), key=lambda pair: int(pair[0].rsplit("_", 1)[1]))
+    groups = {k: v for k, v in match.groupdict().items() if v is not None}
+    ordered = sorted(groups.items(), key=lambda pair: int(pair[0].rsplit("_", 1)[1]))
     return {key.rsplit("_", 1)[0]: value.strip() for key, value in ordered}
 
 

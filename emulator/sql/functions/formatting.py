@@ -90,16 +90,16 @@ def take_argument(waiting: list[FormatArgument], type_: str | None = None) -> Fo
     return waiting.pop(0)
 
 
-def format_value(specifier: Specifier, given: FormatArgument) -> str | None:
+def format_value(specifier: Specifier, argument: FormatArgument) -> str | None:
     """One value."""
     letter = specifier.letter
     if letter in "tT":
-        found = (
-            to_literal(given.type, given.value)
+        text = (
+            to_literal(argument.type, argument.value)
             if letter == "T"
-            else to_readable(given.type, given.value)
+            else to_readable(argument.type, argument.value)
         )
-        return pad(specifier, found[: specifier.precision])
+        return pad(specifier, text[: specifier.precision])
     kinds: dict[str, Callable[[Specifier, Any, Any], str]] = {
         **dict.fromkeys(WHOLE, format_whole),
         **dict.fromkeys(FRACTIONAL, format_fractional),
@@ -107,23 +107,23 @@ def format_value(specifier: Specifier, given: FormatArgument) -> str | None:
         "s": format_text,
     }
     accepted = {"s": {"STRING"}, "p": {"JSON"}, "P": {"JSON"}}
-    wanted = accepted.get(letter, {"INT64"} if letter in WHOLE else INTEGERS_FRACTIONAL)
+    types = accepted.get(letter, {"INT64"} if letter in WHOLE else INTEGERS_FRACTIONAL)
     if letter not in kinds:
         raise out_of_range(f"Invalid format specifier character {letter!r} in FORMAT string")
-    if given.type not in wanted:
+    if argument.type not in types:
         raise out_of_range(
-            f"Invalid type for FORMAT argument; %{letter} does not take {given.type}"
+            f"Invalid type for FORMAT argument; %{letter} does not take {argument.type}"
         )
-    if given.value is None:
+    if argument.value is None:
         return None
-    return kinds[letter](specifier, given.value, given.type)
+    return kinds[letter](specifier, argument.value, argument.type)
 
 
-def pad(specifier: Specifier, found: str) -> str:
+def pad(specifier: Specifier, text: str) -> str:
     """As wide as asked for."""
     if "-" in specifier.flags:
-        return found.ljust(specifier.width)
-    return found.rjust(specifier.width)
+        return text.ljust(specifier.width)
+    return text.rjust(specifier.width)
 
 
 def sign_number(specifier: Specifier, negative: bool, digits: str) -> str:
@@ -238,9 +238,9 @@ def format_composite(type_: Any, value: Any, each: Callable[[Any, Any], str]) ->
     return "(" + ", ".join(parts) + ")"
 
 
-def add_point(found: str) -> str:
+def add_point(text: str) -> str:
     """A float that looks like one."""
-    return found + ".0" if re.fullmatch(r"-?\d+", found) else found
+    return text + ".0" if re.fullmatch(r"-?\d+", text) else text
 
 
 def escape_bytes(value: bytes) -> str:

@@ -88,9 +88,9 @@ def parse_iso(text: str) -> Interval:
         raise ValueError(f"Invalid INTERVAL: {text!r}")
     years, months, weeks, days, hours, minutes = (int(match[n] or 0) for n in range(1, 7))
     seconds = int(match[8] or 0) * SECOND + int(f"{match[9] or '':0<9}")
-    found = -seconds if match[7] == "-" else seconds
+    signed_seconds = -seconds if match[7] == "-" else seconds
     return Interval(
-        years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + found
+        years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + signed_seconds
     ).check_range()
 
 
@@ -131,15 +131,15 @@ UNAMBIGUOUS = [
 
 def read_match(match: re.Match[str]) -> Interval:
     """The interval of a writing that fits."""
-    found = match.groupdict()
-    number = {part: int(found.get(part) or 0) for part in PARTS}
+    groups = match.groupdict()
+    number = {part: int(groups.get(part) or 0) for part in PARTS}
     months = number["YEAR"] * 12 + number["MONTH"]
     clock = number["HOUR"] * HOUR + number["MINUTE"] * MINUTE + number["SECOND"] * SECOND
-    clock += int(f"{found.get('fraction') or '':0<9}")
+    clock += int(f"{groups.get('fraction') or '':0<9}")
     return Interval(
-        -months if found.get("msign") == "-" else months,
+        -months if groups.get("msign") == "-" else months,
         number["DAY"],
-        -clock if found.get("tsign") == "-" else clock,
+        -clock if groups.get("tsign") == "-" else clock,
     ).check_range()
 
 
@@ -186,16 +186,16 @@ def make_interval(year: int, month: int, day: int, hour: int, minute: int, secon
 
 def extract_part(part: str, form: str) -> int:
     """EXTRACT(part FROM interval)."""
-    found = parse_iso(form)
+    interval = parse_iso(form)
     if part in {"YEAR", "MONTH"}:
-        return signed_divmod(found.months, 12)[part == "MONTH"]
+        return signed_divmod(interval.months, 12)[part == "MONTH"]
     if part == "DAY":
-        return found.days
+        return interval.days
     if part == "HOUR":
-        return signed_divmod(found.nanos, HOUR)[0]
+        return signed_divmod(interval.nanos, HOUR)[0]
     if part == "MINUTE":
-        return signed_divmod(signed_divmod(found.nanos, HOUR)[1], MINUTE)[0]
-    below_minute = signed_divmod(found.nanos, MINUTE)[1]
+        return signed_divmod(signed_divmod(interval.nanos, HOUR)[1], MINUTE)[0]
+    below_minute = signed_divmod(interval.nanos, MINUTE)[1]
     if part == "SECOND":
         return signed_divmod(below_minute, SECOND)[0]
     if part in {"MILLISECOND", "MICROSECOND", "NANOSECOND"}:
@@ -216,41 +216,43 @@ def carry(high: int, low: int, size: int) -> tuple[int, int]:
 
 def justify_hours(form: str) -> str:
     """JUSTIFY_HOURS: less than a day in the time."""
-    found = parse_iso(form)
-    days, clock = carry(found.days, found.nanos, DAY)
-    return Interval(found.months, days, clock).check_range().iso()
+    interval = parse_iso(form)
+    days, clock = carry(interval.days, interval.nanos, DAY)
+    return Interval(interval.months, days, clock).check_range().iso()
 
 
 def justify_days(form: str) -> str:
     """JUSTIFY_DAYS: less than a month in the days."""
-    found = parse_iso(form)
-    months, days = carry(found.months, found.days, DAYS_IN_MONTH)
-    return Interval(months, days, found.nanos).check_range().iso()
+    interval = parse_iso(form)
+    months, days = carry(interval.months, interval.days, DAYS_IN_MONTH)
+    return Interval(months, days, interval.nanos).check_range().iso()
 
 
 def justify_interval(form: str) -> str:
     """JUSTIFY_INTERVAL: both, and one sign for all parts."""
-    found = parse_iso(form)
-    months, clock = carry(found.months, found.days * DAY + found.nanos, DAYS_IN_MONTH * DAY)
+    interval = parse_iso(form)
+    months, clock = carry(
+        interval.months, interval.days * DAY + interval.nanos, DAYS_IN_MONTH * DAY
+    )
     days, clock = signed_divmod(clock, DAY)
     return Interval(months, days, clock).check_range().iso()
 
 
 def order_text(form: str) -> str:
     """A text that sorts and equals as intervals do: a month is 30 days, a day 24 hours."""
-    found = parse_iso(form)
-    whole = (found.months * DAYS_IN_MONTH + found.days) * DAY + found.nanos
+    interval = parse_iso(form)
+    whole = (interval.months * DAYS_IN_MONTH + interval.days) * DAY + interval.nanos
     return f"{whole + ORDER_OFFSET:023d}"
 
 
 def add_intervals(left: str, right: str, sign: int) -> str:
     """interval + interval, interval - interval."""
-    one, other = parse_iso(left), parse_iso(right)
+    first, other = parse_iso(left), parse_iso(right)
     return (
         Interval(
-            one.months + sign * other.months,
-            one.days + sign * other.days,
-            one.nanos + sign * other.nanos,
+            first.months + sign * other.months,
+            first.days + sign * other.days,
+            first.nanos + sign * other.nanos,
         )
         .check_range()
         .iso()
@@ -259,19 +261,19 @@ def add_intervals(left: str, right: str, sign: int) -> str:
 
 def shift_timestamp(form: str, interval: str, sign: int) -> str:
     """timestamp + interval, timestamp - interval."""
-    found = parse_iso(interval)
-    if found.months:
+    amount = parse_iso(interval)
+    if amount.months:
         raise out_of_range(
             "TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part"
         )
-    return timestamp_from_nanos(nanos(form) + sign * (found.days * DAY + found.nanos))
+    return timestamp_from_nanos(nanos(form) + sign * (amount.days * DAY + amount.nanos))
 
 
 def multiply(form: str, factor: int) -> str:
     """interval * number."""
-    found = parse_iso(form)
+    interval = parse_iso(form)
     return (
-        Interval(found.months * factor, found.days * factor, found.nanos * factor)
+        Interval(interval.months * factor, interval.days * factor, interval.nanos * factor)
         .check_range()
         .iso()
     )
@@ -281,11 +283,11 @@ def divide(form: str, divisor: int) -> str:
     """interval / number: what is left of a part goes to the next one."""
     if not divisor:
         raise out_of_range("division by zero: INTERVAL / 0")
-    found = parse_iso(form)
+    interval = parse_iso(form)
     sign, size = (-1 if divisor < 0 else 1), abs(divisor)
-    months, rest = signed_divmod(found.months, size)
-    days, rest = signed_divmod(found.days + rest * DAYS_IN_MONTH, size)
-    clock, _ = signed_divmod(found.nanos + rest * DAY, size)
+    months, rest = signed_divmod(interval.months, size)
+    days, rest = signed_divmod(interval.days + rest * DAYS_IN_MONTH, size)
+    clock, _ = signed_divmod(interval.nanos + rest * DAY, size)
     return Interval(sign * months, sign * days, sign * clock).check_range().iso()
 
 
@@ -306,8 +308,8 @@ def total(values: list[object]) -> str | None:
     """SUM."""
     if not values:
         return None
-    found = [parse_iso(str(value)) for value in values]
-    months, days, clock = (sum(part) for part in zip(*map(parts_of, found), strict=True))
+    intervals = [parse_iso(str(value)) for value in values]
+    months, days, clock = (sum(part) for part in zip(*map(parts_of, intervals), strict=True))
     return Interval(months, days, clock).check_range().iso()
 
 
@@ -317,9 +319,9 @@ def average(values: list[object]) -> str | None:
     return None if whole is None else divide(whole, len(values))
 
 
-def parts_of(found: Interval) -> tuple[int, int, int]:
+def parts_of(interval: Interval) -> tuple[int, int, int]:
     """The three parts."""
-    return found.months, found.days, found.nanos
+    return interval.months, interval.days, interval.nanos
 
 
 AGGREGATES: dict[str, Callable[[list[object]], object]] = {

@@ -191,8 +191,8 @@ def numeric_function(function: Callable[..., Decimal], name: str) -> Callable[..
 
 def numeric_logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
     """LOG(x [, base])."""
-    found = NUMERIC_CONTEXT.ln(value)
-    return found if base is None else NUMERIC_CONTEXT.divide(found, NUMERIC_CONTEXT.ln(base))
+    natural = NUMERIC_CONTEXT.ln(value)
+    return natural if base is None else NUMERIC_CONTEXT.divide(natural, NUMERIC_CONTEXT.ln(base))
 
 
 def to_float32(value: Float) -> Float:

@@ -152,8 +152,8 @@ def regexp_extract(value: Text, pattern: Text) -> Text | None:
     match = extraction_pattern(pattern).search(value)
     if match is None:
         return None
-    found: Text | None = match.group(1) if match.re.groups else match.group()
-    return found
+    extracted: Text | None = match.group(1) if match.re.groups else match.group()
+    return extracted
 
 
 def extraction_pattern(pattern: Text) -> re.Pattern[Any]:
@@ -205,8 +205,8 @@ def regexp_replace(value: Text, pattern: Text, replacement: Text) -> Text:
             each.encode("latin-1") if isinstance(each, str) else each or b"" for each in groups
         )
 
-    found: Text = compiled.sub(written, value)
-    return found
+    result: Text = compiled.sub(written, value)
+    return result
 
 
 def to_code_points(value: Text) -> str:
@@ -311,8 +311,8 @@ def concatenate_bytes(*values: bytes) -> bytes:
 
 def normalize(value: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], folded: int) -> str:
     """NORMALIZE, NORMALIZE_AND_CASEFOLD."""
-    found = unicodedata.normalize(form, value)
-    return unicodedata.normalize(form, found.casefold()) if folded else found
+    normal = unicodedata.normalize(form, value)
+    return unicodedata.normalize(form, normal.casefold()) if folded else normal
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

@@ -140,17 +140,17 @@ def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
     """GENERATE_DATE_ARRAY: both ends are in; months are counted from the first."""
     if amount == 0:
         raise out_of_range("Sequence step cannot be 0.")
-    found: list[str] = []
+    dates: list[str] = []
     while True:
         try:
-            current = date_add(first, amount * len(found), unit)
+            current = date_add(first, amount * len(dates), unit)
         except SpannerError as error:
             if error.code is not grpc.StatusCode.OUT_OF_RANGE:
                 raise
-            return json.dumps(found, separators=(",", ":"))
+            return json.dumps(dates, separators=(",", ":"))
         if (current > last) if amount > 0 else (current < last):
-            return json.dumps(found, separators=(",", ":"))
-        found.append(current)
+            return json.dumps(dates, separators=(",", ":"))
+        dates.append(current)
 
 
 def date_diff(left: str, right: str, unit: str) -> int:
@@ -164,14 +164,14 @@ def date_diff(left: str, right: str, unit: str) -> int:
     quarters = (first.year * 4 + (first.month - 1) // 3) - (
         second.year * 4 + (second.month - 1) // 3
     )
-    found = {
+    differences = {
         "DAY": (first - second).days,
         "MONTH": months,
         "QUARTER": quarters,
         "YEAR": first.year - second.year,
         "ISOYEAR": first.isocalendar().year - second.isocalendar().year,
     }
-    return unit_of(unit, found, "DATE_DIFF")
+    return unit_of(unit, differences, "DATE_DIFF")
 
 
 def extract_date(unit: str, form: str) -> int:
@@ -179,7 +179,7 @@ def extract_date(unit: str, form: str) -> int:
     day = date.fromisoformat(form)
     if unit.startswith("WEEK"):
         return week(day, unit_of(unit, WEEK_STARTS, "EXTRACT"))
-    found = {
+    parts = {
         "YEAR": day.year,
         "MONTH": day.month,
         "DAY": day.day,
@@ -189,7 +189,7 @@ def extract_date(unit: str, form: str) -> int:
         "ISOWEEK": day.isocalendar().week,
         "ISOYEAR": day.isocalendar().year,
     }
-    return unit_of(unit, found, "EXTRACT")
+    return unit_of(unit, parts, "EXTRACT")
 
 
 def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
@@ -197,7 +197,7 @@ def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
     local = forms.timestamp_in_zone(form, zone_of(zone))
     if unit == "DATE":
         return local[:10]
-    found = {
+    parts = {
         "HOUR": int(local[11:13]),
         "MINUTE": int(local[14:16]),
         "SECOND": int(local[17:19]),
@@ -205,7 +205,7 @@ def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
         "MICROSECOND": int(form[20:26]),
         "NANOSECOND": int(form[20:29]),
     }
-    return found[unit] if unit in found else extract_date(unit, local[:10])
+    return parts[unit] if unit in parts else extract_date(unit, local[:10])
 
 
 def timestamp_of_units(size: int) -> Callable[[int], str]:

@@ -143,10 +143,10 @@ class Float64Window:
         if self.special:
             return write_float(sum(self.special))
         try:
-            found = self.total / (1 << SMALLEST_BIT)
+            total = self.total / (1 << SMALLEST_BIT)
         except OverflowError as error:
             raise out_of_range("double overflow in SUM") from error
-        return found / self.count if self.mean else found
+        return total / self.count if self.mean else total
 
     final = value
 
@@ -175,9 +175,9 @@ class NumericWindow:
         """The result now."""
         if not self.count:
             return None
-        found = NUMERIC_CONTEXT.divide(self.total, self.count) if self.mean else self.total
+        total = NUMERIC_CONTEXT.divide(self.total, self.count) if self.mean else self.total
         try:
-            return numeric_from_decimal(found)
+            return numeric_from_decimal(total)
         except ValueError as error:
             raise out_of_range("numeric overflow in SUM") from error
 
