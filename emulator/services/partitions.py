@@ -130,7 +130,7 @@ def key_to_json(key: Sequence[Stored]) -> list[object]:
 
 
 def key_from_json(key: Sequence[object]) -> tuple[Stored, ...]:
-    """The key of ``to_json``. Raises ValueError or TypeError for anything else."""
+    """The key of ``key_to_json``. Raises ValueError or TypeError for anything else."""
     parts: list[Stored] = []
     for part in key:
         if isinstance(part, list):

@@ -51,7 +51,7 @@ def compile_statement(
 ) -> Statement:
     """Compiles a query or DML statement; an error about a name says where it stands.
 
-    As ``compiled``.
+    As ``compile_parsed``.
     """
     try:
         return compile_parsed(sql, schema, types, source)

@@ -155,7 +155,7 @@ def common_type(types: list[Type]) -> Type | None:
 
 
 def common_struct(types: list[Type]) -> Type | None:
-    """As ``common``, field by field; the names are those of the first."""
+    """As ``common_type``, field by field; the names are those of the first."""
     fields = []
     for place, first in enumerate(types[0].fields):
         shared = common_type([type_.fields[place].type for type_ in types])

@@ -52,7 +52,7 @@ def timestamp_form(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
 
 
 def parse_timestamp(text: str, zone: tzinfo) -> str:
-    """As ``timestamp``; a moment before the year 1 or after 9999 is an OverflowError."""
+    """As ``timestamp_form``; a moment before the year 1 or after 9999 is an OverflowError."""
     match = TIMESTAMP.match(text.strip())
     if match is None:
         raise ValueError(f"Invalid timestamp: '{text}'")
