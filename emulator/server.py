@@ -82,7 +82,7 @@ def start(
     """Starts a server; port 0 takes a free one. In memory without ``data_dir``.
 
     Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
-    text every ``count_scans_each``-th execution tells SPANNER_SYS how many rows it scanned.
+    text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS.
 
     Raises StartError when the address or the directory is taken.
     """
@@ -106,7 +106,8 @@ def start(
     except RuntimeError as error:
         registry.close()
         raise StartError(
-            f"Cannot listen on {host}:{port}: is another server there? --port 0 takes a free port."
+            f"Cannot listen on {host}:{port}: another process may use the port. "
+            "Use --port 0 for a free port."
         ) from error
     churner = Churner(registry, injector, change_stream_churn_seconds)
     churner.start()
@@ -125,7 +126,10 @@ def lock_directory(data_dir: Path) -> TextIOWrapper:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         lock.close()
-        raise StartError(f"Another server works in the data directory {data_dir}.") from error
+        raise StartError(
+            f"Another server uses the data directory {data_dir}: "
+            "stop it, or choose another directory."
+        ) from error
     return lock
 
 

@@ -51,7 +51,7 @@ def key_column_usage(schema: Schema) -> Iterator[Row]:
 
 
 def constraint_usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]]:
-    """Table and name of every constraint, with the table and columns that it speaks of."""
+    """Table and name of every constraint, with the table and columns that it refers to."""
     for table, name, kind, listed in constraint_rows(schema):
         if kind == "PRIMARY KEY":
             yield table, name, table, listed
@@ -67,13 +67,13 @@ def constraint_usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple
 
 
 def constraint_table_usage(schema: Schema) -> Iterator[Row]:
-    """The tables that constraints speak of."""
+    """The tables that constraints refer to."""
     for table, name, target, _ in constraint_usages(schema):
         yield "", *split_name(target.name), "", split_name(table.name)[0], name
 
 
 def constraint_column_usage(schema: Schema) -> Iterator[Row]:
-    """The columns that constraints speak of."""
+    """The columns that constraints refer to."""
     for table, name, target, listed in constraint_usages(schema):
         for column in listed:
             yield "", *split_name(target.name), column, "", split_name(table.name)[0], name

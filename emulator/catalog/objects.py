@@ -18,7 +18,7 @@ def view_rows(schema: Schema) -> Iterator[Row]:
 
 
 def sequence_rows(schema: Schema) -> Iterator[Row]:
-    """The sequences; those of IDENTITY columns are not told."""
+    """The sequences; those of IDENTITY columns are not listed."""
     for item in schema.verbatim:
         if item.kind == sequences.KIND:
             yield "", *split_name(item.name), "INT64"

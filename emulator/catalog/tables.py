@@ -16,7 +16,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def yes_or_no(value: bool) -> str:
-    """YES or NO."""
+    """YES or NO, as INFORMATION_SCHEMA writes a BOOL."""
     return "YES" if value else "NO"
 
 

@@ -53,7 +53,7 @@ FUTURE_MICROS_MAX = 3_600 * 1_000_000
 
 
 def ignore(_index: int, _commit_timestamp_micros: int) -> None:
-    """Nobody wants to know when a statement is done."""
+    """Ignores that a statement is done."""
 
 
 class Database:
@@ -187,7 +187,7 @@ class Database:
         return self._maintenance.sweep()
 
     def close(self) -> None:
-        """Ends the database's threads and connections; a database in memory is gone.
+        """Ends the database's threads and connections; a database in memory is lost.
 
         The turn is taken and never given back: nobody writes through a connection that is closed.
         """
@@ -255,5 +255,7 @@ def prepare_file(connection: apsw.Connection, now: int) -> tuple[int, int]:
     run(connection, "COMMIT")
     row = connection.execute(READ_STATE).fetchone()
     if row is None:
-        raise failed_precondition("The database file has no state.")
+        raise failed_precondition(
+            "The database file is damaged: its table $state is empty. Restore or delete the file."
+        )
     return int(row[0]), int(row[1])

@@ -67,7 +67,7 @@ def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
 
 
 def refuse_taken_name(schema: Schema, name: str) -> None:
-    """Nothing else of the schema has this name."""
+    """Raises if another object of the schema has this name."""
     folded = name.casefold()
     taken = [each.name for each in schema.tables] + [each.name for each in schema.indexes]
     taken += [each.name for each in schema.change_streams]

@@ -1,4 +1,4 @@
-"""What happens without being asked: old versions go, and rows past their deletion policy."""
+"""Background work: removes old versions, and rows that have passed their deletion policy."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Maintenance:
             try:
                 self.sweep()
             except (SpannerError, apsw.Error) as error:
-                # Mostly a long transaction that holds the turn: the next round will do.
-                LOG.info("A round of maintenance was put off: %s", error)
+                # Mostly a long transaction that holds the turn: the next round retries.
+                LOG.info("Maintenance is postponed to the next round: %s", error)
 
     def sweep(self) -> int:
         """Removes what may go; how many rows went."""

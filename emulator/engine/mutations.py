@@ -102,7 +102,7 @@ def insert_rows(
 
 
 def insert_row(connection: apsw.Connection, plan: WritePlan, row: Row, values: Row) -> None:
-    """One new row; says which row is in the way."""
+    """Inserts a row; an error names the row that has its key already."""
     try:
         connection.execute(plan.insert.sql, values)
     except apsw.ConstraintError as error:
@@ -216,7 +216,7 @@ def delete_rows(
 
 
 def resolve_key_timestamps(table: Table, keys: KeySet, moment: Moment) -> KeySet:
-    """A key set in which the commit timestamp stands for itself, in a range for the far future."""
+    """A key set with the commit timestamp in its keys; in its ranges it means the far future."""
     stamped = {c.name for c in table.columns if c.allow_commit_timestamp}
     parts = table.primary_key
     if not any(part.column in stamped for part in parts):
@@ -245,7 +245,7 @@ def replace_sentinel(key: Row, text: str) -> Row:
 def latest_timestamp(
     parts: Sequence[KeyPart], stamped: Collection[str], keys: KeyRange
 ) -> str | None:
-    """The latest commit timestamp that a range speaks of, when the range is not empty."""
+    """The latest commit timestamp in a range that is not empty."""
     pairs = list(zip(keys.start, keys.end, strict=False))
     differing = [place for place, (start, end) in enumerate(pairs) if start != end]
     if not differing:

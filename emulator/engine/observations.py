@@ -67,5 +67,5 @@ def fingerprint(rows: Iterable[Row]) -> tuple[int, int]:
 
 
 def tag_types(row: Row) -> tuple[tuple[str, Stored], ...]:
-    """A row whose hash tells 1 from 1.0 and TRUE."""
+    """A row whose hash differs for 1, 1.0 and TRUE."""
     return tuple((type(value).__name__, value) for value in row)

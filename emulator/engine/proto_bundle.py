@@ -1,6 +1,6 @@
 """CREATE PROTO BUNDLE: the descriptors that a database keeps for its clients.
 
-The bundle is recorded, told and dropped; columns and values of its types are not supported.
+The bundle is recorded, returned and dropped; columns and values of its types are not supported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KIND = "PROTO BUNDLE"
 
 
 def check_bundle(step: steps.Step, descriptors: bytes) -> None:
-    """The types that a bundle names must stand in the descriptors that come with the statement."""
+    """Refuses a bundle that names types missing from the descriptors of the statement."""
     if not isinstance(step, steps.CreateVerbatim) or step.item.kind != KIND:
         return
     available = type_names(descriptors)

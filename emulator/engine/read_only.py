@@ -218,9 +218,9 @@ def expect_query(statement: Statement) -> CompiledQuery:
 
 
 def bind_positions(sql: str, values: Bindings, as_of: int | None) -> Bindings:
-    """The values of a read's question marks; ``:asof_`` comes first where it stands first.
+    """The values of a read's question marks; ``:asof_`` comes first where the text names it.
 
-    The source of a FROM clause stands before the conditions, so its parameter has number 1.
+    The FROM clause comes before the conditions, so its parameter has number 1.
     """
     if as_of is None or not isinstance(values, tuple):
         return values

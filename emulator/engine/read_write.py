@@ -46,7 +46,7 @@ LOCK_WAIT_SECONDS = 15.0
 
 
 class Phase(Enum):
-    """Where a transaction stands."""
+    """The phases of a transaction."""
 
     NEW = "new"
     READING = "reading"
@@ -207,7 +207,7 @@ class ReadWriteTransaction:
         counted: bool = False,
         check: Check | None = None,
     ) -> DmlResult:
-        """Runs a DML statement; one that fails leaves nothing and the transaction goes on.
+        """Runs a DML statement; one that fails changes nothing, and the transaction continues.
 
         ``counted`` counts the rows that it scans. ``check`` as in ``query``.
         """
@@ -263,7 +263,7 @@ class ReadWriteTransaction:
                 self._end(Phase.CLOSED)
 
     def rollback(self) -> None:
-        """Gives everything up; harmless when there is nothing to give up."""
+        """Rolls back; does nothing if the transaction has ended."""
         with self._mutex:
             if self._phase is Phase.ACTIVE:
                 self._end(Phase.CLOSED)
@@ -307,7 +307,7 @@ class ReadWriteTransaction:
         return Committed(micros, count)
 
     def _activate(self) -> DmlExecutor:
-        """Takes the turn to write, and looks again at what was read without it."""
+        """Takes the turn to write, and checks again what was read without it."""
         self._last_used = time.monotonic()
         if self._dml is None:
             writer = self._writer
@@ -320,7 +320,9 @@ class ReadWriteTransaction:
                 writer.connection.execute(SET_LAST_COMMIT, (PENDING,))
                 observed = self._observed
                 if observed is not None and not observed.hold(writer.timeline, writer.state):
-                    raise aborted("Transaction was aborted: another one changed what it had read.")
+                    raise aborted(
+                        "Transaction was aborted: another transaction changed what it read."
+                    )
             except BaseException:
                 self._end(Phase.ABORTED)
                 raise
@@ -341,7 +343,7 @@ class ReadWriteTransaction:
 
     def _refuse_closed(self) -> None:
         if self._phase is Phase.ABORTED:
-            raise aborted("Transaction was aborted; it must be tried again.")
+            raise aborted("Transaction was aborted: retry the whole transaction.")
         if self._phase is Phase.CLOSED:
             raise transaction_closed()
 

@@ -26,7 +26,7 @@ MUTATIONS_MAX = 80_000
 
 
 def format_key(key: Sequence[Stored]) -> str:
-    """A key as it stands in a message."""
+    """A key as messages write it."""
     parts = [base64.b64encode(k).decode() if isinstance(k, bytes) else k for k in key]
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
@@ -58,7 +58,7 @@ def generated_column_written(table: str, name: str) -> SpannerError:
 
 def key_column_missing(table: str, name: str) -> SpannerError:
     """A write that must find its row does not give the whole key."""
-    return failed_precondition(f"Mutation of table {table} does not give the key column {name}.")
+    return failed_precondition(f"Mutation of table {table} must specify the key column {name}.")
 
 
 def wrong_key_size(expected: int, actual: int) -> SpannerError:
@@ -203,8 +203,8 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
         )
     if kind == "vector":
         return invalid_argument(
-            f"The array column {name} has `vector_length`: a value has exactly so many elements, "
-            "and Null is not allowed among them."
+            f"The array column {name} has `vector_length`: its values must have exactly "
+            "that many elements, and none of them may be NULL."
         )
     if kind == "key":
         return invalid_argument(
@@ -215,7 +215,7 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
 
 
 def check_name(table: Table | None, number: str) -> str:
-    """A constraint as Spanner tells it."""
+    """The name of a constraint as Spanner writes it."""
     if table is None or int(number) >= len(table.checks):
         return f"`{number}`"
     return f"`{table.name}`.`{table.checks[int(number)].name or number}`"

@@ -173,7 +173,7 @@ def refuse_types(step: steps.Step) -> None:
                 "that is not stored."
             )
         if TypeCode.INTERVAL in (column.type.code, element and element.code):
-            raise failed_precondition(f"Column {column.name}: INTERVAL is no type of a column.")
+            raise failed_precondition(f"Column {column.name}: INTERVAL cannot be a column type.")
 
 
 def evolve_schema(schema: Schema, step: steps.Step) -> Schema:
@@ -193,7 +193,7 @@ def evolve_schema(schema: Schema, step: steps.Step) -> Schema:
 def rewrite(
     connection: apsw.Connection, before: Layouts, after: Layouts, schema: Schema, micros: int
 ) -> list[Archive]:
-    """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
+    """Changes tables, indexes and triggers; rows that violate them are FAILED_PRECONDITION."""
     old, new = layouts_not_in(before, after), layouts_not_in(after, before)
     now = timestamp_from_micros(micros)
     backfill = Backfill(default_expressions(schema, new), {"now_": now, "commit_": now}, micros)
@@ -201,7 +201,9 @@ def rewrite(
         return migrate(connection, old, new, backfill)
     except apsw.ConstraintError as error:
         refusal = translate_error(error, schema)
-        raise failed_precondition(f"Existing data is in the way: {refusal.message}") from error
+        raise failed_precondition(
+            f"Existing rows violate the new schema: {refusal.message}"
+        ) from error
 
 
 def layouts_not_in(layouts: Layouts, others: Layouts) -> Layouts:
@@ -225,7 +227,7 @@ def default_expressions(schema: Schema, names: Container[str]) -> Mapping[tuple[
 def check_existing_rows(
     connection: apsw.Connection, step: steps.Step, schema: Schema, micros: int
 ) -> None:
-    """Looks at rows that a new rule speaks of and that no constraint of SQLite has judged."""
+    """Checks existing rows against a new rule that no constraint of SQLite enforces."""
     if isinstance(step, steps.AddForeignKey) and step.foreign_key.enforced:
         table = schema.table(step.table)
         if table is not None:

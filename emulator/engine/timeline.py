@@ -25,7 +25,7 @@ class Timeline:
         self._floor = 0
 
     def restart(self, last_commit: int) -> None:
-        """Everything up to the last commit that the file knows is visible; nothing goes below."""
+        """Makes everything visible up to the last commit of the file; new timestamps are above it."""
         self._floor = last_commit
         self._clock.observe(last_commit)
 

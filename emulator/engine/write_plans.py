@@ -71,7 +71,7 @@ class KeyRule:
     """How the generated columns of a key follow from the columns of a row.
 
     ``sql`` binds a row and gives them. ``keyed`` is the plan for rows that end with them; it is
-    None where they were given: they stand at ``places``.
+    None where the client gave them: they are at ``places``.
     """
 
     sql: str
@@ -112,7 +112,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         raise unknown_table(table_name)
     columns = tuple(writable_column(table, name) for name in column_names)
     if len({c.name for c in columns}) != len(columns):
-        raise invalid_argument(f"Columns are named twice in a mutation of {table.name}.")
+        raise invalid_argument(f"A mutation of table {table.name} names a column twice.")
     places = {c.name: place for place, c in enumerate(columns)}
     key_columns = [key_column(table, part.column) for part in table.primary_key]
     left_out = [c for c in key_columns if c.name not in places and not has_value(c)]
@@ -304,7 +304,7 @@ class PlanBuilder:
         return pairs
 
     def update(self) -> RowStatement:
-        """UPDATE of the row with the given key; RETURNING tells whether it was there."""
+        """UPDATE of the row with the given key; RETURNING shows whether it exists."""
         changes = self.changes(":commit_")
         stamp = f"?{len(self.columns) + 1}"
         moved = ("$ts", stamp if changes else f'coalesce("$ts", {stamp})')

@@ -45,7 +45,7 @@ SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
 
 
 def ignore(_micros: int) -> None:
-    """Nothing follows a commit."""
+    """Does nothing after a commit."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def done(self) -> bool:
-        """Whether somebody has dealt with it."""
+        """Whether it was committed or failed."""
         return self.committed is not None or self.error is not None
 
 
@@ -95,7 +95,7 @@ class DatabaseWriter:
         return request.committed
 
     def _await_turn(self, request: Request) -> None:
-        """Waits for the turn; whoever gives up must not be committed by another afterwards."""
+        """Waits for the turn; no other request may commit one that timed out."""
         try:
             self.turn.acquire(WAIT_SECONDS)
         except SpannerError:
@@ -235,7 +235,7 @@ class DatabaseWriter:
     def alone(self, work: Callable[[int], None], committed: Callable[[int], None] = ignore) -> int:
         """Runs work in a commit of its own, with its timestamp; everything or nothing.
 
-        ``committed`` is called before any read at the timestamp goes on. The caller holds the turn.
+        ``committed`` is called before reads at the timestamp continue. The caller holds the turn.
         """
         micros = self.timeline.begin_commit()
         try:
@@ -266,6 +266,6 @@ class DatabaseWriter:
 
 
 def fail(batch: Sequence[Request], error: BaseException) -> None:
-    """None of these commits took place."""
+    """Marks commits as failed."""
     for request in batch:
         request.committed, request.error = None, request.error or error

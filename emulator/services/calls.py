@@ -116,7 +116,7 @@ def to_bytes(message: Message) -> bytes:
 
 
 def fail(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    """An error of ours: logged with its trace, INTERNAL for the client; the server lives."""
+    """Answers INTERNAL for a fault of the server, which logs it and continues."""
     LOG.error("A call failed inside the embedded Spanner", exc_info=error)
     message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
     abort(context, SpannerError(grpc.StatusCode.INTERNAL, message))

@@ -127,7 +127,7 @@ def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> 
 
 
 def parse_token(token: bytes) -> Place | None:
-    """Where a stream that broke goes on."""
+    """Where a broken stream resumes."""
     if not token:
         return None
     try:

@@ -59,7 +59,7 @@ class Commits:
         return Empty()
 
     def batch_write(self, request: Message, context: RpcContext) -> Iterator[bytes]:
-        """Commits each group on its own and tells of each."""
+        """Commits each group on its own and streams their results."""
         session = self._sessions.get(request.session)
         if not request.mutation_groups:
             raise invalid_argument("BatchWrite needs at least one group of mutations.")
@@ -114,7 +114,7 @@ class Commits:
 
 
 def expect_read_write(transaction: SessionTransaction) -> ReadWriteTransaction:
-    """The engine's transaction. Raises when it is of a kind that has no end to be told."""
+    """The engine's transaction. Raises unless it is read-write."""
     if not isinstance(transaction.engine, ReadWriteTransaction):
         raise failed_precondition(
             "Cannot commit or rollback a read-only or partitioned-dml transaction."

@@ -118,8 +118,8 @@ class DatabaseAdmin:
         statements = list(request.statements)
         if not 0 < len(statements) <= limits.STATEMENTS_IN_DDL_MAX:
             raise invalid_argument(
-                "UpdateDatabaseDdl needs at least one statement and takes "
-                f"{limits.STATEMENTS_IN_DDL_MAX} at most."
+                "UpdateDatabaseDdl needs at least one statement and at most "
+                f"{limits.STATEMENTS_IN_DDL_MAX}."
             )
         if request.operation_id and not OPERATION_ID.match(request.operation_id):
             raise invalid_argument(f"Invalid operation id: {request.operation_id}")

@@ -127,7 +127,7 @@ class InstanceAdmin:
         return Empty()
 
     def _finish_operation(self, proto: Message, metadata: Message) -> Message:
-        """An operation that is done as soon as it is told."""
+        """An operation that is already done when it is returned."""
         times.fill_timestamp(metadata.start_time, wall_micros())
         times.fill_timestamp(metadata.end_time, wall_micros())
         name = f"{proto.name}/operations/{uuid.uuid4().hex}"

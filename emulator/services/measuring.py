@@ -73,7 +73,7 @@ class Measurement:
 def should_count_rows(stats: QueryStats, request: Message) -> bool:
     """Whether this execution counts the rows that it scans: asked for, or one of a sample.
 
-    A stream that is taken up again must meet its rows in the order of before: it is no sample.
+    A resumed stream must read its rows in the same order as before: it is never a sample.
     """
     if request.query_mode in MEASURED:
         return True

@@ -83,7 +83,9 @@ def partition_response(
     """The partitions, and the transaction that was begun for them."""
     transaction = selected.transaction
     if not isinstance(transaction.engine, ReadOnlyTransaction) or not transaction.id:
-        raise invalid_argument("Partitions need a read-only transaction that is not single-use.")
+        raise invalid_argument(
+            "Partitions need a read-only transaction with an id: single-use transactions have none."
+        )
     response = m.PartitionResponse()
     for keys in ranges(transaction.engine):
         response.partitions.add(partition_token=make_token(digest, keys))
@@ -145,6 +147,6 @@ def key_from_json(key: Sequence[object]) -> tuple[Stored, ...]:
 def wrong_token() -> SpannerError:
     """A token of something else, or none of ours."""
     return invalid_argument(
-        "The partition token does not belong to this query or read: everything but the token must "
-        "be as it was when the token was made."
+        "The partition token does not belong to this query or read: send the request that created "
+        "the token, with nothing but the token added."
     )

@@ -118,7 +118,7 @@ class QueryMethods:
     def _prepare(
         self, session: Session, request: Message, context: RpcContext
     ) -> tuple[BoundStatement, SelectedTransaction, Resume | None]:
-        """The statement of a request, its transaction, and where its stream goes on."""
+        """The statement of a request, its transaction, and where its stream resumes."""
         place = parse_resume(request)
         selected = self._transactions.select(session, request.transaction, context, place)
         with selected.abandon_on_error():
@@ -215,7 +215,7 @@ class QueryMethods:
                 key_types(engine.state.schema, request.table, request.index), request.key_set
             )
             if isinstance(engine, PartitionedDmlTransaction):
-                raise invalid_argument("Partitioned DML transactions do not take reads.")
+                raise invalid_argument("Partitioned DML transactions do not support reads.")
             index = request.index or None
             asked = request.table, index, tuple(request.columns), keys, request.limit
             if within is None:
@@ -223,7 +223,9 @@ class QueryMethods:
             elif isinstance(engine, ReadOnlyTransaction):
                 rows = engine.read(*asked, check=selected.check, within=within)
             else:
-                raise invalid_argument("A partition is read in the read-only transaction it is of.")
+                raise invalid_argument(
+                    "A partition can only be read in the transaction that created it."
+                )
         return (
             selected,
             StatementOutcome(rows, selected.with_transaction(result_metadata(rows.columns))),
@@ -241,7 +243,7 @@ class QueryMethods:
                 )
                 if statement.is_query:
                     raise invalid_argument(
-                        f"ExecuteBatchDml takes DML statements only: {proto.sql}"
+                        f"ExecuteBatchDml supports only DML statements: {proto.sql}"
                     )
                 begun = None if answer.result_sets else selected.begun
                 first = SelectedTransaction(transaction, begun, selected.check)
@@ -261,12 +263,12 @@ class QueryMethods:
 
 
 def strip_precommit(transaction: SessionTransaction) -> SessionTransaction:
-    """The transaction without the precommit tokens, which stand once in the answer of a batch."""
+    """The transaction without the precommit tokens, which a batch returns only once."""
     return SessionTransaction(
         transaction.id, transaction.session, transaction.engine, multiplexed=False
     )
 
 
 def parse_resume(request: Message) -> Resume | None:
-    """Where a stream is taken up again; None for a new one."""
+    """Where a stream resumes; None for a new one."""
     return Resume.from_bytes(request.resume_token) if request.resume_token else None

@@ -248,7 +248,7 @@ def interrupt(operation: Message) -> None:
     operation.done = True
     error = SpannerError(
         grpc.StatusCode.ABORTED,
-        "The server was restarted while the operation ran; the database's schema says which of its "
+        "The server restarted while the operation ran: GetDatabaseDdl shows which of its "
         "statements were executed.",
     )
     operation.error.CopyFrom(to_status(error))

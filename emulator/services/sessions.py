@@ -173,7 +173,7 @@ class Sessions:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
         transaction = self._transactions.get(identifier)
         if transaction is None and is_of_earlier_run(identifier):
-            raise aborted("The transaction was lost when the server was started again.")
+            raise aborted("The transaction was lost when the server restarted.")
         if transaction is None:
             raise not_found(f"Transaction not found: {identifier.hex()}")
         if transaction.session != session.name:

@@ -89,7 +89,7 @@ class SpannerApi:
         return answer
 
     def delete_session(self, request: Message, context: RpcContext) -> Message:
-        """Ends a session; one that is not there is no error."""
+        """Ends a session; a missing one is not an error."""
         self._sessions.delete(request.name)
         return Empty()
 

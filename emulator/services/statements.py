@@ -110,7 +110,7 @@ def bind_statement(
 def kinds_of_untyped(
     statement: Statement, types: Mapping[str, Type], sent: Mapping[str, tuple[str, Message]]
 ) -> dict[str, Type]:
-    """Undeclared parameters that nothing but their JSON kind tells about (true, 1.5)."""
+    """Undeclared parameters whose only hint at a type is their JSON kind (true, 1.5)."""
     declared = {name.casefold() for name in types}
     kinds: dict[str, Type] = {}
     for parameter in statement.bindings.user:
@@ -137,14 +137,16 @@ def run(
     compiled, params = statement.compiled, statement.params
     if statement.is_query:
         if isinstance(engine, PartitionedDmlTransaction):
-            raise invalid_argument("Partitioned DML transactions do not take queries.")
+            raise invalid_argument("Partitioned DML transactions do not support queries.")
         part = statement.part
         if part is None:
             rows = engine.query(compiled, params, profile=profile, check=selected.check)
         elif isinstance(engine, ReadOnlyTransaction):
             rows = engine.query(compiled, params, profile=profile, check=selected.check, part=part)
         else:
-            raise invalid_argument("A partition is read in the read-only transaction it is of.")
+            raise invalid_argument(
+                "A partition can only be read in the transaction that created it."
+            )
         return StatementOutcome(
             rows, selected.with_transaction(result_metadata(rows.columns)), mode=mode
         )

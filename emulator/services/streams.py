@@ -60,7 +60,7 @@ class Streams:
     ) -> Iterator[bytes]:
         """PartialResultSet messages; the rows are closed whatever happens.
 
-        ``what`` tells the query or read from others of the session.
+        ``what`` distinguishes the query or read from others of the session.
         """
         if not self._room.acquire(blocking=False):
             outcome.rows.close()
@@ -93,7 +93,7 @@ class Streams:
         place: Resume | None,
         what: bytes,
     ) -> tuple[StatementOutcome, ResultStream]:
-        """A stream at the place where it goes on."""
+        """A stream at the place from which it resumes."""
         if place is not None:
             parked = self._parking.fetch((transaction.session, what, place.to_bytes()))
             if parked is not None:
@@ -114,7 +114,7 @@ class Streams:
     def _make_ending(
         self, outcome: StatementOutcome, transaction: SessionTransaction
     ) -> Callable[[], bytes]:
-        """The fields of the last message, told when all rows are read."""
+        """Returns a function that builds the last message's fields once all rows are read."""
 
         def ending() -> bytes:
             outcome.rows.close()
@@ -131,7 +131,8 @@ def too_many_streams() -> SpannerError:
     """Every stream holds a thread."""
     return SpannerError(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
-        f"The embedded Spanner serves at most {limits.STREAMS_MAX} open streams.",
+        f"The embedded Spanner serves at most {limits.STREAMS_MAX} streams at once: "
+        "close one and retry.",
     )
 
 

@@ -87,7 +87,7 @@ class Transactions:
     ) -> SelectedTransaction:
         """The transaction that a TransactionSelector names.
 
-        ``place`` is where a stream is taken up again: a read-only transaction that is begun for the
+        ``place`` is where a stream resumes: a read-only transaction that is begun for the
         request then reads at the same timestamp as before.
         """
         kind = selector.WhichOneof("selector")

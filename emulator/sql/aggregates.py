@@ -287,9 +287,9 @@ AGGREGATE_CALLS: dict[str, Aggregate] = {
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """True when an aggregate function stands in the expression, outside of subqueries.
+    """Whether an expression contains an aggregate function outside of subqueries.
 
-    One over a window is none, but its arguments may hold some.
+    One with OVER does not count, but its arguments may contain some.
     """
     over = isinstance(node.parent, exp.Window) and node.arg_key == "this"
     if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATE_CALLS and not over:

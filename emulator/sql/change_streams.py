@@ -70,7 +70,7 @@ CHANGE_RECORD = array_of_structs(
 
 @dataclass(frozen=True, slots=True)
 class ReadArgument:
-    """What stands for an argument: a parameter, or a text (None is NULL)."""
+    """The value of an argument: a parameter, or a text (None is NULL)."""
 
     parameter: str | None = None
     text: str | None = None

@@ -49,7 +49,7 @@ STATEMENT_HINTS = {
 def compile_statement(
     sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
 ) -> Statement:
-    """Compiles a query or DML statement; an error about a name says where it stands.
+    """Compiles a query or DML statement; an error about a name gives its line and column.
 
     As ``compile_parsed``.
     """

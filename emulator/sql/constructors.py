@@ -1,4 +1,4 @@
-"""Arrays and structs in expressions: written out, and what stands inside them."""
+"""Arrays and structs in expressions: literals, subqueries and access to their parts."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ DEFAULT_WORD = "DEFAULT"
 
 
 class DmlCompiler:
-    """Compiles the three statements; ``queries`` compiles what stands inside them."""
+    """Compiles the three statements; ``queries`` compiles the queries in them."""
 
     def __init__(self, queries: QueryCompiler) -> None:
         self._queries = queries

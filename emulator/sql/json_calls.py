@@ -135,7 +135,7 @@ def require_json(item: Typed, name: str, context: Context) -> Typed:
 
 
 def lax(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """LAX_BOOL and its kin."""
+    """LAX_BOOL, LAX_INT64, LAX_FLOAT64, LAX_STRING."""
     name = node.name.upper()
     items, _ = read_arguments(compiler, node, scope, context)
     check_argument_count(items, name, 1, 1)

@@ -34,7 +34,7 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
 
 
 def path_owner(scope: Scope, first: str, rest: list[str]) -> Typed:
-    """What stands before the fields of a path."""
+    """The value to which the fields of a path belong."""
     relation = scope.relation(first)
     if relation is not None and relation.value is None:
         raise errors.invalid_argument(f"Name {rest[0]} not found inside {first}")

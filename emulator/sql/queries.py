@@ -28,7 +28,7 @@ SELECT_CLAUSES = (
 
 
 class QueryCompiler:
-    """Compiles queries; ``expressions`` compiles what stands inside them."""
+    """Compiles queries; ``expressions`` compiles the expressions in them."""
 
     def __init__(self) -> None:
         self.expressions = Expressions(self.query)
@@ -56,7 +56,7 @@ class QueryCompiler:
         refuse_other_clauses(node, "this", "with_", "order", "limit", "offset", "alias")
         sql, columns = self.query(node.this, outer, context)
         tail = tails.query_tail(self.expressions, node, columns, outer, context)
-        # A WITH of its own must stand in parentheses when something stands before it.
+        # A query with its own WITH needs parentheses when text comes before it.
         return f"SELECT * FROM ({sql}){tail}", columns
 
     def _compile_with(self, node: exp.Expr, outer: Scope | None, context: Context) -> str:
@@ -150,7 +150,7 @@ class QueryCompiler:
         return sql + tails.order_clause(terms) + tails.limit_clause(self.expressions, node, context)
 
     def _distinct(self, node: exp.Select, outputs: Columns) -> str:
-        """DISTINCT, where it stands and where the columns can be told apart."""
+        """DISTINCT, where the query has it and its columns can be compared."""
         clause = node.args.get("distinct")
         if clause is None:
             return ""
@@ -207,7 +207,7 @@ class QueryCompiler:
         return tuple(outputs)
 
     def _expand_star(self, node: exp.Expr, scope: Scope, context: Context) -> list[Output] | None:
-        """What *, alias.* and struct.* stand for; None for another item."""
+        """The columns that *, alias.* and struct.* expand to; None for another item."""
         if isinstance(node, exp.Star):
             items = [
                 self._check_grouped(item, scope)

@@ -43,7 +43,7 @@ class From:
         self._context = context
 
     def compile(self) -> str:
-        """The clause with a blank before it; the empty text where there is none."""
+        """The clause with a leading blank; an empty text if the query has no FROM."""
         clause = self._query.args.get("from_") or self._query.args.get("from")
         if clause is None:
             if any(isinstance(each, exp.Star) for each in self._query.expressions):
@@ -188,7 +188,7 @@ class From:
         return add_sample(self._compiler, source, alias, node, self._context)
 
     def _view(self, node: exp.Table, view: Verbatim, alias: str) -> str:
-        """A view stands for its query, in which nothing of the query around it is known."""
+        """Expands a view to its query, which sees nothing of the query around it."""
         context, name = self._context, view.name.casefold()
         if name in context.open_views:
             raise errors.failed_precondition(f"The definition of VIEW `{view.name}` is recursive.")

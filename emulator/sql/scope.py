@@ -66,9 +66,9 @@ class Scope:
 
     ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
     that HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY expressions
-    once the SELECT aggregates: outside of aggregate functions nothing else may stand. ``locals``
+    once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
-    ``windows`` are those of the WINDOW clause; window functions stand only where
+    ``windows`` are those of the WINDOW clause; window functions are allowed only where
     ``windows_allowed`` is set.
     """
 

@@ -1,4 +1,4 @@
-"""GET_NEXT_SEQUENCE_VALUE and the functions that tell a counter."""
+"""GET_NEXT_SEQUENCE_VALUE and the functions that return a counter."""
 
 from __future__ import annotations
 

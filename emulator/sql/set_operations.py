@@ -76,7 +76,7 @@ def convert_operand(sql: str, items: list[str], names: list[str]) -> str:
 
 
 def join_operands(word: str, mode: str, operands: list[str], names: list[str]) -> str:
-    """The operation. Of ALL but UNION, each repetition of a row is told apart by its number."""
+    """The operation. INTERSECT ALL and EXCEPT ALL number the repetitions of a row."""
     if mode == "DISTINCT":
         return f" {word} ".join(operands)
     if word == "UNION":

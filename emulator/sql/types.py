@@ -172,7 +172,7 @@ def refuse_interval(type_: Type | None, where: str) -> None:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Names that SQLite can tell apart: unnamed and repeated columns get a number."""
+    """Names without repetitions: unnamed and repeated columns get a number."""
     seen: set[str] = set()
     result = []
     for number, name in enumerate(names):

@@ -65,7 +65,7 @@ class Archive:
 
 
 def archive_table(connection: apsw.Connection, name: str, until: int) -> Archive:
-    """Takes a table out of the way of its successor; its indexes and triggers are gone already."""
+    """Moves a table into an archive; its indexes and triggers are dropped already."""
     has_rows = not is_empty(connection, current_table(name))
     has_history = not is_empty(connection, history_table(name))
     connection.execute(

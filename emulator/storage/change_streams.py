@@ -46,7 +46,7 @@ def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...]
 def triggers(table: Table, schema: Schema) -> dict[str, str]:
     """The triggers that note a table's changes; none when nobody watches it.
 
-    The stamp that gives rows their commit timestamp (from PENDING on) is no change.
+    Replacing PENDING by the commit timestamp does not count as a change.
     """
     if all(columns_tracked_by(stream, table) is None for stream in schema.change_streams):
         return {}

@@ -44,12 +44,12 @@ def table_source(
     within: str = "",
     placement: Placement = AS_IT_IS,
 ) -> TableSource:
-    """How tables stand in a FROM clause.
+    """How tables are written in a FROM clause.
 
     ``as_of`` names the tables (in lower case) to be read at ``:asof_``; the others are read as they
     are. ``counted`` makes every visited row count.
     ``within`` is a condition on every row: the part of a table that a partition reads. What
-    ``placement`` has in archives must stand in ``as_of``.
+    ``placement`` has in archives must be in ``as_of``.
     """
 
     conditions = "scanned_(rowid) AND " if counted else ""

@@ -17,7 +17,7 @@ CREATE_REFERENCES = (
 
 
 def triggers(table: Table, schema: Schema) -> dict[str, str]:
-    """All triggers and supporting indexes that stand on this table."""
+    """All triggers and supporting indexes of a table."""
     objects = parent_trigger(table, schema)
     for child in schema.tables:
         objects |= child_trigger(table, child)
@@ -152,7 +152,7 @@ def missing_parents(table: Table, parent: Table) -> str:
 
 
 def key_text(alias: str, columns: list[str], table: Table) -> str:
-    """A SQLite expression that tells a key in an error message."""
+    """A SQLite expression that formats a key for an error message."""
     values = []
     for name in columns:
         column = table.column(name)

@@ -272,7 +272,7 @@ def index_objects(index: Index, table: Table) -> dict[str, str]:
 
 
 def filter_columns(index: Index) -> tuple[str, ...]:
-    """The columns that must not be NULL for a row to stand in the index."""
+    """The columns that must not be NULL for a row to be in the index."""
     return tuple(p.column for p in index.parts) if index.null_filtered else index.where_not_null
 
 

@@ -19,8 +19,8 @@ Layouts = Mapping[str, TableLayout]
 class Backfill:
     """What fills a new column: ``defaults`` maps (table, column), in lower case, to SQL text.
 
-    ``bindings`` holds what that text may speak of (``now_``, ``commit_``); ``micros`` is the commit
-    timestamp of the schema change.
+    ``bindings`` holds the values of that text's parameters (``now_``, ``commit_``); ``micros`` is
+    the commit timestamp of the schema change.
     """
 
     defaults: Mapping[tuple[str, str], str]
@@ -74,7 +74,7 @@ def keeps_values(old: TableLayout, new: TableLayout) -> bool:
 
 
 def same_columns(old: TableLayout, new: TableLayout) -> bool:
-    """Whether the old columns stand at the beginning of the new ones, unchanged."""
+    """Whether the new columns begin with the old ones, unchanged."""
     first = new.columns[: len(old.columns)]
     return [c.definition for c in old.columns] == [c.definition for c in first]
 
@@ -198,7 +198,7 @@ def column_value(
 def drop_objects(
     connection: apsw.Connection, old: Layouts, new: Layouts, rebuilt: set[str]
 ) -> None:
-    """Drops what vanishes or changes, triggers first: they speak of tables that may go."""
+    """Drops what vanishes or changes, triggers first: they refer to tables that may be dropped."""
     for name, layout in old.items():
         kept = new[name].objects if name in new and name not in rebuilt else {}
         for item, text in layout.objects.items():

@@ -37,7 +37,7 @@ def history_table(table: str) -> str:
 
 
 def index_name(index: str) -> str:
-    """The SQLite index that stands for a secondary index."""
+    """The SQLite index that implements a secondary index."""
     return quote_name("i$" + index)
 
 
@@ -66,7 +66,7 @@ class Storage:
 
     @classmethod
     def temporary(cls) -> Storage:
-        """A database that goes with the process; in shared memory where there is enough."""
+        """A database that ends with the process; in shared memory where there is enough."""
         return cls(temporary_directory() / "database.sqlite", durable=False)
 
     def open_writer(self) -> StorageReader:

@@ -1,4 +1,4 @@
-"""Plain values that every floor above speaks of: requests, types, and values as they are stored.
+"""Plain values that all floors above share: requests, types, and the form of stored values.
 
 The form in which a Spanner value is stored (``Stored``). SQL functions and the wire use it too:
 

@@ -171,7 +171,7 @@ def exact_integer(text: str) -> int | float:
 
 
 def finite_float(text: str) -> float:
-    """A double; too large a number is none."""
+    """A double. Raises ValueError for a number that is too large."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"the number {text} is out of range")
@@ -202,7 +202,7 @@ def base64_text(value: object) -> str:
 
 
 def refuse_constant(word: str) -> object:
-    """NaN and Infinity are no JSON."""
+    """Refuses NaN and Infinity, which are not JSON."""
     raise ValueError(f"Invalid JSON: {word}")
 
 

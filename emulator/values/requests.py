@@ -74,7 +74,7 @@ class RowWrite:
 
 @dataclass(frozen=True, slots=True)
 class KeyDelete:
-    """Rows to delete; keys that are not there are no error."""
+    """Rows to delete; missing keys are not an error."""
 
     table: str
     keys: KeySet

@@ -26,7 +26,7 @@ NULL = b"\x08\x00"
 FALSE, TRUE = b"\x20\x00", b"\x20\x01"
 SHORT_MAX = 125
 SHORT_TEXT = [f"\x12{chr(n + 2)}\x1a{chr(n)}" for n in range(SHORT_MAX + 1)]
-"""What stands before a short string: field and length of the Value, field and length inside."""
+"""The bytes before a short string: field and length of the Value, field and length inside."""
 SHORT = [text.encode() for text in SHORT_TEXT]
 NULL_TEXT, FALSE_TEXT, TRUE_TEXT = "\x12\x02\x08\x00", "\x12\x02\x20\x00", "\x12\x02\x20\x01"
 NUMBER = b"\x12\x09\x11"
@@ -143,7 +143,7 @@ class RowEncoder:
 
 
 def text_column(type_: Type) -> Callable[[Column], list[str]] | None:
-    """Encodes a column as text; None for types whose bytes are no text."""
+    """Encodes a column as text; None for types whose bytes are not text."""
     code = type_.code
     if code in PLAIN:
         return plain_text

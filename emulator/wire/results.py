@@ -60,7 +60,7 @@ class ResultStream:
         self.place = Resume(read_timestamp_micros)
 
     def repeat_metadata(self, metadata: bytes) -> None:
-        """The stream goes on in another call, whose first message has the metadata again."""
+        """Repeats the metadata in the first message of the call in which the stream continues."""
         self._head = delimit(METADATA, metadata)
 
     def skip(self, place: Resume) -> None:

@@ -41,7 +41,7 @@ def error_details(error: SpannerError) -> list[Message]:
 
 
 def to_status(error: SpannerError) -> Message:
-    """google.rpc.Status, as it stands in operations and in batch answers."""
+    """google.rpc.Status, as operations and batch responses contain it."""
     status = Status(code=code_number(error.code), message=error.message)
     for detail in error_details(error):
         packed = AnyProto()

@@ -38,7 +38,7 @@ def read_type(proto: Message, depth: int = 0) -> Type:
     """A type that a client declares. Raises INVALID_ARGUMENT when it makes no sense."""
     code = BY_NUMBER.get(proto.code)
     if code is None or depth > limits.ARRAY_DEPTH_MAX:
-        raise invalid_argument(f"Invalid type: code {proto.code} is not known.")
+        raise invalid_argument(f"Invalid type: unknown code {proto.code}.")
     if code in (TypeCode.PROTO, TypeCode.ENUM):
         raise parameter_type(code.value)
     if code is TypeCode.ARRAY:

@@ -80,7 +80,7 @@ def int64(value: Message) -> Stored:
 
 
 def float64(value: Message) -> Stored:
-    """FLOAT64: a number, or the name of what is none."""
+    """FLOAT64: a number, or the name of NaN or an infinity."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         number: float = value.number_value
@@ -251,7 +251,7 @@ def to_json_element(value: Stored) -> Stored:
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == COMMIT_TIMESTAMP:
-        raise ValueError("The commit timestamp cannot stand in an array.")
+        raise ValueError("An array cannot contain the commit timestamp.")
     return value
 
 

@@ -76,11 +76,11 @@ class ChangeCapture:
             self._touched |= {row[0] for row in rows}
 
     def touch(self, partitions: list[StreamPartition]) -> None:
-        """These partitions ended."""
+        """Marks partitions whose readers must wake after the commit."""
         self._touched |= {partition.number for partition in partitions}
 
     def committed(self) -> None:
-        """The transaction is done: its readers wake."""
+        """Wakes the readers of the partitions that a commit changed."""
         if self._touched:
             touched, self._touched = self._touched, set()
             self.signals.wake(touched)

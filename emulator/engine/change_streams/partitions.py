@@ -33,7 +33,7 @@ class StreamPartition:
 
 
 def hash_key(table: str, key: str) -> int:
-    """Where a key stands in the space that partitions divide."""
+    """The place of a key in the hash space that partitions divide."""
     return zlib.crc32(key.encode(), zlib.crc32(table.encode()))
 
 
@@ -88,7 +88,7 @@ def create_partitions(connection: apsw.Connection, stream: str, micros: int) -> 
 
 
 def remove_partitions(connection: apsw.Connection, stream: str) -> None:
-    """A dropped stream leaves nothing."""
+    """Removes the partitions and records of a dropped stream."""
     connection.execute(
         'DELETE FROM "$records" WHERE partition IN '
         '(SELECT number FROM "$partitions" WHERE stream = ?)',

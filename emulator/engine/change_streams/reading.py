@@ -69,7 +69,7 @@ class ChangeReader:
     ) -> Iterator[tuple[Place, str]]:
         """ChangeRecord values in storage form, each with its place.
 
-        ``after`` is where a stream that broke goes on. Raises at once for wrong arguments.
+        ``after`` is where a broken stream resumes. Raises at once for wrong arguments.
         """
         stream = self.schema().change_stream(asked.stream)
         if stream is None:
@@ -166,7 +166,7 @@ class ChangeReader:
             self.signals.leave(partition.number, signal)
 
     def check_open(self, caller: Caller) -> None:
-        """Raises when the caller or the database is gone."""
+        """Raises when the caller has left or the database is closing."""
         caller.check()
         if self.signals.closed:
             raise SpannerError(grpc.StatusCode.UNAVAILABLE, "The database is closing.")
@@ -259,7 +259,7 @@ class PartitionReading:
             self._beat = time.monotonic()
 
     def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
-        """Who goes on with the partition's keys."""
+        """The partitions that continue with this one's keys."""
         token = self._partition.token
         children = [
             (child, child.parents)

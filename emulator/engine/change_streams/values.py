@@ -36,7 +36,7 @@ def to_json_value(value: Json, column: Column, commit_text: str) -> Json:
 
 
 def element_to_json(value: Json, type_: Type, commit_text: str) -> Json:
-    """An element of an array; BYTES stand in arrays as base64 already."""
+    """An element of an array; BYTES in arrays are base64 already."""
     return None if value is None else scalar_to_json(value, type_, commit_text)
 
 

@@ -159,7 +159,7 @@ WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {
     "agg_deviation": (sample_spread(root=True), False),
     "agg_array_or_null": (lambda values: gather(values) if values else None, True),
 }
-"""What can also stand over a window: a function of all values, and whether it sees NULL."""
+"""Aggregates that also take OVER: a function of all values, and whether it sees NULL."""
 
 AGGREGATES: dict[str, Factory] = {
     "agg_sum_float64": aggregate_all(sum_float),

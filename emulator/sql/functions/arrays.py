@@ -96,7 +96,7 @@ def array_includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, s
 
 
 def to_string(values: object, delimiter: object, *null_text: object) -> str | None:
-    """ARRAY_TO_STRING: NULLs are left out, or told by a text."""
+    """ARRAY_TO_STRING: NULLs are left out, or replaced by a text."""
     if values is None or delimiter is None:
         return None
     replacement = null_text[0] if null_text else None

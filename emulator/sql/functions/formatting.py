@@ -27,7 +27,7 @@ UTC = "UTC"
 
 @dataclass(frozen=True, slots=True)
 class FormatArgument:
-    """An argument: its type as the compiler tells it, and its value in storage form."""
+    """An argument: its type as the compiler encodes it, and its value in storage form."""
 
     type: Any
     value: Any
@@ -44,7 +44,7 @@ class Specifier:
 
 
 def format_values(pattern: str | None, *arguments: object) -> str | None:
-    """FORMAT: types and values come by turns. NULL where an argument is, unless %t or %T."""
+    """FORMAT: types and values alternate. NULL where an argument is, unless %t or %T."""
     if pattern is None:
         return None
     pairs = zip(arguments[::2], arguments[1::2], strict=True)

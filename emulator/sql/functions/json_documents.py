@@ -21,7 +21,7 @@ UINT64_MAX = 2**64 - 1
 
 @functools.lru_cache(maxsize=1024)
 def parse_type(text: str) -> Any:
-    """A type as the compiler tells it: a code, ["ARRAY", type] or ["STRUCT", [[name, type]]]."""
+    """A type as the compiler encodes it: a code, ["ARRAY", type] or ["STRUCT", [[name, type]]]."""
     return json.loads(text)
 
 
@@ -47,7 +47,7 @@ def encode_int64(stored: Any, wide: bool) -> int | str:
 
 
 def encode_float(stored: Any, wide: bool) -> float | str:
-    """FLOAT64: what is no number is told by its name."""
+    """FLOAT64: NaN and the infinities as their names."""
     if isinstance(stored, str):
         return stored
     if math.isinf(stored):
@@ -91,7 +91,7 @@ def json_array(*documents: str | None) -> str:
 
 
 def json_object(*pairs: str | None) -> str:
-    """JSON_OBJECT: keys and JSON values by turns; of equal keys the first counts."""
+    """JSON_OBJECT: keys and JSON values alternate; of equal keys the first counts."""
     members: dict[str, object] = {}
     for key, document in zip(pairs[::2], pairs[1::2], strict=True):
         if key is None:
@@ -151,7 +151,7 @@ def set_at(current: Any, steps: Path, new_value: object) -> Any:
 
 
 def set_(document: str | None, create: int | None, *pairs: str | None) -> str | None:
-    """JSON_SET: paths and JSON values by turns."""
+    """JSON_SET: paths and JSON values alternate."""
     if document is None or create is None:
         return document
     result = json.loads(document)

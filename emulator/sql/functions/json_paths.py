@@ -54,7 +54,7 @@ def value_at(value: Any, steps: Sequence[Any]) -> Any:
 
 
 def parse_text(text: str) -> Any:
-    """JSON in a STRING; MISSING for what is none."""
+    """The JSON document in a STRING; MISSING if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

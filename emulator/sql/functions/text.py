@@ -137,7 +137,7 @@ def regular_expression(pattern: Text) -> re.Pattern[Any]:
     if re.search(r"\(\?(?:=|!|<=|<!|>|\()|\\[1-9]|\(\?P=|[*+?}]\+", text):
         raise out_of_range(f"Cannot parse regular expression: invalid syntax in {text!r}")
     if re.search(r"\\[pPCQE]|\[:", text):
-        raise unimplemented(f"the regular expression {text!r}: a class that only RE2 knows")
+        raise unimplemented(f"the regular expression {text!r}: a class that only RE2 supports")
     text = translate_ends(text)
     try:
         if isinstance(pattern, str):

@@ -209,12 +209,12 @@ def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
 
 
 def timestamp_of_units(size: int) -> Callable[[int], str]:
-    """TIMESTAMP_SECONDS and its kin."""
+    """TIMESTAMP_SECONDS, TIMESTAMP_MILLIS, TIMESTAMP_MICROS."""
     return lambda value: timestamp_from_nanos(value * size)
 
 
 def units_of_timestamp(size: int) -> Callable[[str], int]:
-    """UNIX_SECONDS and its kin: towards minus infinity."""
+    """UNIX_SECONDS, UNIX_MILLIS, UNIX_MICROS: rounded towards minus infinity."""
     return lambda form: nanos(form) // size
 
 

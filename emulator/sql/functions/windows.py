@@ -31,12 +31,12 @@ class WindowValues:
     values: deque[object] = field(default_factory=deque)
 
     def step(self, value: object) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if self.nulls or value is not None:
             self.values.append(value)
 
     def inverse(self, value: object) -> None:
-        """The oldest value goes."""
+        """The oldest value leaves the window."""
         if self.nulls or value is not None:
             self.values.popleft()
 
@@ -64,7 +64,7 @@ class NotNullValues:
             self.values.append(value)
 
     def inverse(self, value: object, nth: object = None) -> None:
-        """The oldest value goes."""
+        """The oldest value leaves the window."""
         if value is not None:
             self.values.popleft()
 
@@ -85,12 +85,12 @@ class Int64Window:
     count: int = 0
 
     def step(self, value: object) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if isinstance(value, int):
             self.total, self.count = self.total + value, self.count + 1
 
     def inverse(self, value: object) -> None:
-        """A value goes."""
+        """A value leaves the window."""
         if isinstance(value, int):
             self.total, self.count = self.total - value, self.count - 1
 
@@ -117,12 +117,12 @@ class Float64Window:
     special: list[float] = field(default_factory=list)
 
     def step(self, value: Any) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if value is not None:
             self._add(read_float(value), 1)
 
     def inverse(self, value: Any) -> None:
-        """A value goes."""
+        """A value leaves the window."""
         if value is not None:
             self._add(read_float(value), -1)
 
@@ -160,13 +160,13 @@ class NumericWindow:
     count: int = 0
 
     def step(self, value: object) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if value is not None:
             self.total = NUMERIC_CONTEXT.add(self.total, decimal_from_numeric(str(value)))
             self.count += 1
 
     def inverse(self, value: object) -> None:
-        """A value goes."""
+        """A value leaves the window."""
         if value is not None:
             self.total = NUMERIC_CONTEXT.subtract(self.total, decimal_from_numeric(str(value)))
             self.count -= 1
