@@ -29,7 +29,7 @@ MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Loads a public name when it is first used: who only spawns a server need not load one."""
+    """Loads a public name at its first use: ``spawn`` alone does not load the server."""
     if name not in MODULES:
         raise AttributeError(f"module 'emulator' has no attribute {name!r}")
     return resolve_name(f"emulator.{MODULES[name]}:{name}")

@@ -68,7 +68,7 @@ def unimplemented(feature: str) -> SpannerError:
 
 
 def resource_not_found(kind: str, resource_type: str, name: str) -> SpannerError:
-    """An instance, database or session is not there; clients look at the ResourceInfo."""
+    """An instance, database or session does not exist; clients read the ResourceInfo."""
     return SpannerError(
         grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(resource_type, name)
     )

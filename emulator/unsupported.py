@@ -1,4 +1,4 @@
-"""What Spanner offers and this server does not: each is UNIMPLEMENTED and named."""
+"""Features of Spanner that this server does not support: each is UNIMPLEMENTED and named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from emulator.errors import SpannerError, unimplemented
 
 
 def unsupported_method(full_name: str) -> SpannerError:
-    """An RPC that is not there; ``/package.Service/Method``."""
+    """An unsupported RPC, named ``/package.Service/Method``."""
     service, _, name = full_name.strip("/").rpartition("/")
     return unimplemented(f"The method {name} of {service}")
 

@@ -1,4 +1,4 @@
-"""What INFORMATION_SCHEMA says of keys, foreign keys and checks."""
+"""The rows of INFORMATION_SCHEMA about keys, foreign keys and checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INFORMATION_SCHEMA: what a schema says of itself, as tables of an SQLite in memory."""
+"""INFORMATION_SCHEMA: the description of a schema, as tables of a SQLite database in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What INFORMATION_SCHEMA says of views, sequences and change streams."""
+"""The rows of INFORMATION_SCHEMA about views, sequences and change streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sequence_rows(schema: Schema) -> Iterator[Row]:
 
 
 def sequence_option_rows(schema: Schema) -> Iterator[Row]:
-    """What is set of each sequence."""
+    """The options that are set for each sequence."""
     for item in schema.verbatim:
         if item.kind == sequences.KIND:
             for name, value in sequences.read_sequence(item.text).options().items():

@@ -1,4 +1,4 @@
-"""What INFORMATION_SCHEMA says of schemas, tables, columns and indexes."""
+"""The rows of INFORMATION_SCHEMA about schemas, tables, columns and indexes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def user_view_columns(user_views: Mapping[str, View]) -> Iterator[Row]:
 
 
 def column_row(column: Column, number: int) -> Row:
-    """What COLUMNS says of a column, from its name on."""
+    """A row of COLUMNS, from the column's name on."""
     identity = column.identity
     skip = identity.skip_range if identity and identity.skip_range else (None, None)
     start = identity.start_counter if identity else None

@@ -115,7 +115,7 @@ class Database:
         on_done: Callable[[int, int], None] = ignore,
         descriptors: bytes = b"",
     ) -> None:
-        """Executes statements one after another; those before a failing one stay.
+        """Executes statements one after another; those before a failing one take effect.
 
         ``on_done`` is called after each with its index and its commit timestamp in microseconds.
         ``descriptors`` is the FileDescriptorSet of a proto bundle.
@@ -182,7 +182,7 @@ class Database:
         return self._cleared_to
 
     def sweep(self) -> int:
-        """Removes old versions and expired rows now; how many rows went."""
+        """Removes old versions and expired rows now; returns the number of rows."""
         self._snapshots.expire()
         return self._maintenance.sweep()
 
@@ -219,7 +219,7 @@ class Database:
         return self._writer.state
 
     def _read_timestamp(self, bound: TimestampBound) -> int:
-        """The timestamp of a bound; waits for one that lies ahead."""
+        """The timestamp of a bound; waits for one in the future."""
         strong = self._timeline.strong()
         if bound.kind is BoundKind.STRONG or bound.kind is BoundKind.MAX_STALENESS:
             return strong

@@ -12,7 +12,7 @@ from emulator.sql.sequences import identity_counter, sequence_counter
 
 
 def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
-    """The step to take; None when IF [NOT] EXISTS leaves nothing to do. Raises SchemaError."""
+    """The step to apply; None if IF [NOT] EXISTS makes it a no-op. Raises SchemaError."""
     if isinstance(step, steps.CreateVerbatim):
         return create_object(schema, step.item)
     if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:
@@ -27,7 +27,7 @@ def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
 
 
 def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
-    """The counters that a step sets, and to what."""
+    """The counters that a step restarts, with their new values."""
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
         name, _ = sequences.altered_name(step.text)
         sequence = sequences.sequence(before, name)
@@ -77,7 +77,7 @@ def refuse_taken_name(schema: Schema, name: str) -> None:
 
 
 def alter_sequence(schema: Schema, text: str) -> steps.Step | None:
-    """ALTER SEQUENCE as its CREATE SEQUENCE anew."""
+    """ALTER SEQUENCE as a new CREATE SEQUENCE."""
     name, optional = sequences.altered_name(text)
     sequence = sequences.sequence(schema, name)
     if sequence is None:
@@ -100,7 +100,7 @@ def refuse_used_sequence(schema: Schema, name: str) -> None:
 
 
 def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity, bool]:
-    """What ALTER IDENTITY changes, to what, and whether the counter starts anew."""
+    """What ALTER IDENTITY changes, to what, and whether the counter restarts."""
     table_name, column_name = sequences.identity_column(text)
     table = schema.table(table_name)
     if table is None:
@@ -116,7 +116,7 @@ def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity,
 
 
 def alter_identity(schema: Schema, text: str) -> steps.Step:
-    """ALTER IDENTITY as the column's definition anew."""
+    """ALTER IDENTITY as a new definition of the column."""
     table, column, identity, _ = identity_change(schema, text)
     return steps.AlterColumn(table.name, replace(column, identity=identity))
 

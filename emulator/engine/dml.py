@@ -28,7 +28,7 @@ KINDS = {
 
 @dataclass(slots=True)
 class DmlExecutor:
-    """Runs statements on the writing connection and remembers what they left open.
+    """Runs statements on the writing connection and remembers their pending timestamps.
 
     ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
     """

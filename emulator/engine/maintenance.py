@@ -30,7 +30,7 @@ EXPIRY = TransactionOrigin(tag="RowDeletionPolicy", expiry=True)
 
 
 class Maintenance:
-    """A thread of its own per database; ``sweep`` does one round, for tests too."""
+    """One thread for each database; ``sweep`` runs one round, also for tests."""
 
     def __init__(self, writer: DatabaseWriter, oldest_readable: Callable[[], int]) -> None:
         self._writer = writer
@@ -57,12 +57,12 @@ class Maintenance:
                 LOG.info("Maintenance is postponed to the next round: %s", error)
 
     def sweep(self) -> int:
-        """Removes what may go; how many rows went."""
+        """Runs one round; returns the number of rows removed."""
         removed = self.clear_history() + self.clear_archives()
         return removed + self.delete_expired() + self.clear_records()
 
     def clear_history(self) -> int:
-        """Removes versions that no read may ask for any more, a bounded number at a time."""
+        """Removes versions that no read may need any longer, a bounded number at a time."""
         removed = 0
         horizon = self._oldest_readable()
         for table in self._writer.state.schema.tables:
@@ -74,7 +74,7 @@ class Maintenance:
         return removed
 
     def clear_archives(self) -> int:
-        """Drops what schema changes have put away, once no read may ask for it; how many tables."""
+        """Drops archives that no read may need any longer; returns how many."""
         writer, horizon = self._writer, self._oldest_readable()
         archives = writer.versions.expired_archives(horizon)
 
@@ -117,7 +117,7 @@ class Maintenance:
         return removed
 
     def _clear_some(self, table: Table, horizon: int) -> int:
-        """Removes some of a table's history; how many rows."""
+        """Removes some of a table's history; returns the number of rows."""
         writer, count = self._writer, 0
 
         def work() -> None:

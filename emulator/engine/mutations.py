@@ -32,7 +32,7 @@ from emulator.values.requests import (
 
 
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:
-    """Whole rows with the commit timestamp in place. Raises for what may not be written."""
+    """Whole rows with the commit timestamp in place. Raises for rows that must not be written."""
     width = len(plan.columns) - plan.padding
     for row in rows:
         if len(row) != width:
@@ -149,7 +149,7 @@ def replace_rows(
 def compute_keys(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row]
 ) -> tuple[WritePlan, Sequence[Row]]:
-    """Rows with the generated parts of their keys; one that was given must be the computed one."""
+    """Rows with the generated parts of their keys; a given one must equal the computed one."""
     rule = plan.key_rule
     if rule is None:
         return plan, rows

@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A result: the tables it came from, what it was, and how to get it anew."""
+    """A result: the tables it came from, its fingerprint, and how to read it again."""
 
     tables: tuple[str, ...]
     fingerprint: tuple[int, int]

@@ -63,7 +63,7 @@ class Sums:
     read_write: int = 0
 
     def add(self, execution: Execution) -> None:
-        """Counts an execution; what failed counts apart."""
+        """Counts an execution; failed ones are counted separately."""
         if execution.failed:
             self.failures += 1
             self.failed_seconds += execution.latency_seconds

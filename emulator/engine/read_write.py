@@ -363,7 +363,7 @@ class ReadWriteTransaction:
 
 
 def violates_constraint(error: BaseException) -> bool:
-    """Whether a statement failed for what the rows hold, not for what it says."""
+    """Whether a statement failed because of the rows, not because of its text."""
     if isinstance(error, SpannerError):
         return error.code is grpc.StatusCode.ALREADY_EXISTS or (
             isinstance(error.__cause__, apsw.ConstraintError)

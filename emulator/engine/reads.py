@@ -62,7 +62,7 @@ class ReadPlan:
 
     @property
     def single(self) -> bool:
-        """Whether one statement will do."""
+        """Whether one statement reads all its keys."""
         return len(self.conditions) <= CONDITIONS_AT_ONCE
 
 
@@ -75,7 +75,7 @@ def plan_read(
     limit: int,
     within: KeyRange | None = None,
 ) -> ReadPlan:
-    """Resolves the names of a read; ``within`` is its partition. Raises for what is not there."""
+    """Resolves the names of a read; ``within`` is its partition. Raises for unknown names."""
     table = schema.table(table_name)
     if table is None:
         raise unknown_table(table_name)

@@ -1,4 +1,4 @@
-"""What the engine refuses, one function a refusal, and SQLite's errors in Spanner's words."""
+"""The engine's errors, one function for each, and SQLite's errors translated to Spanner's."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def transaction_closed() -> SpannerError:
 
 
 def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
-    """A refusal of SQLite as Spanner would say it. Errors of our own making are passed on."""
+    """An error of SQLite as Spanner's error. A SpannerError behind it is returned as it is."""
     cause = error.__cause__ or error.__context__
     if isinstance(cause, SpannerError):
         return cause
@@ -237,7 +237,7 @@ TRANSLATIONS = (
 
 
 def trigger_refusal(message: str) -> SpannerError:
-    """What one of our triggers raised: kind, names and key, separated by '!'."""
+    """The error that a trigger raised: kind, names and key, separated by '!'."""
     kind, parent, child, key = message.split("!", 3)
     if kind == "parent":
         return not_found(

@@ -69,7 +69,7 @@ def start_query(
 
 
 def watch(reader: StorageReader, check: Check | None) -> None:
-    """Lets a caller end a statement of which it does not want the answer any more."""
+    """Ends a statement while it runs, once ``check`` raises."""
     if check is None:
         reader.connection.set_progress_handler(None)
         return

@@ -48,7 +48,7 @@ RETENTION_SECONDS_MAX = 7 * 86_400
 
 
 def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
-    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing.
+    """Executes one DDL statement; returns its commit timestamp. An error changes nothing.
 
     ``descriptors`` are those that came with the statement, for a proto bundle.
     """
@@ -73,7 +73,7 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
 
 
 class SchemaChange:
-    """One statement on its way into the file: its next schema, and what it puts away."""
+    """One statement while it is executed: its next schema, and the tables that it archives."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class SchemaChange:
 def replay_statements(
     statements: Sequence[ExecutedStatement], dialect: Dialect
 ) -> list[SchemaVersion]:
-    """The schemas that a database's own statements lead to, from the empty one on."""
+    """The schemas after each of a database's statements, from the empty one on."""
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
         schema = evolve_schema(versions[-1].schema, parse_step(statement.text, dialect))

@@ -49,7 +49,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """Opens snapshots and takes them back."""
+    """Opens and closes snapshots."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Snapshots:
         self.expire()
 
     def expire(self, *, everything: bool = False) -> None:
-        """Gives up snapshots that nobody came back for."""
+        """Returns the connections of snapshots that no client resumed in time."""
         now = time.monotonic()
         with self._lock:
             fresh = [item for item in self._kept if item[0] > now and not everything]

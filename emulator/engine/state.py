@@ -18,11 +18,11 @@ from emulator.storage.layout import TableLayout
 STATEMENTS_MAX = 2_000
 VARIANTS_MAX = 100
 AS_THEY_ARE: frozenset[str] = frozenset()
-"""No table is read as it was earlier."""
+"""Reads every table as it is now."""
 
 
 class CompiledStatement:
-    """A statement that was compiled for a schema. ``plain`` reads every table as it is now."""
+    """A statement compiled for a schema. ``plain`` reads every table as it is now."""
 
     __slots__ = ("_partitioned", "_variants", "placement", "plain", "schema", "text", "types")
 
@@ -62,7 +62,7 @@ class CompiledStatement:
 
 
 class SchemaState:
-    """Immutable in meaning; it only remembers what it worked out.
+    """Immutable, apart from its caches.
 
     It is valid from the timestamp ``since`` on, in Unix microseconds, until there is a later one.
     ``version`` is that of the file for which it is made; where its tables lie in a file of a later

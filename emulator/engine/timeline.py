@@ -25,7 +25,7 @@ class Timeline:
         self._floor = 0
 
     def restart(self, last_commit: int) -> None:
-        """Makes everything visible up to the last commit of the file; new timestamps are above it."""
+        """Makes all commits of the file visible; new timestamps are above them."""
         self._floor = last_commit
         self._clock.observe(last_commit)
 

@@ -1,4 +1,4 @@
-"""The schemas of a database over time: a read is judged by the one valid at its timestamp."""
+"""The schemas of a database over time: a read uses the one valid at its timestamp."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SchemaVersions:
         self._lock = threading.Lock()
 
     def add(self, version: SchemaVersion, archives: Sequence[Archive]) -> None:
-        """A schema change was committed, and has put these tables away."""
+        """Adds the schema of a committed change, and the tables that it archived."""
         with self._lock:
             self._versions.append(version)
             self._archives += archives

@@ -1,4 +1,4 @@
-"""Views follow what they read: a schema in which one of them makes no sense is refused."""
+"""Views follow what they read: a schema in which a view is invalid is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def view_columns(schema: Schema, view: Verbatim) -> Columns:
 
 
 def compile_view(schema: Schema, view: Verbatim) -> CompiledQuery:
-    """The query over the whole view. Raises SpannerError when the view makes no sense."""
+    """The query over the whole view. Raises SpannerError for an invalid view."""
     name = ".".join(f"`{part}`" for part in view.name.split("."))
     query = compile_statement(
         f"SELECT v.* FROM {name} AS v", schema, {}, table_source((), counted=False)
@@ -62,7 +62,7 @@ def defines(step: steps.Step, view: Verbatim) -> bool:
 
 
 def refusal(step: steps.Step, view: Verbatim, error: SpannerError) -> SpannerError:
-    """What Spanner says of a step that leaves a view without sense."""
+    """Spanner's error for a step that makes a view invalid."""
     if defines(step, view):
         if "is recursive" in error.message:
             return failed_precondition(

@@ -198,9 +198,9 @@ class DatabaseWriter:
         return count
 
     def finish(self, micros: int, origin: TransactionOrigin = PLAIN_ORIGIN) -> None:
-        """What comes before every COMMIT: foreign keys must hold, drawn counters must last.
+        """Prepares a COMMIT: saves counters, checks foreign keys, records for change streams.
 
-        Change streams record what the transaction changed.
+        Raises when a foreign key does not hold.
         """
         self.sequences.save()
         self.check_references()
@@ -256,12 +256,12 @@ class DatabaseWriter:
         return micros
 
     def abandon(self) -> None:
-        """Rolls back whatever is open."""
+        """Rolls back an open transaction."""
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
     def translate(self, error: BaseException) -> BaseException:
-        """SQLite's refusals in Spanner's words."""
+        """An error of SQLite as Spanner's error; other errors are returned as they are."""
         return translate_error(error, self.state.schema) if isinstance(error, apsw.Error) else error
 
 

@@ -53,7 +53,7 @@ class Churner:
             try:
                 database.engine.churn_streams(choice)
             except SpannerError as error:
-                # A long transaction holds the turn, or the database is closing: try again next round.
+                # A long transaction holds the turn, or the database is closing.
                 LOG.info(
                     "The partitions of %s stay as they are until the next round: %s",
                     database.name,

@@ -48,7 +48,7 @@ class Commits:
         return answer
 
     def rollback(self, request: Message, context: RpcContext) -> Message:
-        """Gives a transaction up; what is committed stays."""
+        """Rolls a transaction back; a committed one stays committed."""
         session = self._sessions.get(request.session)
         transaction = self._sessions.transaction(session, request.transaction_id)
         expect_read_write(transaction)

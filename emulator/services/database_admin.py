@@ -52,7 +52,7 @@ class DatabaseAdmin:
         }
 
     def create(self, request: Message, context: RpcContext) -> Message:
-        """A new database with its extra statements; refused at once when one of them is."""
+        """Creates a database with its extra statements; fails at once if one of them is invalid."""
         match = CREATE_DATABASE.match(request.create_statement)
         identifier = next(filter(None, match.groups()), "") if match else ""
         if not DATABASE_ID.match(identifier):
@@ -113,7 +113,7 @@ class DatabaseAdmin:
         )
 
     def update_ddl(self, request: Message, context: RpcContext) -> Message:
-        """Executes statements in order, in the background; those before a failing one stay."""
+        """Executes statements in the background; those before a failing one take effect."""
         database = self._registry.database(request.database)
         statements = list(request.statements)
         if not 0 < len(statements) <= limits.STATEMENTS_IN_DDL_MAX:

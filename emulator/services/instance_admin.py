@@ -47,7 +47,7 @@ class InstanceAdmin:
         }
 
     def list_configs(self, request: Message, context: RpcContext) -> Message:
-        """The one configuration that there is."""
+        """The only configuration."""
         answer = m.ListInstanceConfigsResponse()
         answer.instance_configs.append(
             config_message(f"{request.parent}/instanceConfigs/{CONFIG_ID}")
@@ -122,7 +122,7 @@ class InstanceAdmin:
         return self._finish_operation(proto, m.UpdateInstanceMetadata(instance=proto))
 
     def delete(self, request: Message, context: RpcContext) -> Message:
-        """Removes an instance with its databases; one that is not there is NOT_FOUND."""
+        """Removes an instance with its databases; a missing one is NOT_FOUND."""
         self._registry.delete_instance(request.name)
         return Empty()
 
@@ -138,7 +138,7 @@ class InstanceAdmin:
 
 
 def set_size(proto: Message, nodes: int, units: int) -> None:
-    """Nodes and processing units say the same; one of them is given."""
+    """Sets nodes and processing units, of which a request gives one."""
     if nodes < 0 or units < 0 or (nodes and units and nodes * UNITS_PER_NODE != units):
         raise invalid_argument("Only one of node_count and processing_units may be given.")
     proto.processing_units = units or nodes * UNITS_PER_NODE or UNITS_PER_NODE

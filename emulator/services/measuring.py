@@ -71,7 +71,7 @@ class Measurement:
 
 
 def should_count_rows(stats: QueryStats, request: Message) -> bool:
-    """Whether this execution counts the rows that it scans: asked for, or one of a sample.
+    """Whether this execution counts the rows that it scans: on request, or as a sample.
 
     A resumed stream must read its rows in the same order as before: it is never a sample.
     """

@@ -50,7 +50,7 @@ class Parking:
             return self._parked.pop(place, None)
 
     def _sweep(self) -> None:
-        """Closes what waited too long, and the oldest when there are too many."""
+        """Closes streams that waited too long, and the oldest if there are too many."""
         now = time.monotonic()
         gone: list[ParkedStream] = []
         with self._lock:

@@ -31,7 +31,7 @@ DIRECTORY = "databases"
 
 @dataclass(slots=True)
 class HostedDatabase:
-    """A database and what the admin API says of it. ``file`` is empty in memory."""
+    """A database with its properties in the admin API. ``file`` is empty in memory."""
 
     name: str
     file: str

@@ -27,7 +27,7 @@ from emulator.values.requests import Committed
 from emulator.wire.messages import Message
 
 MARK, RUN = b"swtx", secrets.token_bytes(4)
-"""Every transaction's id begins with these: it is one, and of this run of the server."""
+"""Every transaction id begins with these: the mark of an id, and this run of the server."""
 
 SESSION_TYPE = "google.spanner.v1.Session"
 Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
@@ -35,7 +35,7 @@ Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
 
 @dataclass(slots=True)
 class SessionTransaction:
-    """A transaction by its id. ``answers`` holds what was answered to each seqno of DML.
+    """A transaction by its id. ``answers`` holds the response to each seqno of DML.
 
     ``lock`` keeps the requests of one read-write transaction apart.
     """
@@ -54,7 +54,7 @@ class SessionTransaction:
     excluded: bool = False
 
     def find_answer(self, seqno: int, request: bytes) -> object | None:
-        """What was answered to this seqno before, or None. Raises for one out of order."""
+        """The earlier response to this seqno, or None. Raises for a seqno that is out of order."""
         if not seqno:
             return None
         previous = self.answers.get(seqno)
@@ -87,7 +87,7 @@ class SessionTransaction:
 
 @dataclass(slots=True)
 class Session:
-    """A session. Multiplexed ones take any number of transactions at once, others one."""
+    """A session. A multiplexed one runs any number of transactions at once, another only one."""
 
     name: str
     database: HostedDatabase
@@ -154,7 +154,7 @@ class Sessions:
             session.active.roll_back()
 
     def begin(self, session: Session, engine: Engine) -> SessionTransaction:
-        """Gives a transaction an id. In a plain session it takes the place of the one before."""
+        """Gives a transaction an id. In a plain session it replaces the previous one."""
         begun = SessionTransaction(new_id(), session.name, engine, session.multiplexed)
         if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
             before, session.active = session.active, begun
@@ -182,13 +182,13 @@ class Sessions:
 
 
 def new_id() -> bytes:
-    """The id of a transaction, by which a later run of the server knows that it was one."""
+    """A transaction id that a later run of the server recognizes as one."""
     return MARK + RUN + secrets.token_bytes(8)
 
 
 def is_of_earlier_run(identifier: bytes) -> bool:
-    """True for a transaction that a server began which is gone. Spanner: a transaction that is lost
-    is ABORTED, so that clients try it again."""
+    """Whether an earlier run of the server began a transaction. Spanner answers ABORTED for a lost
+    transaction, so that clients retry it."""
     return identifier.startswith(MARK) and not identifier.startswith(MARK + RUN)
 
 

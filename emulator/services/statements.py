@@ -1,4 +1,4 @@
-"""Statements: parameters decoded, run in a transaction, and what came of it."""
+"""Statements: their parameters are decoded, they run in a transaction, and have an outcome."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Streams:
             self._room.release()
 
     def may_break(self, rows: int) -> None:
-        """Raises UNAVAILABLE when a fault breaks a stream after so many rows."""
+        """Raises UNAVAILABLE when a fault breaks a stream after this many rows."""
         limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
         if limit and rows % limit == 0 and self._faults.breaks_stream(rows):
             raise unavailable("The stream broke (fault injected).")

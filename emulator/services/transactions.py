@@ -30,7 +30,7 @@ WAIT_MICROS_MAX = 3_600 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SelectedTransaction:
-    """A transaction for one request; ``begun`` is what the answer's metadata must say of it.
+    """A transaction for one request; ``begun`` is its description for the response's metadata.
 
     ``check`` raises when nobody waits for the answer any more.
     """

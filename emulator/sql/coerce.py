@@ -24,7 +24,7 @@ from emulator.values.types import FLOATS, STRING
 
 
 def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
-    """The item as the wanted type where Spanner converts by itself, else None."""
+    """The item converted to the target type where Spanner does so implicitly, else None."""
     target = drop_length(target)
     if item.type is None:
         if item.parameter is not None:
@@ -99,7 +99,7 @@ def require(item: Typed, target: Type, context: Context, where: str) -> Typed:
 
 
 def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
-    """All items as one type: what CASE, COALESCE, IN and set operations need."""
+    """Converts all items to one type, for CASE, COALESCE, IN and set operations."""
     typed = [complete_type(i, items) for i in items if i.type is not None]
     firm = [complete_type(i, items) for i in items if i.type is not None and i.literal is None]
     target = common_type(firm) if firm else common_type(typed)

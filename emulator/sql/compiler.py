@@ -16,7 +16,7 @@ class Compiler(Protocol):
     """Compiles expressions, and the queries inside them."""
 
     def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
-        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for what is not known."""
+        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for an unsupported one."""
         ...
 
     def boolean(self, node: exp.Expr, scope: Scope, context: Context, where: str) -> Typed:

@@ -34,7 +34,7 @@ def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Co
 
 
 def has_brackets(node: exp.Array) -> bool:
-    """[(SELECT ...)] has a scalar subquery in it; ARRAY(SELECT ...) is made of one."""
+    """Whether it is [(SELECT ...)], an array of a scalar subquery, not ARRAY(SELECT ...)."""
     return isinstance(node.expressions[0], exp.Subquery)
 
 

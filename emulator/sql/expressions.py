@@ -32,7 +32,7 @@ class Expressions:
         self._query = query
 
     def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
-        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for what is not known."""
+        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for an unsupported one."""
         if scope.grouped is not None and not scope.in_aggregate:
             grouped = self._find_group_key(node, scope, context)
             if grouped is not None:

@@ -12,7 +12,7 @@ from emulator.sql.types import Typed, name_of, refuse_interval
 
 
 def is_aggregating(node: exp.Select) -> bool:
-    """Whether a SELECT gives one row a group."""
+    """Whether a SELECT returns one row for each group."""
     if node.args.get("group") is not None:
         return True
     order, having = node.args.get("order"), node.args.get("having")

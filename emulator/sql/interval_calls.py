@@ -47,7 +47,7 @@ def part_name(node: exp.Expr | None) -> str:
 
 
 def make_interval(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """MAKE_INTERVAL([year,] [month,] ...): by place and by name; what is left out is 0."""
+    """MAKE_INTERVAL([year,] [month,] ...): by place and by name; missing parts are 0."""
     values: dict[str, str] = {}
     for place, each in enumerate(node.expressions):
         named = isinstance(each, exp.Kwarg)

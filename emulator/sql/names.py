@@ -52,7 +52,7 @@ def resolve_path(value: Typed, fields: list[str]) -> Typed:
 
 
 def json_member(owner_: Typed, name: str) -> Typed:
-    """document.name: JSON, NULL where it is not there."""
+    """document.name: JSON, NULL if the member is missing."""
     quoted = name.replace("'", "''")
     return Typed(f"fn_json_member({owner_.sql}, '{quoted}')", owner_.type)
 

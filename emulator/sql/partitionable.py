@@ -42,7 +42,7 @@ def partitioned_table(
 
 
 def is_row_by_row(tree: exp.Expr) -> bool:
-    """A plain SELECT from a table, with nothing that looks at several rows."""
+    """Whether a query is a plain SELECT from a table that never combines several rows."""
     if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in REFUSED):
         return False
     start = tree.args.get("from_") or tree.args.get("from")

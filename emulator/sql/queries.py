@@ -1,4 +1,4 @@
-"""SELECT and WITH -> SQLite text whose columns SQLite calls as ``physical`` says."""
+"""SELECT and WITH -> SQLite text whose columns are named as ``distinct_names`` says."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class QueryCompiler:
         return f" WHERE {test.sql}"
 
     def _having(self, node: exp.Select, outputs: Columns, scope: Scope, context: Context) -> str:
-        """HAVING: of columns and aliases of one name, the column is meant."""
+        """HAVING: a name that is both a column and an alias means the column."""
         having = node.args.get("having")
         if having is None:
             return ""
@@ -276,7 +276,7 @@ def struct_fields(owner: Typed) -> list[Typed]:
 
 
 def wrap_as_value(node: exp.Select, sql: str, columns: Columns) -> tuple[str, Columns]:
-    """SELECT AS STRUCT makes one column of all; AS VALUE has one that has no name."""
+    """SELECT AS STRUCT makes one column of all; AS VALUE has one column without a name."""
     kind = node.args.get("kind")
     if kind is None:
         return sql, columns

@@ -1,4 +1,4 @@
-"""TABLESAMPLE: so many percent of the rows, or so many rows."""
+"""TABLESAMPLE: a percentage of the rows, or a number of rows."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class CommonTable:
 
 @dataclass(slots=True)
 class Context:
-    """What is gathered while one statement is compiled.
+    """The state of compiling one statement.
 
     ``draws`` says that it takes values of sequences; ``open_views`` are the views inside of which
     it is compiled at the moment.

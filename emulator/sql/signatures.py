@@ -35,7 +35,7 @@ class Signature:
     rest: bool = False
 
     def argument_types(self, count: int) -> tuple[Type, ...]:
-        """The types of so many arguments."""
+        """The types of the first ``count`` arguments."""
         if self.rest:
             return self.arguments + self.arguments[-1:] * (count - len(self.arguments))
         return self.arguments[:count]

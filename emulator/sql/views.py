@@ -14,7 +14,7 @@ from emulator import errors
 
 @lru_cache(maxsize=1_000)
 def view_query(text: str) -> exp.Query:
-    """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for what no view may say."""
+    """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for an invalid view."""
     query = read_view(text).query
     try:
         tree = parse_query(query).tree

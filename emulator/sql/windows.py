@@ -82,7 +82,7 @@ def partition_expressions(node: exp.Window) -> list[exp.Expr]:
 
 
 def resolve_window(node: exp.Window, scope: Scope) -> exp.Window:
-    """A window with what it takes over from the named window that it refers to."""
+    """A window with the clauses of the named window that it refers to."""
     alias = node.args.get("alias")
     if alias is None:
         return node

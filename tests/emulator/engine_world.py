@@ -45,7 +45,9 @@ Row = tuple[Stored, ...]
 
 
 @contextmanager
-def opened(*ddl: str, path: Path | None = None, clock: Clock | None = None) -> Iterator[Database]:
+def open_database(
+    *ddl: str, path: Path | None = None, clock: Clock | None = None
+) -> Iterator[Database]:
     """A database with a schema, closed at the end."""
     database = Database(NAME, path, clock or Clock())
     try:
@@ -67,7 +69,7 @@ def delete(database: Database, table: str, *keys: Row) -> Committed:
     return database.write([KeyDelete(table, KeySet(keys=keys))])
 
 
-def at(micros: int) -> TimestampBound:
+def exact_bound(micros: int) -> TimestampBound:
     """An exact read timestamp."""
     return TimestampBound(BoundKind.READ_TIMESTAMP, micros)
 
@@ -132,7 +134,7 @@ def read(
     return list(rows)
 
 
-def dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
+def commit_dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
     """Statements in one transaction; their row counts and the commit."""
     transaction = database.read_write()
     try:
@@ -142,6 +144,6 @@ def dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
         transaction.rollback()
 
 
-def names(rows: Sequence[Row]) -> dict[Stored, Row]:
+def rows_by_first_column(rows: Sequence[Row]) -> dict[Stored, Row]:
     """Rows by their first column."""
     return {row[0]: row[1:] for row in rows}

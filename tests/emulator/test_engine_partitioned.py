@@ -13,8 +13,8 @@ from engine_world import (
     TIMESTAMP,
     UPSERT,
     WATCHED,
-    at,
-    opened,
+    exact_bound,
+    open_database,
     query,
     run_partitioned,
     run_query,
@@ -30,7 +30,7 @@ CLEAR = "UPDATE Singers SET ChangedAt = NULL WHERE ShardId IS NOT NULL AND Chang
 
 @pytest.fixture
 def singers() -> Iterator[Database]:
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         yield database
 
 
@@ -50,7 +50,9 @@ def test_every_row_that_fits_is_written_in_several_commits(singers: Database) ->
     assert len(stamps) == 3
     counts = query(singers, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name ORDER BY Name")
     assert counts == [("x", 500), ("y", 4_500)]
-    assert query(singers, "SELECT COUNT(*) FROM Singers WHERE Name = 'x'", at(before)) == [(5_000,)]
+    assert query(singers, "SELECT COUNT(*) FROM Singers WHERE Name = 'x'", exact_bound(before)) == [
+        (5_000,)
+    ]
 
 
 def test_the_self_assignment_keeps_the_timestamp(singers: Database) -> None:

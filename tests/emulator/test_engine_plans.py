@@ -11,8 +11,8 @@ from engine_world import (
     TIMESTAMP,
     UPSERT,
     WATCHED,
-    at,
-    opened,
+    exact_bound,
+    open_database,
     read,
     run_query,
     write,
@@ -39,7 +39,7 @@ TYPES = {
 
 @pytest.fixture(scope="module")
 def singers() -> Iterator[Database]:
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         write(database, UPSERT, "Singers", "SingerId Name", *((n, f"n{n}") for n in range(ROWS)))
         yield database
 
@@ -51,12 +51,12 @@ def poll(database: Database, start: int, end: int, read_at: int) -> ResultRows:
         "start": timestamp_from_micros(start),
         "end": timestamp_from_micros(end),
     }
-    return run_query(database.read_only(at(read_at)), POLL, params, TYPES, profile=True)
+    return run_query(database.read_only(exact_bound(read_at)), POLL, params, TYPES, profile=True)
 
 
-def scanned(rows: ResultRows) -> tuple[int, int]:
-    found = len(list(rows.rows))
-    return found, rows.stats.rows_scanned
+def count_scanned(rows: ResultRows) -> tuple[int, int]:
+    rows_read = len(list(rows.rows))
+    return rows_read, rows.stats.rows_scanned
 
 
 def test_a_poll_visits_the_changed_rows_only(singers: Database) -> None:
@@ -64,7 +64,7 @@ def test_a_poll_visits_the_changed_rows_only(singers: Database) -> None:
     keys = [(n, "new") for n in range(0, CHANGED * 10, 10)]
     end = write(singers, UPSERT, "Singers", "SingerId Name", *keys).commit_timestamp_micros
     rows = poll(singers, start, end, end)
-    assert scanned(rows) == (CHANGED, CHANGED)
+    assert count_scanned(rows) == (CHANGED, CHANGED)
     assert rows.stats.rows_returned == CHANGED
     assert any(
         "USING INDEX i$ByChange (ShardId=? AND ChangedAt>?" in line for line in rows.stats.plan
@@ -77,8 +77,8 @@ def test_a_poll_in_the_past_uses_the_index_too(singers: Database) -> None:
     end = write(singers, UPSERT, "Singers", "SingerId Name", *keys).commit_timestamp_micros
     write(singers, UPSERT, "Singers", "SingerId Name", *((n, "newer") for n in range(5)))
     rows = poll(singers, start, end, end)
-    found, visited = scanned(rows)
-    assert found == CHANGED
+    rows_read, visited = count_scanned(rows)
+    assert rows_read == CHANGED
     assert visited == CHANGED - 5 + 5
     plan = rows.stats.plan
     assert any("USING INDEX i$ByChange (ShardId=? AND ChangedAt>?" in line for line in plan)
@@ -90,7 +90,7 @@ def test_a_full_scan_counts_every_row(singers: Database) -> None:
     rows = run_query(
         singers.read_only(STRONG), "SELECT SingerId FROM Singers WHERE Name = 'n77'", profile=True
     )
-    assert scanned(rows) == (1, ROWS)
+    assert count_scanned(rows) == (1, ROWS)
 
 
 def test_a_lookup_by_key_counts_one_row(singers: Database) -> None:
@@ -101,12 +101,12 @@ def test_a_lookup_by_key_counts_one_row(singers: Database) -> None:
         {"id": INT64},
         profile=True,
     )
-    assert scanned(rows) == (1, 1)
+    assert count_scanned(rows) == (1, 1)
 
 
 def test_nothing_is_counted_without_profile(singers: Database) -> None:
     rows = run_query(singers.read_only(STRONG), "SELECT Name FROM Singers")
-    assert scanned(rows) == (ROWS, 0)
+    assert count_scanned(rows) == (ROWS, 0)
     assert rows.stats.plan == ()
 
 
@@ -121,8 +121,8 @@ def test_many_keys_are_read_in_key_order_once_each(singers: Database) -> None:
     ranges = tuple(KeyRange((n,), (n + 4,), True, False) for n in range(0, 100, 10))
     keys = KeySet(keys=points, ranges=ranges)
     expected = set(range(0, ROWS, 3)) | {n + i for n in range(0, 100, 10) for i in range(4)}
-    found = [row[0] for row in read(singers, "Singers", "SingerId", keys=keys)]
-    assert found == sorted(expected)
+    rows_read = [row[0] for row in read(singers, "Singers", "SingerId", keys=keys)]
+    assert rows_read == sorted(expected)
     few = [row[0] for row in read(singers, "Singers", "SingerId", keys=keys, limit=7)]
     assert few == sorted(expected)[:7]
 

@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
-from engine_world import INSERT, STRONG, UPSERT, dml, opened, query, run_dml, run_query, write
+from engine_world import (
+    INSERT,
+    STRONG,
+    UPSERT,
+    commit_dml,
+    open_database,
+    query,
+    run_dml,
+    run_query,
+    write,
+)
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
@@ -19,7 +29,7 @@ COUNT = "SELECT N FROM Counters WHERE K = 1"
 
 @pytest.fixture
 def counters() -> Iterator[Database]:
-    with opened("CREATE TABLE Counters (K INT64, N INT64) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE Counters (K INT64, N INT64) PRIMARY KEY (K)") as database:
         write(database, INSERT, "Counters", "K N", (1, 0))
         yield database
 
@@ -60,7 +70,7 @@ def test_an_idle_transaction_is_aborted_for_one_that_waits(counters: Database) -
     counters._writer.turn._idle_seconds = 0.0
     idle = counters.read_write()
     run_dml(idle, "UPDATE Counters SET N = 100 WHERE K = 1")
-    dml(counters, "UPDATE Counters SET N = N + 1 WHERE K = 1")
+    commit_dml(counters, "UPDATE Counters SET N = N + 1 WHERE K = 1")
     assert query(counters, COUNT) == [(1,)]
     with pytest.raises(SpannerError) as error:
         idle.commit([])
@@ -217,11 +227,11 @@ def test_money_is_neither_made_nor_lost(seed: int) -> None:
 
     def watch() -> None:
         while not done.is_set():
-            found = query(database, "SELECT SUM(N), COUNT(*) FROM A")
-            if found != [(TOTAL, ACCOUNTS)]:
-                wrong.append(found)
+            rows_read = query(database, "SELECT SUM(N), COUNT(*) FROM A")
+            if rows_read != [(TOTAL, ACCOUNTS)]:
+                wrong.append(rows_read)
 
-    with opened("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
         write(database, INSERT, "A", "K N", *((k, TOTAL // ACCOUNTS) for k in range(ACCOUNTS)))
         threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
         watcher = threading.Thread(target=watch)

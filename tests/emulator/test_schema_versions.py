@@ -118,8 +118,8 @@ def test_each_number_of_shards_has_its_own_time(database: Database) -> None:
         rows(database, "SELECT K FROM S@{FORCE_INDEX=ByShard}", two)
     with database.snapshot(read_timestamp=two) as snapshot:
         keys = KeySet(keys=[[1]])
-        found = list(snapshot.read("S", ["K", "ShardId"], keys, index="ByShard"))
-        assert found == [[1, 1], [3, 1], [5, 1], [7, 1]]
+        rows_read = list(snapshot.read("S", ["K", "ShardId"], keys, index="ByShard"))
+        assert rows_read == [[1, 1], [3, 1], [5, 1], [7, 1]]
     with (
         database.snapshot(read_timestamp=none) as snapshot,
         pytest.raises(exceptions.NotFound, match="ByShard"),

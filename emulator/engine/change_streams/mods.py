@@ -15,7 +15,7 @@ from emulator.storage.change_streams import key_columns
 
 
 class ModType(Enum):
-    """What happened to a row, in the words of ``mod_type``."""
+    """The kind of a change, as ``mod_type`` names it."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"

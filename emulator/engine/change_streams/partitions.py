@@ -60,7 +60,7 @@ def active_partitions(connection: apsw.Connection) -> list[StreamPartition]:
 
 
 def stream_partitions(connection: apsw.Connection, stream: str) -> list[StreamPartition]:
-    """Everything known of a stream (its name in lower case), oldest first."""
+    """All partitions of a stream (its name in lower case), oldest first."""
     rows = connection.execute(f'{READ} "$partitions" WHERE stream = ? ORDER BY number', (stream,))
     return [read_partition(row) for row in rows]
 

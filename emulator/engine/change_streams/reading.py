@@ -172,7 +172,7 @@ class ChangeReader:
             raise SpannerError(grpc.StatusCode.UNAVAILABLE, "The database is closing.")
 
     def partitions(self, stream: str) -> list[StreamPartition]:
-        """Everything known of a stream, oldest first."""
+        """All partitions of a stream, oldest first."""
         reader = self.storage.borrow()
         try:
             return stream_partitions(reader.connection, stream.casefold())

@@ -1,4 +1,4 @@
-"""What a change stream may say: its limits, its options and what it may watch."""
+"""The rules for change streams: limits, options, and what they may watch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check(schema: Schema) -> None:
 
 
 def check_options(stream: ChangeStream) -> None:
-    """Known options with values that mean something."""
+    """Raises for unknown options and invalid values."""
     for name, _ in stream.options:
         if name == "partition_mode":
             if option(stream, name, "IMMUTABLE_KEY_RANGE") != "IMMUTABLE_KEY_RANGE":
@@ -80,7 +80,7 @@ def invalid_retention(text: str) -> SpannerError:
 
 
 def check_watches(stream: ChangeStream, schema: Schema) -> None:
-    """Tables and columns are there, are named once, and can be watched."""
+    """Raises unless tables and columns exist, are named once, and can be watched."""
     seen: set[str] = set()
     for watched in stream.watches:
         name = watched.table.casefold()
@@ -131,7 +131,7 @@ def check_columns(stream: ChangeStream, table: Table, names: tuple[str, ...]) ->
 
 
 def check_watchers(table: Table, schema: Schema) -> None:
-    """No column is watched by too many streams."""
+    """Raises if too many streams watch a column."""
     watchers: dict[str, int] = {}
     for stream in schema.change_streams:
         for column in columns_tracked_by(stream, table) or ():

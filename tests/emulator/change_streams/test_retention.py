@@ -14,7 +14,7 @@ from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import MutationKind, RowWrite
-from tests.emulator.engine_world import opened
+from tests.emulator.engine_world import open_database
 
 DAY = 86_400 * 1_000_000
 CALLER = Caller(lambda: None, lambda _wake: None)
@@ -62,18 +62,18 @@ def test_expired_rows_are_system_transactions_unless_they_are_left_out() -> None
         "CREATE CHANGE STREAM S FOR ALL",
         "CREATE CHANGE STREAM Without FOR ALL OPTIONS (exclude_ttl_deletes = true)",
     )
-    with opened(EXPIRING, *streams) as database:
+    with open_database(EXPIRING, *streams) as database:
         start = insert(database, 1, wall_micros() - 2 * DAY)
         assert database.sweep() == 1
-        told = {(r[7], r[11], r[12]) for r in read(database, "S", start)}
-        assert told == {("INSERT", "", False), ("DELETE", "RowDeletionPolicy", True)}
+        records = {(r[7], r[11], r[12]) for r in read(database, "S", start)}
+        assert records == {("INSERT", "", False), ("DELETE", "RowDeletionPolicy", True)}
         assert [r[7] for r in read(database, "Without", start)] == ["INSERT"]
 
 
 def test_records_go_after_the_retention_period() -> None:
     wall = Shifted()
     stream = "CREATE CHANGE STREAM S FOR ALL OPTIONS (retention_period = '1d')"
-    with opened(TABLE, stream, clock=Clock(wall)) as database:
+    with open_database(TABLE, stream, clock=Clock(wall)) as database:
         early = insert(database, 1, 0)
         wall.ahead = 2 * DAY
         late = insert(database, 2, 0)
