@@ -83,7 +83,7 @@ class Database:
         self._load_schemas(dialect, version)
         self._writer.sequences.load(self.schema)
         self._writer.capture.load()
-        state_at = self._writer.versions.at
+        state_at = self._writer.versions.state_at
         self._snapshots = Snapshots(self._storage, self._state, state_at)
         self._around = Surroundings(
             self._snapshots,
@@ -170,7 +170,7 @@ class Database:
 
         writer.turn.acquire(CHURN_WAIT_SECONDS)
         try:
-            writer.alone(work)
+            writer.commit_alone(work)
         finally:
             writer.capture.load()
             writer.turn.release()

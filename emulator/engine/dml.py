@@ -198,7 +198,7 @@ class DmlExecutor:
         for column in commit_columns(table):
             waits = (table.name.casefold(), column.name.casefold()) in self.pending
             if waits and any(quote_name(column.name) in text for text in returning.expressions):
-                raise pending_only_as_value()
+                raise misplaced_pending_timestamp()
 
     def refuse_future(self, table: Table, column: Column, moment: Moment) -> None:
         """An explicit timestamp must not lie in the future."""
@@ -284,7 +284,7 @@ def result_with_rows(count: int, returning: Returning, rows: list[Row]) -> DmlRe
     return DmlResult(count, rows_in_memory(returning.columns, rows, Stats()))
 
 
-def pending_only_as_value() -> SpannerError:
+def misplaced_pending_timestamp() -> SpannerError:
     """PENDING_COMMIT_TIMESTAMP() would be read."""
     return invalid_argument(
         "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE "

@@ -111,7 +111,7 @@ class Maintenance:
 
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
-            writer.alone(work)
+            writer.commit_alone(work)
         finally:
             writer.turn.release()
         return removed
@@ -155,7 +155,7 @@ class Maintenance:
         def work(micros: int) -> None:
             nonlocal count
             for affected in writer.state.tables_changed_by_delete(table.name):
-                writer.timeline.touched(affected, micros)
+                writer.timeline.note_change(affected, micros)
             writer.connection.execute(
                 f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "
                 f"WHERE {column} < ? LIMIT {DELETE_ROWS_MAX})",
@@ -167,7 +167,7 @@ class Maintenance:
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
             if writer.state.schema.table(table.name) is table:
-                writer.alone(work)
+                writer.commit_alone(work)
         finally:
             writer.turn.release()
         return count

@@ -104,11 +104,11 @@ class PartitionedDmlTransaction:
                 dml = DmlExecutor(writer.connection, state)
                 numbers = json.dumps(list(rows))
                 for name in tables_changed_by(state, part):
-                    writer.timeline.touched(name, micros)
+                    writer.timeline.note_change(name, micros)
                 count = dml.execute(part, params, Moment.at(micros), numbers).row_count
                 writer.finish(micros, self._origin)
 
-            writer.alone(work)
+            writer.commit_alone(work)
         finally:
             writer.turn.release()
         return count

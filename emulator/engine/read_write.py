@@ -292,7 +292,7 @@ class ReadWriteTransaction:
         moment = Moment.at(micros)
         try:
             for name in dml.changed:
-                writer.timeline.touched(name, micros)
+                writer.timeline.note_change(name, micros)
             settle(writer.connection, dml, moment)
             writer.connection.execute(SET_LAST_COMMIT, (micros,))
             count = writer.apply(mutations, moment, dml.mutations)
@@ -303,7 +303,7 @@ class ReadWriteTransaction:
             raise writer.translate(error) from error
         finally:
             writer.timeline.end_commit()
-            writer.capture.committed()
+            writer.capture.wake_readers()
         return Committed(micros, count)
 
     def _activate(self) -> DmlExecutor:

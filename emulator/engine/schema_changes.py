@@ -63,8 +63,8 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
         schema = evolve_schema(state.schema, step)
         refuse_too_many(schema)
         restarts = counters_to_restart(state.schema, step)
-        change = SchemaChange(writer, step, text, descriptors, schema, restarts)
-        micros = writer.alone(change.execute, change.publish)
+        change = DdlChange(writer, step, text, descriptors, schema, restarts)
+        micros = writer.commit_alone(change.execute, change.publish)
         writer.capture.load()
         return micros
     finally:
@@ -72,7 +72,7 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
         writer.turn.release()
 
 
-class SchemaChange:
+class DdlChange:
     """One statement while it is executed: its next schema, and the tables that it archives."""
 
     def __init__(

@@ -10,7 +10,7 @@ import apsw.ext
 from ddl.schema import Schema, Type
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
-from emulator.sql.partitionable import partitioned_table
+from emulator.sql.partitionable import find_partitioned_table
 from emulator.sql.statements import Statement
 from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout
@@ -51,13 +51,13 @@ class CompiledStatement:
             self._variants[key] = statement
         return statement
 
-    def partitioned_table(self) -> tuple[str, str | None]:
+    def find_partitioned_table(self) -> tuple[str, str | None]:
         """The table, and the forced index, by whose keys a query is cut into partitions.
 
         Raises INVALID_ARGUMENT for a query that cannot be cut.
         """
         if self._partitioned is None:
-            self._partitioned = partitioned_table(self.text, self.schema, self.types)
+            self._partitioned = find_partitioned_table(self.text, self.schema, self.types)
         return self._partitioned
 
 

@@ -43,7 +43,7 @@ class Timeline:
             self._under_way = None
             self._changed.notify_all()
 
-    def touched(self, table: str, micros: int) -> None:
+    def note_change(self, table: str, micros: int) -> None:
         """A commit under way changes a table (its name in lower case)."""
         self._last_change[table] = micros
 

@@ -40,7 +40,7 @@ class SchemaVersions:
             self._versions.append(version)
             self._archives += archives
 
-    def at(self, micros: int, newest: SchemaState) -> SchemaState:
+    def state_at(self, micros: int, newest: SchemaState) -> SchemaState:
         """The schema valid at a timestamp, for a file whose schema is ``newest``."""
         if micros >= newest.since:
             return newest

@@ -122,7 +122,7 @@ class DatabaseWriter:
             raise
         finally:
             self.timeline.end_commit()
-            self.capture.committed()
+            self.capture.wake_readers()
 
     def _commit_together(self, batch: Sequence[Request]) -> None:
         """Each request in a savepoint of its own; nothing counts before the COMMIT.
@@ -184,7 +184,7 @@ class DatabaseWriter:
                 connection.execute(SET_LAST_COMMIT, (moment.micros,))
                 marked = True
             for name in affected:
-                self.timeline.touched(name, moment.micros)
+                self.timeline.note_change(name, moment.micros)
             if plan is not None and isinstance(mutation, RowWrite):
                 rows = resolve(plan, mutation.rows, moment)
                 write_rows(connection, plan, mutation.kind, rows, moment)
@@ -232,7 +232,9 @@ class DatabaseWriter:
         if noted:
             self.connection.execute('DELETE FROM "$references"')
 
-    def alone(self, work: Callable[[int], None], committed: Callable[[int], None] = ignore) -> int:
+    def commit_alone(
+        self, work: Callable[[int], None], committed: Callable[[int], None] = ignore
+    ) -> int:
         """Runs work in a commit of its own, with its timestamp; everything or nothing.
 
         ``committed`` is called before reads at the timestamp continue. The caller holds the turn.
@@ -252,7 +254,7 @@ class DatabaseWriter:
             raise
         finally:
             self.timeline.end_commit()
-            self.capture.committed()
+            self.capture.wake_readers()
         return micros
 
     def abandon(self) -> None:

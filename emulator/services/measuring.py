@@ -42,12 +42,13 @@ class Measurement:
         rows = outcome.rows
         close = rows.close
 
-        def closed() -> None:
+        def close_and_record() -> None:
             close()
-            found = outcome.row_count if outcome.row_count is not None else rows.stats.rows_returned
-            self._record(found, rows.stats.rows_scanned if counted else None)
+            count = outcome.row_count
+            count = rows.stats.rows_returned if count is None else count
+            self._record(count, rows.stats.rows_scanned if counted else None)
 
-        rows.close = closed
+        rows.close = close_and_record
         return outcome
 
     def _record(self, rows: int, rows_scanned: int | None, *, failed: bool = False) -> None:

@@ -43,7 +43,7 @@ class Partitions:
             statement = bind_statement(state, request.sql, request.params, request.param_types)
             if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")
-            table, index = statement.compiled.partitioned_table()
+            table, index = statement.compiled.find_partitioned_table()
             return partition_response(
                 selected,
                 query_digest(request),

@@ -127,7 +127,7 @@ class QueryMethods:
             statement = bind_statement(state, request.sql, request.params, request.param_types)
             if request.partition_token:
                 within = read_token(request.partition_token, query_digest(request))
-                part = QueryPartition(*statement.compiled.partitioned_table(), within)
+                part = QueryPartition(*statement.compiled.find_partitioned_table(), within)
                 statement = replace(statement, part=part)
         return statement, selected, place
 
@@ -228,7 +228,7 @@ class QueryMethods:
                 )
         return (
             selected,
-            StatementOutcome(rows, selected.with_transaction(result_metadata(rows.columns))),
+            StatementOutcome(rows, selected.add_transaction(result_metadata(rows.columns))),
             place,
         )
 

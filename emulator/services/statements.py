@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ddl.schema import Type, TypeCode
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.results import nothing_to_close
 from emulator.engine.splits import QueryPartition
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.errors import invalid_argument
@@ -148,12 +149,12 @@ def run(
                 "A partition can only be read in the transaction that created it."
             )
         return StatementOutcome(
-            rows, selected.with_transaction(result_metadata(rows.columns)), mode=mode
+            rows, selected.add_transaction(result_metadata(rows.columns)), mode=mode
         )
     if isinstance(engine, PartitionedDmlTransaction):
         result = engine.execute(compiled, params, counted=profile)
         rows = no_rows(result.rows_scanned)
-        message = selected.with_transaction(result_metadata(()))
+        message = selected.add_transaction(result_metadata(()))
         return StatementOutcome(rows, message, result.row_count, lower_bound=True, mode=mode)
     return run_dml(statement, selected, mode, counted=profile)
 
@@ -178,13 +179,13 @@ def run_dml(
     rows = result.returned or no_rows()
     rows.stats.rows_scanned = result.rows_scanned
     return StatementOutcome(
-        rows, selected.with_transaction(result_metadata(rows.columns)), result.row_count, mode=mode
+        rows, selected.add_transaction(result_metadata(rows.columns)), result.row_count, mode=mode
     )
 
 
 def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
     """PLAN: columns, inferred parameters and SQLite's plan; nothing is run."""
-    shown = selected.with_transaction(result_metadata(statement.columns, statement.undeclared))
+    shown = selected.add_transaction(result_metadata(statement.columns, statement.undeclared))
     rows = no_rows()
     engine = selected.transaction.engine
     if statement.is_query and isinstance(engine, ReadOnlyTransaction):
@@ -196,11 +197,7 @@ def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> 
 
 def no_rows(rows_scanned: int = 0) -> ResultRows:
     """A result without columns."""
-    return ResultRows((), iter(()), Stats(rows_scanned=rows_scanned), nothing)
-
-
-def nothing() -> None:
-    """There is nothing to close."""
+    return ResultRows((), iter(()), Stats(rows_scanned=rows_scanned), nothing_to_close)
 
 
 def fill_measured(stats: Message, measured: Stats) -> None:

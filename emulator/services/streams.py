@@ -116,7 +116,7 @@ class Streams:
     ) -> Callable[[], bytes]:
         """Returns a function that builds the last message's fields once all rows are read."""
 
-        def ending() -> bytes:
+        def last_message() -> bytes:
             outcome.rows.close()
             last = PartialResultSet()
             add_precommit_token(transaction, last)
@@ -124,7 +124,7 @@ class Streams:
             data: bytes = last.SerializeToString()
             return data + delimit(STATS, stats.SerializeToString()) if stats else data
 
-        return ending
+        return last_message
 
 
 def too_many_streams() -> SpannerError:

@@ -39,7 +39,7 @@ class SelectedTransaction:
     begun: Message | None = None
     check: Check | None = None
 
-    def with_transaction(self, metadata: Message) -> Message:
+    def add_transaction(self, metadata: Message) -> Message:
         """The metadata of a result, with the transaction where the client needs it."""
         if self.begun is not None:
             metadata.transaction.CopyFrom(self.begun)

@@ -42,7 +42,7 @@ def group_key(
     """An expression, the number of an item, or the alias of one that no column has."""
     target = node
     if isinstance(node, exp.Literal) and not node.is_string:
-        target = numbered_item(node, query.expressions)
+        target = item_by_number(node, query.expressions)
     elif isinstance(node, exp.Column) and not node.table:
         match = [
             each
@@ -63,7 +63,7 @@ def group_key(
     return key
 
 
-def numbered_item(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
+def item_by_number(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
     """The item of the SELECT list with this number."""
     number = int(node.this) if str(node.this).isdigit() else 0
     if not 1 <= number <= len(items):

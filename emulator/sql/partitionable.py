@@ -17,7 +17,7 @@ from emulator.values.sqlite_text import quote_name
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
 
 
-def partitioned_table(
+def find_partitioned_table(
     sql: str, schema: Schema, types: Mapping[str, Type]
 ) -> tuple[str, str | None]:
     """The table, and the forced index, by whose keys the query can be cut.
@@ -26,12 +26,12 @@ def partitioned_table(
     """
     sources: list[tuple[str, str | None]] = []
 
-    def noting(table: Table, index: Index | None, alias: str) -> str:
+    def note_source(table: Table, index: Index | None, alias: str) -> str:
         sources.append((table.name, index.name if index is not None else None))
         return f"{quote_name(table.name)} AS {quote_name(alias)}"
 
     tree = parse_query(sql).tree
-    statement = compile_statement(sql, schema, types, noting)
+    statement = compile_statement(sql, schema, types, note_source)
     plain = isinstance(statement, CompiledQuery) and not statement.views and is_row_by_row(tree)
     if not plain or len(sources) != 1:
         raise errors.invalid_argument(

@@ -98,7 +98,7 @@ class QueryCompiler:
         groups = grouping.group_keys(self.expressions, node, scope, context)
         if grouping.is_aggregating(node):
             scope.grouped = frozenset(key.sql for key in groups)
-        windows.named_windows(node, scope)
+        windows.add_named_windows(node, scope)
         scope.windows_allowed = True
         outputs = self._outputs(node, scope, context)
         scope.windows_allowed = False

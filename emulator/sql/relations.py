@@ -84,8 +84,8 @@ class From:
     def _merge(self, left: list[Relation], right: list[Relation], name: str, side: str) -> str:
         """A column of USING: the join's condition, and the one column that it leaves."""
         folded = name.casefold()
-        first = self._scope.merged.get(folded) or using_column(left, name)
-        second = using_column(right, name)
+        first = self._scope.merged.get(folded) or merge_column(left, name)
+        second = merge_column(right, name)
         (left_column, other), type_ = unify([first, second], self._context, f"USING ({name})")
         sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
             side, left_column.sql
@@ -247,7 +247,7 @@ def is_value_table(node: exp.Expr) -> bool:
     return node.args.get("kind") is not None
 
 
-def using_column(relations: list[Relation], name: str) -> Typed:
+def merge_column(relations: list[Relation], name: str) -> Typed:
     """A column that USING names."""
     columns = [column for relation in relations for column in relation.columns_named(name)]
     if not columns:

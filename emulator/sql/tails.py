@@ -30,7 +30,7 @@ def order_keys(
     scope.aliases = {each.name.casefold(): each.typed for each in columns if each.name}
     items = []
     for each in order_items(node):
-        place = named_place(each.this, columns)
+        place = place_by_number(each.this, columns)
         items.append(
             columns[place].typed
             if place is not None
@@ -53,7 +53,7 @@ def query_tail(
     scope.aliases = {item.column.casefold(): item for item in results if item.column}
     terms = []
     for each in order_items(node):
-        place = named_place(each.this, columns)
+        place = place_by_number(each.this, columns)
         if place is None:
             place = same_expression(compiler, each.this, columns, node)
         item = results[place] if place is not None else compiler.compile(each.this, scope, context)
@@ -92,7 +92,7 @@ def order_clause(terms: list[str]) -> str:
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
-def named_place(node: exp.Expr, columns: Columns) -> int | None:
+def place_by_number(node: exp.Expr, columns: Columns) -> int | None:
     """The place that a number names, from zero."""
     if not isinstance(node, exp.Literal) or node.is_string:
         return None

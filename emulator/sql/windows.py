@@ -102,7 +102,7 @@ def resolve_window(node: exp.Window, scope: Scope) -> exp.Window:
     return exp.Window(partition_by=partition_expressions(base), **inherited)
 
 
-def named_windows(node: exp.Select, scope: Scope) -> None:
+def add_named_windows(node: exp.Select, scope: Scope) -> None:
     """Puts the windows of a WINDOW clause in scope; each may refer to those before it."""
     for each in node.args.get("windows") or []:
         name = each.this.name

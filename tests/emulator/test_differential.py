@@ -44,7 +44,7 @@ class DroppedError(Exception):
     """A transaction that is rolled back on purpose."""
 
 
-class Run:
+class DifferentialRun:
     """One database and its model, changed and asked together."""
 
     def __init__(self, database: Database, tables: list[Table], rng: Random) -> None:
@@ -370,7 +370,7 @@ def test_what_is_written_is_what_is_read(instance: Instance, seed: int) -> None:
         f"model-{os.getpid()}-{seed}", ddl_statements=[table.ddl() for table in tables]
     )
     database.create().result(60)
-    run = Run(database, tables, rng)
+    run = DifferentialRun(database, tables, rng)
     steps = [run.mutations, run.mutations, run.transaction, run.reads, run.reads]
     for _ in range(STEPS):
         rng.choice(steps)()

@@ -31,7 +31,7 @@ VALUES: dict[str, list[Stored]] = {
 
 
 @dataclass(frozen=True)
-class KeyPart:
+class ModelKeyPart:
     """A key column."""
 
     name: str
@@ -43,8 +43,8 @@ class KeyPart:
 class RowsModel:
     """A table as a dictionary, and each state it had."""
 
-    parts: list[KeyPart]
-    index_part: KeyPart
+    parts: list[ModelKeyPart]
+    index_part: ModelKeyPart
     rows: dict[Row, tuple[Stored, Stored]] = field(default_factory=dict)
     states: list[tuple[int, dict[Row, tuple[Stored, Stored]]]] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ class RowsModel:
         return visible[-1] if visible else {}
 
 
-def compare_part(part: KeyPart, left: Stored, right: Stored) -> int:
+def compare_part(part: ModelKeyPart, left: Stored, right: Stored) -> int:
     """NULL first, then NaN, then by value; reversed for DESC."""
     floating = part.type.startswith("FLOAT")
     ranks = [0 if v is None else 1 if floating and v == "NaN" else 2 for v in (left, right)]
@@ -64,14 +64,14 @@ def compare_part(part: KeyPart, left: Stored, right: Stored) -> int:
     return -order if part.descending else order
 
 
-def compare(parts: list[KeyPart], left: Row, right: Row) -> int:
+def compare(parts: list[ModelKeyPart], left: Row, right: Row) -> int:
     """Lexicographic, as far as both go."""
     pairs = zip(parts, left, right, strict=False)
     orders = (compare_part(part, a, b) for part, a, b in pairs)
     return next((order for order in orders if order), 0)
 
 
-def in_order(parts: list[KeyPart], rows: list[Row]) -> list[Row]:
+def in_order(parts: list[ModelKeyPart], rows: list[Row]) -> list[Row]:
     """Rows that begin with their key, in key order."""
 
     def order(left: Row, right: Row) -> int:
@@ -80,7 +80,7 @@ def in_order(parts: list[KeyPart], rows: list[Row]) -> list[Row]:
     return sorted(rows, key=functools.cmp_to_key(order))
 
 
-def is_inside(parts: list[KeyPart], key: Row, key_range: KeyRange) -> bool:
+def is_inside(parts: list[ModelKeyPart], key: Row, key_range: KeyRange) -> bool:
     """Whether a key lies between two prefixes."""
     low, high = compare(parts, key, key_range.start), compare(parts, key, key_range.end)
     above = low > 0 or (low == 0 and key_range.start_closed)
@@ -88,17 +88,17 @@ def is_inside(parts: list[KeyPart], key: Row, key_range: KeyRange) -> bool:
     return above and below
 
 
-def select_rows(parts: list[KeyPart], key: Row, keys: KeySet) -> bool:
+def select_rows(parts: list[ModelKeyPart], key: Row, keys: KeySet) -> bool:
     """Whether a key set contains a key."""
     return keys.all or key in keys.keys or any(is_inside(parts, key, r) for r in keys.ranges)
 
 
-def random_key(parts: list[KeyPart], choice: random.Random, length: int | None = None) -> Row:
+def random_key(parts: list[ModelKeyPart], choice: random.Random, length: int | None = None) -> Row:
     count = len(parts) if length is None else length
     return tuple(choice.choice(VALUES[part.type]) for part in parts[:count])
 
 
-def random_keys(parts: list[KeyPart], choice: random.Random) -> KeySet:
+def random_keys(parts: list[ModelKeyPart], choice: random.Random) -> KeySet:
     if choice.random() < 0.1:
         return KeySet(all=True)
     points = tuple(random_key(parts, choice) for _ in range(choice.randrange(4)))
@@ -212,10 +212,10 @@ def test_the_engine_and_the_model_agree(seed: int) -> None:
     choice = random.Random(seed)
     kinds = sorted(VALUES)
     parts = [
-        KeyPart(f"K{n}", choice.choice(kinds), choice.random() < 0.4)
+        ModelKeyPart(f"K{n}", choice.choice(kinds), choice.random() < 0.4)
         for n in range(choice.randrange(1, 4))
     ]
-    index_part = KeyPart("V", choice.choice(kinds), choice.random() < 0.4)
+    index_part = ModelKeyPart("V", choice.choice(kinds), choice.random() < 0.4)
     columns = ", ".join(f"{part.name} {part.type}" for part in [*parts, index_part])
     key = ", ".join(part.name + (" DESC" if part.descending else "") for part in parts)
     ddl = (

@@ -79,7 +79,7 @@ class ChangeCapture:
         """Marks partitions whose readers must wake after the commit."""
         self._touched |= {partition.number for partition in partitions}
 
-    def committed(self) -> None:
+    def wake_readers(self) -> None:
         """Wakes the readers of the partitions that a commit changed."""
         if self._touched:
             touched, self._touched = self._touched, set()

@@ -15,7 +15,7 @@ from emulator.engine.change_streams.signals import Signal, Signals
 from emulator.engine.change_streams.values import Json, compact_json
 from emulator.engine.clock import Clock
 from emulator.engine.timeline import Timeline
-from emulator.errors import SpannerError, failed_precondition, invalid_argument
+from emulator.errors import SpannerError, failed_precondition, invalid_argument, out_of_range
 from emulator.storage.sqlite import Storage
 from emulator.values.forms import timestamp_from_micros, timestamp_to_text
 
@@ -309,8 +309,3 @@ def data_record(data: str) -> str:
 def format_timestamp(micros: int) -> str:
     """A timestamp in messages."""
     return timestamp_to_text(timestamp_from_micros(micros))
-
-
-def out_of_range(message: str) -> SpannerError:
-    """A timestamp that cannot be read."""
-    return SpannerError(grpc.StatusCode.OUT_OF_RANGE, message)

@@ -17,7 +17,7 @@ WITH_OLD = {"OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"}
 
 
 @dataclass(slots=True)
-class DataRecord:
+class RecordDraft:
     """One record while it grows: changes of one kind and of the same columns."""
 
     partition: StreamPartition
@@ -49,11 +49,11 @@ def build_records(
     partitions: Sequence[StreamPartition],
     mods: Iterable[RowChange],
     commit_text: str,
-) -> list[DataRecord]:
+) -> list[RecordDraft]:
     """The records of a transaction; neighbours of the same shape share one."""
     capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
-    records: list[DataRecord] = []
-    last: dict[int, DataRecord] = {}
+    records: list[RecordDraft] = []
+    last: dict[int, RecordDraft] = {}
     for mod in mods:
         columns = columns_tracked_by(stream, mod.table)
         if columns is None or is_set(stream, f"exclude_{mod.kind.value.casefold()}"):
@@ -67,7 +67,7 @@ def build_records(
         record = last.get(partition.number)
         shape = (mod.table, mod.kind, tuple(recorded))
         if record is None or (record.table, record.kind, record.columns) != shape:
-            record = DataRecord(partition, *shape)
+            record = RecordDraft(partition, *shape)
             last[partition.number] = record
             records.append(record)
         record.mods.append(mod_values(mod, recorded, written, capture, commit_text))
@@ -83,20 +83,20 @@ def mod_values(
 ) -> Json:
     """keys, new_values and old_values, each as JSON text."""
 
-    def picked(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
+    def pick(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
         places = {column.name: place for place, column in enumerate(mod.table.columns)}
         return compact_json(
             {c.name: to_json_value(image[places[c.name]], c, commit_text) for c in columns}
         )
 
-    keys = picked(mod.new or mod.old, key_columns(mod.table))
-    new = picked(mod.new, recorded) if mod.kind is not ModType.DELETE else "{}"
+    keys = pick(mod.new or mod.old, key_columns(mod.table))
+    new = pick(mod.new, recorded) if mod.kind is not ModType.DELETE else "{}"
     keeps_old = capture in WITH_OLD and mod.kind is not ModType.INSERT
-    return [keys, new, picked(mod.old, written) if keeps_old else "{}"]
+    return [keys, new, pick(mod.old, written) if keeps_old else "{}"]
 
 
 def record_rows(
-    records: Sequence[DataRecord],
+    records: Sequence[RecordDraft],
     stream: ChangeStream,
     micros: int,
     commit_text: str,
@@ -125,7 +125,7 @@ def record_rows(
         yield record.partition.number, micros, sequence, compact_json(fields)
 
 
-def column_types(record: DataRecord) -> Json:
+def column_types(record: RecordDraft) -> Json:
     """Name, type, whether it is in the key, place in the table; in the table's order."""
     keys = {column.name for column in key_columns(record.table)}
     included = keys | {column.name for column in record.columns}

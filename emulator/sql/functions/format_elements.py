@@ -99,7 +99,7 @@ OF_TIMES: dict[str, Callable[[LocalTime], str]] = {
 def format_moment(pattern: str, moment: LocalTime) -> str:
     """FORMAT_DATE and FORMAT_TIMESTAMP."""
 
-    def one(match: re.Match[str]) -> str:
+    def format_element(match: re.Match[str]) -> str:
         element = match.group(1)
         if element is None:
             raise out_of_range(f"Invalid format string: {pattern!r} ends with %")
@@ -118,7 +118,7 @@ def format_moment(pattern: str, moment: LocalTime) -> str:
             return f"{moment.local.second:02d}" + (f".{fraction}" if places else "")
         raise unimplemented(f"The format element %{element}")
 
-    return ELEMENT.sub(one, pattern)
+    return ELEMENT.sub(format_element, pattern)
 
 
 NAMED_DAYS = "|".join(f"{day}|{day[:3]}" for day in DAYS)
@@ -158,7 +158,7 @@ TIME_ONLY = {*"HkIlMpSsZz", "Ez", "E*S"}
 
 
 @functools.lru_cache(maxsize=256)
-def parsing_expression(pattern: str, dates: bool) -> re.Pattern[str]:
+def build_expression(pattern: str, dates: bool) -> re.Pattern[str]:
     """The regular expression that reads a format string's texts."""
     for element, longer in EXPANDED.items():
         pattern = re.sub(rf"((?:^|[^%])(?:%%)*)%{element}", rf"\g<1>{longer}", pattern)
@@ -186,7 +186,7 @@ def literal(text: str) -> str:
 
 def parse_fields(pattern: str, text: str, dates: bool) -> dict[str, str]:
     """What the elements read, the last of a kind; OUT_OF_RANGE where the text does not fit."""
-    match = parsing_expression(pattern, dates).match(text)
+    match = build_expression(pattern, dates).match(text)
     if match is None:
         raise out_of_range(f"Failed to parse input string {text!r} with the format {pattern!r}")
     groups = {k: v for k, v in match.groupdict().items() if v is not None}

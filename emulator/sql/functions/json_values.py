@@ -99,10 +99,10 @@ def array_converter(convert: Callable[[object, str], object]) -> Callable[..., s
 
     def call(document: str, mode: str = "round") -> str:
         check_mode(mode)
-        found = json.loads(document)
-        if not isinstance(found, list):
-            raise not_convertible(found, "an array")
-        return array_text([convert(each, mode) for each in found])
+        items = json.loads(document)
+        if not isinstance(items, list):
+            raise not_convertible(items, "an array")
+        return array_text([convert(each, mode) for each in items])
 
     return call
 

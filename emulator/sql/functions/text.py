@@ -123,11 +123,11 @@ def translate_ends(text: str) -> str:
     """$ and \\z as the end of the text, which Python calls \\Z; its own $ allows a line break."""
     lines = re.search(r"\(\?[a-zA-Z]*m", text) is not None
 
-    def one(match: re.Match[str]) -> str:
+    def translate(match: re.Match[str]) -> str:
         end = match.group() == "\\z" or (match.group() == "$" and not lines)
         return "\\Z" if end else match.group()
 
-    return REGULAR_PIECE.sub(one, text)
+    return REGULAR_PIECE.sub(translate, text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -191,7 +191,7 @@ def regexp_replace(value: Text, pattern: Text, replacement: Text) -> Text:
         ):
             raise out_of_range(f"Invalid REGEXP_REPLACE pattern: {text}")
 
-    def written(match: re.Match[Any]) -> Text:
+    def expand(match: re.Match[Any]) -> Text:
         parts = [
             piece if not piece.startswith("\\") else "\\" if piece == "\\\\" else None
             for piece in pieces
@@ -205,7 +205,7 @@ def regexp_replace(value: Text, pattern: Text, replacement: Text) -> Text:
             each.encode("latin-1") if isinstance(each, str) else each or b"" for each in groups
         )
 
-    result: Text = compiled.sub(written, value)
+    result: Text = compiled.sub(expand, value)
     return result
 
 

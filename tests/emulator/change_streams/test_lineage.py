@@ -28,7 +28,7 @@ ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "120"))
 Version = tuple[datetime, str, int | None]
 
 
-class World:
+class StreamWorld:
     """A table under random commits, and what happened to every key of it, in order."""
 
     def __init__(self, database: Database, seed: int) -> None:
@@ -61,7 +61,7 @@ class World:
 
 def write(database: Database, rounds: int, seed: int) -> dict[int, list[Version]]:
     """The truth of a new world after some commits."""
-    world = World(database, seed)
+    world = StreamWorld(database, seed)
     world.write(rounds)
     return world.truth
 
@@ -90,7 +90,7 @@ def test_every_version_of_every_key_is_read_once_and_in_order(
 ) -> None:
     faults(change_stream_churn_seconds=0.01, seed=seed)
     start = now()
-    world = World(database, seed)
+    world = StreamWorld(database, seed)
     while True:
         world.write(ROUNDS)
         records = read_all(database, "S", start, now())
