@@ -79,16 +79,16 @@ class DifferentialRun:
             return
         if expected is not None:
             with pytest.raises(expected):
-                self.compare_commits(calls)
+                self.commit_calls(calls)
             return
-        self.world.commit(draft, self.compare_commits(calls))
+        self.world.commit(draft, self.commit_calls(calls))
 
-    def compare_commits(self, calls: list[Callable[[Client], None]]) -> datetime.datetime:
+    def commit_calls(self, calls: list[Callable[[Client], None]]) -> datetime.datetime:
         """Commits mutations together; when it was."""
         with self.database.batch() as batch:
             for call in calls:
                 call(batch)
-        moment: datetime.datetime = batch.compare_commits
+        moment: datetime.datetime = batch.committed
         return moment
 
     def mutation(self, draft: Draft) -> Callable[[Client], None] | None:
@@ -163,7 +163,7 @@ class DifferentialRun:
             transaction = self.database.run_in_transaction(work)
         except DroppedError:
             return
-        self.world.commit(draft, transaction.compare_commits)
+        self.world.commit(draft, transaction.committed)
 
     def statement(self, transaction: Client, draft: Draft) -> None:
         table = self.table()
