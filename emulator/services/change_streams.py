@@ -36,13 +36,13 @@ def stream_records(
     check_transaction(request)
     if request.query_mode == PLAN:
         raise unimplemented("Query plans of change streams")
-    asked = read_arguments(call, request)
+    arguments = read_arguments(call, request)
     caller = Caller(context.check, context.when_gone)
     after = parse_token(request.resume_token)
     encoder = RowEncoder([CHANGE_RECORD])
     head = delimit(METADATA, stream_metadata(request).SerializeToString())
     with streams.room():
-        records = session.database.engine.change_streams.read(asked, after, caller)
+        records = session.database.engine.change_streams.read(arguments, after, caller)
         for number, (place, text) in enumerate(records, start=1):
             token = delimit(TOKEN, TOKEN_LAYOUT.pack(MAGIC, *place))
             yield head + encoder.encode([(text,)]) + token

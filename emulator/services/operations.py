@@ -63,8 +63,10 @@ class Operations:
 
     def wait(self, request: Message, context: RpcContext) -> Message:
         """Returns when the operation is done or the time is over."""
-        asked = request.timeout.seconds + request.timeout.nanos / 1e9
-        seconds = min(asked, WAIT_SECONDS_MAX) if request.HasField("timeout") else WAIT_SECONDS_MAX
+        requested = request.timeout.seconds + request.timeout.nanos / 1e9
+        seconds = (
+            min(requested, WAIT_SECONDS_MAX) if request.HasField("timeout") else WAIT_SECONDS_MAX
+        )
         return self._registry.wait_operation(request.name, seconds)
 
 

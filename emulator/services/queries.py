@@ -83,8 +83,8 @@ class QueryMethods:
             )
             return
         outcome = self._run(statement, selected, request, stats)
-        what = query_digest(request)
-        yield from self._streams.stream(outcome, transaction, place, context, what)
+        digest = query_digest(request)
+        yield from self._streams.stream(outcome, transaction, place, context, digest)
 
     def execute_batch(self, request: Message, context: RpcContext) -> Message:
         """Runs DML statements in order; the first that fails ends the batch, said in its status."""
@@ -112,8 +112,8 @@ class QueryMethods:
     def read_streaming(self, request: Message, context: RpcContext) -> Iterator[bytes]:
         """Reads rows by key; the stream can be resumed."""
         selected, outcome, place = self._read(request, context)
-        what = read_digest(request)
-        yield from self._streams.stream(outcome, selected.transaction, place, context, what)
+        digest = read_digest(request)
+        yield from self._streams.stream(outcome, selected.transaction, place, context, digest)
 
     def _prepare(
         self, session: Session, request: Message, context: RpcContext
@@ -217,11 +217,11 @@ class QueryMethods:
             if isinstance(engine, PartitionedDmlTransaction):
                 raise invalid_argument("Partitioned DML transactions do not support reads.")
             index = request.index or None
-            asked = request.table, index, tuple(request.columns), keys, request.limit
+            arguments = request.table, index, tuple(request.columns), keys, request.limit
             if within is None:
-                rows = engine.read(*asked, check=selected.check)
+                rows = engine.read(*arguments, check=selected.check)
             elif isinstance(engine, ReadOnlyTransaction):
-                rows = engine.read(*asked, check=selected.check, within=within)
+                rows = engine.read(*arguments, check=selected.check, within=within)
             else:
                 raise invalid_argument(
                     "A partition can only be read in the transaction that created it."

@@ -56,18 +56,18 @@ class Streams:
         transaction: SessionTransaction,
         place: Resume | None,
         context: RpcContext,
-        what: bytes = b"",
+        digest: bytes = b"",
     ) -> Iterator[bytes]:
         """PartialResultSet messages; the rows are closed whatever happens.
 
-        ``what`` distinguishes the query or read from others of the session.
+        ``digest`` distinguishes the query or read from others of the session.
         """
         if not self._room.acquire(blocking=False):
             outcome.rows.close()
             raise too_many_streams()
         kept = False
         try:
-            outcome, result = self._resume(outcome, transaction, place, what)
+            outcome, result = self._resume(outcome, transaction, place, digest)
             first = result.place.rows
             limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
             messages = result.chunks(
@@ -78,7 +78,7 @@ class Streams:
                 context.check()
                 if limit and self._faults.breaks_stream(result.place.rows - first):
                     token = result.place.to_bytes()
-                    self._parking.leave((transaction.session, what, token), outcome, result)
+                    self._parking.leave((transaction.session, digest, token), outcome, result)
                     kept = True
                     raise unavailable("The stream broke (fault injected).")
         finally:
@@ -91,11 +91,11 @@ class Streams:
         outcome: StatementOutcome,
         transaction: SessionTransaction,
         place: Resume | None,
-        what: bytes,
+        digest: bytes,
     ) -> tuple[StatementOutcome, ResultStream]:
         """A stream at the place from which it resumes."""
         if place is not None:
-            parked = self._parking.fetch((transaction.session, what, place.to_bytes()))
+            parked = self._parking.fetch((transaction.session, digest, place.to_bytes()))
             if parked is not None:
                 outcome.rows.close()
                 parked.result.repeat_metadata(outcome.metadata.SerializeToString())

@@ -100,19 +100,19 @@ def require(item: Typed, target: Type, context: Context, where: str) -> Typed:
 
 def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
     """Converts all items to one type, for CASE, COALESCE, IN and set operations."""
-    typed = [complete_type(i, items) for i in items if i.type is not None]
+    known_types = [complete_type(i, items) for i in items if i.type is not None]
     firm = [complete_type(i, items) for i in items if i.type is not None and i.literal is None]
-    target = common_type(firm) if firm else common_type(typed)
-    if not typed:
+    target = common_type(firm) if firm else common_type(known_types)
+    if not known_types:
         target = STRING if all(i.parameter for i in items) and items else Type(TypeCode.INT64)
     if target is not None:
         converted = [coerce(item, target, context) for item in items]
         if all(c is not None for c in converted):
             return [c for c in converted if c is not None], target
-    target = common_type(typed)
+    target = common_type(known_types)
     if target is not None:
         return [require(item, target, context, where) for item in items], target
-    listed = ", ".join(name_of(t) for t in typed)
+    listed = ", ".join(name_of(t) for t in known_types)
     raise errors.invalid_argument(f"No matching signature for {where} for types {listed}")
 
 

@@ -14,12 +14,12 @@ def check_hints(hints: Mapping[str, str], supported: Collection[str]) -> dict[st
 
     Raises INVALID_ARGUMENT for one that Spanner does not know.
     """
-    hints_of_spanner: dict[str, str] = {}
+    accepted: dict[str, str] = {}
     for written, value in hints.items():
         name = written.removeprefix(ENGINE)
         if "." in name:
             continue
         if name not in supported:
             raise errors.invalid_argument(f"Unsupported hint: {name}.")
-        hints_of_spanner[name] = value
-    return hints_of_spanner
+        accepted[name] = value
+    return accepted

@@ -106,8 +106,8 @@ def truncation(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: C
     item, type_ = subject(compiler.compile(node.expressions[0], scope, context), name, context)
     zone = DEFAULT_ZONE
     if len(node.expressions) > 2:
-        item_zone = compiler.compile(node.expressions[2], scope, context)
-        zone = require(item_zone, STRING, context, "The zone").sql
+        zone_item = compiler.compile(node.expressions[2], scope, context)
+        zone = require(zone_item, STRING, context, "The zone").sql
     extra = f", {zone}" if type_ is TIMESTAMP else ""
     return Typed(f"fn_{name.lower()}({item.sql}, '{read_part(node.expressions[1])}'{extra})", type_)
 

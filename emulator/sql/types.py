@@ -176,7 +176,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     seen: set[str] = set()
     result = []
     for number, name in enumerate(names):
-        shown = name if name and name.casefold() not in seen else f"${number}"
-        seen.add(shown.casefold())
-        result.append(shown)
+        unique = name if name and name.casefold() not in seen else f"${number}"
+        seen.add(unique.casefold())
+        result.append(unique)
     return result

@@ -65,103 +65,107 @@ class ChangeReader:
     signals: Signals
 
     def read(
-        self, asked: ReadArguments, after: Place | None, caller: Caller
+        self, arguments: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """ChangeRecord values in storage form, each with its place.
 
         ``after`` is where a broken stream resumes. Raises at once for wrong arguments.
         """
-        stream = self.schema().change_stream(asked.stream)
+        stream = self.schema().change_stream(arguments.stream)
         if stream is None:
-            raise invalid_argument(f"Table-valued function not found: READ_{asked.stream}")
-        partitions = self.partitions(asked.stream)
+            raise invalid_argument(f"Table-valued function not found: READ_{arguments.stream}")
+        partitions = self.partitions(arguments.stream)
         if not partitions:
             raise failed_precondition(
                 f"Change Stream {stream.name} was created by an earlier version of this server: "
                 "drop all change streams of the database and create them again."
             )
-        self._check_arguments(asked, stream, partitions)
-        if asked.token is None:
-            return self._read_roots(asked, after, caller)
-        partition = next((p for p in partitions if p.token == asked.token), None)
+        self._check_arguments(arguments, stream, partitions)
+        if arguments.token is None:
+            return self._read_roots(arguments, after, caller)
+        partition = next((p for p in partitions if p.token == arguments.token), None)
         if partition is None:
             raise invalid_argument(
                 "Specified partition_token is invalid, as it does not belong to the Change Stream "
-                f"associated with the TVF. Received partition_token: {asked.token}."
+                f"associated with the TVF. Received partition_token: {arguments.token}."
             )
         ended = partition.ended
-        if asked.start < partition.started or (ended is not None and asked.start > ended):
+        if arguments.start < partition.started or (ended is not None and arguments.start > ended):
             raise out_of_range(
                 "Specified start_timestamp is invalid for the partition. Please specify a "
                 f"start_timestamp within {format_timestamp(partition.started)} and "
                 f"{'now' if ended is None else format_timestamp(ended)}. Received start_timestamp: "
-                f"{format_timestamp(asked.start)}."
+                f"{format_timestamp(arguments.start)}."
             )
-        return self._read_partition(asked, partition, after, caller)
+        return self._read_partition(arguments, partition, after, caller)
 
     def _check_arguments(
-        self, asked: ReadArguments, stream: ChangeStream, partitions: list[StreamPartition]
+        self, arguments: ReadArguments, stream: ChangeStream, partitions: list[StreamPartition]
     ) -> None:
         """The arguments that do not depend on the partition."""
         least, most = HEARTBEAT_MILLISECONDS
-        if not least <= asked.heartbeat_milliseconds <= most:
+        if not least <= arguments.heartbeat_milliseconds <= most:
             raise invalid_argument(
                 f"heartbeat_milliseconds must be between {least} and {most}. Received: "
-                f"{asked.heartbeat_milliseconds}."
+                f"{arguments.heartbeat_milliseconds}."
             )
-        if asked.end is not None and asked.end < asked.start:
+        if arguments.end is not None and arguments.end < arguments.start:
             raise invalid_argument(
                 "If end_timestamp is specified, start_timestamp must be <= end_timestamp. Received "
-                f"start_timestamp: {format_timestamp(asked.start)}, "
-                f"end_timestamp: {format_timestamp(asked.end)}."
+                f"start_timestamp: {format_timestamp(arguments.start)}, "
+                f"end_timestamp: {format_timestamp(arguments.end)}."
             )
         now = self.clock.wall()
         oldest = max(
             min(p.started for p in partitions), now - retention_seconds(stream) * 1_000_000
         )
-        if asked.start < oldest:
+        if arguments.start < oldest:
             raise out_of_range(
                 "Specified start_timestamp is too far in the past. Please specify a "
                 f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}. "
-                f"Received start_timestamp: {format_timestamp(asked.start)}."
+                f"Received start_timestamp: {format_timestamp(arguments.start)}."
             )
-        if asked.start > now + FUTURE_MICROS_MAX:
+        if arguments.start > now + FUTURE_MICROS_MAX:
             raise out_of_range(
                 "Specified start_timestamp is too far in the future. Please specify a "
                 f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}, "
                 "and the current maximum start timestamp: "
                 f"{format_timestamp(now + FUTURE_MICROS_MAX)}. "
-                f"Received start_timestamp: {format_timestamp(asked.start)}."
+                f"Received start_timestamp: {format_timestamp(arguments.start)}."
             )
 
     def _read_roots(
-        self, asked: ReadArguments, after: Place | None, caller: Caller
+        self, arguments: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """The partitions that are active at the start, each in a record."""
         signal = self.signals.enter(0)
         caller.when_gone(signal.set)
         try:
-            while (ahead := asked.start - self.clock.wall()) > 0:
+            while (ahead := arguments.start - self.clock.wall()) > 0:
                 self.check_open(caller)
                 signal.wait(ahead / 1_000_000)
         finally:
             self.signals.leave(0, signal)
-        self.timeline.wait_until_readable(asked.start)
+        self.timeline.wait_until_readable(arguments.start)
         at = [
             p
-            for p in self.partitions(asked.stream)
-            if p.started <= asked.start and (p.ended is None or p.ended > asked.start)
+            for p in self.partitions(arguments.stream)
+            if p.started <= arguments.start and (p.ended is None or p.ended > arguments.start)
         ]
-        yield from child_records(asked.start, [(p, ()) for p in at], after)
+        yield from child_records(arguments.start, [(p, ()) for p in at], after)
 
     def _read_partition(
-        self, asked: ReadArguments, partition: StreamPartition, after: Place | None, caller: Caller
+        self,
+        arguments: ReadArguments,
+        partition: StreamPartition,
+        after: Place | None,
+        caller: Caller,
     ) -> Iterator[tuple[Place, str]]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
         signal = self.signals.enter(partition.number)
         caller.when_gone(signal.set)
         try:
-            yield from PartitionReading(self, asked, partition, after, caller, signal).run()
+            yield from PartitionReading(self, arguments, partition, after, caller, signal).run()
         finally:
             self.signals.leave(partition.number, signal)
 
@@ -197,19 +201,19 @@ class PartitionReading:
     def __init__(
         self,
         reader: ChangeReader,
-        asked: ReadArguments,
+        arguments: ReadArguments,
         partition: StreamPartition,
         after: Place | None,
         caller: Caller,
         signal: Signal,
     ) -> None:
         self._reader = reader
-        self._arguments = asked
+        self._arguments = arguments
         self._partition = partition
         self._after = after
         self._caller = caller
         self._signal = signal
-        self._place = after or (asked.start, -1)
+        self._place = after or (arguments.start, -1)
         self._sent_any = after is not None
         self._beat = time.monotonic()
 
