@@ -32,7 +32,7 @@ def serve(
     """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
 
     ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
-    what goes wrong from the start; for ``count_scans_each`` see ``emulator.server.start``.
+    the faults from the start; for ``count_scans_each`` see ``emulator.server.start``.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
@@ -67,15 +67,19 @@ def main() -> int:
     """Reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m emulator", description="Embedded Spanner.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one")
-    parser.add_argument("--data-dir", type=Path, help="keep the databases here (else in memory)")
-    parser.add_argument("--ready-file", type=Path, help="write the address here when it serves")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 picks a free port")
+    parser.add_argument(
+        "--data-dir", type=Path, help="keep the databases in this directory (default: in memory)"
+    )
+    parser.add_argument(
+        "--ready-file", type=Path, help="write the address to this file once the server is ready"
+    )
     parser.add_argument(
         "--change-stream-churn",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="split, merge or move partitions of change streams so often (0: never)",
+        help="split, merge or move partitions of change streams at this interval (0: never)",
     )
     parser.add_argument(
         "--fault",
@@ -89,7 +93,7 @@ def main() -> int:
         type=int,
         default=COUNTED_EACH,
         metavar="N",
-        help="SPANNER_SYS counts the scanned rows of every N-th execution of a text (1: of all)",
+        help="count scanned rows of every N-th execution of a query in SPANNER_SYS (1: of all)",
     )
     options = parser.parse_args()
     try:

@@ -1,6 +1,6 @@
 """Every error that the server answers: a status, a sentence, and details for the client.
 
-Each refusal is a named function, so that its wording stands in one place.
+Each error is a named function, so that its wording is in one place.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def failed_precondition(message: str) -> SpannerError:
 
 
 def not_found(message: str) -> SpannerError:
-    """Something that the request names is not there."""
+    """Something that the request names does not exist."""
     return SpannerError(grpc.StatusCode.NOT_FOUND, message)
 
 
 def already_exists(message: str) -> SpannerError:
-    """Something that the request makes is there already."""
+    """Something that the request creates exists already."""
     return SpannerError(grpc.StatusCode.ALREADY_EXISTS, message)
 
 
@@ -61,19 +61,14 @@ def aborted(message: str, retry_delay_seconds: float = 0.01) -> SpannerError:
 
 
 def unimplemented(feature: str) -> SpannerError:
-    """Spanner can do it, this server can not (yet): never a wrong answer instead."""
+    """Spanner supports it, this server does not: it never gives a wrong answer instead."""
     return SpannerError(
         grpc.StatusCode.UNIMPLEMENTED, f"{feature} is not supported by the embedded Spanner."
     )
 
 
 def resource_not_found(kind: str, resource_type: str, name: str) -> SpannerError:
-    """An instance, database or session is not there; clients look at the ResourceInfo."""
+    """An instance, database or session does not exist; clients read the ResourceInfo."""
     return SpannerError(
         grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(resource_type, name)
     )
-
-
-def internal(message: str) -> SpannerError:
-    """A fault of the server's own."""
-    return SpannerError(grpc.StatusCode.INTERNAL, message)

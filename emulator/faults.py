@@ -18,7 +18,7 @@ METHOD = "/spanner_watcher.emulator.Faults/Set"
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong.
+    """The faults that the server injects.
 
     ``aborted_commit_probability``: share of commits that are ABORTED (0 to 1).
     ``unavailable_after_rows``: a streaming read or query breaks with UNAVAILABLE at the first chunk
@@ -26,9 +26,9 @@ class Faults:
     broken so; 0 is every stream, and each of them again after so many more rows.
     ``commit_unknown_probability``: share of commits that take place and answer UNAVAILABLE.
     ``latency_seconds``: added before every call. ``lost_sessions``: so many calls that name a
-    session are answered as if it was not there. ``change_stream_churn_seconds``: so often
-    partitions of every change stream split, merge or move; 0 is never. ``seed`` makes the choices
-    repeatable.
+    session are answered as if it did not exist. ``change_stream_churn_seconds``: the interval at
+    which partitions of every change stream split, merge or move; 0 is never. ``seed`` makes the
+    choices repeatable.
     """
 
     aborted_commit_probability: float = 0.0
@@ -44,19 +44,21 @@ class Faults:
     def from_mapping(cls, values: Mapping[str, object]) -> Faults:
         """Faults from plain numbers. Raises INVALID_ARGUMENT for unknown names."""
         whole = {field.name for field in fields(cls) if isinstance(field.default, int)}
-        known = sorted(field.name for field in fields(cls))
-        unknown = sorted(set(values) - set(known))
+        names = sorted(field.name for field in fields(cls))
+        unknown = sorted(set(values) - set(names))
         if unknown:
-            raise invalid_argument(f"Unknown fault {unknown[0]}: there are {', '.join(known)}.")
-        given: dict[str, int | float] = {}
+            raise invalid_argument(f"Unknown fault {unknown[0]}: use one of {', '.join(names)}.")
+        numbers: dict[str, int | float] = {}
         for name, value in values.items():
             if not isinstance(value, int | float) or value < 0:
-                raise invalid_argument(f"The fault {name} must be a number of 0 or more.")
-            given[name] = int(value) if name in whole else float(value)
-        return replace(cls(), **given)  # type: ignore[arg-type]
+                raise invalid_argument(
+                    f"Invalid value for the fault {name}: use a number of 0 or more."
+                )
+            numbers[name] = int(value) if name in whole else float(value)
+        return replace(cls(), **numbers)  # type: ignore[arg-type]
 
 
-FAULT_HELP = "What goes wrong, such as aborted_commit_probability=0.1 (may be repeated)."
+FAULT_HELP = "Inject a fault, for example aborted_commit_probability=0.1 (may be repeated)."
 """What the command lines say of --fault; ``parse_faults`` reads its values."""
 
 
@@ -68,7 +70,9 @@ def parse_faults(pairs: Sequence[str]) -> Faults:
         try:
             values[name] = float(text)
         except ValueError:
-            raise invalid_argument(f"A fault is written name=number, not {pair!r}.") from None
+            raise invalid_argument(
+                f"Invalid fault {pair!r}: write name=number, for example seed=7."
+            ) from None
     return Faults.from_mapping(values)
 
 
@@ -96,22 +100,22 @@ class FaultInjector:
             time.sleep(self.faults.latency_seconds)
 
     def loses_session(self) -> bool:
-        """Whether this call does not find its session."""
+        """Whether this call is answered as if its session did not exist."""
         if not self.active or not self._lost_left:
             return False
         with self._lock:
             self._lost_left -= 1
             return self._lost_left >= 0
 
-    def before_commit(self) -> None:
-        """Raises ABORTED for the commits that are chosen."""
-        if self.active and self._chosen(self.faults.aborted_commit_probability):
+    def may_abort_commit(self) -> None:
+        """Raises ABORTED for the chosen share of commits."""
+        if self.active and self._choose(self.faults.aborted_commit_probability):
             raise aborted("Transaction was aborted (fault injected).")
 
-    def after_commit(self) -> None:
+    def may_lose_answer(self) -> None:
         """Raises UNAVAILABLE though the commit took place, for those that are chosen."""
-        if self.active and self._chosen(self.faults.commit_unknown_probability):
-            raise unavailable("The answer of the commit was lost (fault injected).")
+        if self.active and self._choose(self.faults.commit_unknown_probability):
+            raise unavailable("The response to the commit was lost (fault injected).")
 
     def breaks_stream(self, rows: int) -> bool:
         """Whether a stream breaks after so many rows."""
@@ -124,7 +128,7 @@ class FaultInjector:
                 return self._streams_left >= 0
             return True
 
-    def _chosen(self, probability: float) -> bool:
+    def _choose(self, probability: float) -> bool:
         if not probability:
             return False
         with self._lock:

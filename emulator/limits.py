@@ -41,6 +41,6 @@ INTERLEAVED_TABLES_MAX = 7
 PAGE_SIZE_MAX = 1_000
 PARKED_SECONDS = 30.0
 PARKED_MAX = 32
-"""Streams that a fault has cut wait so long, and so many of them, for their clients."""
+"""How long a stream that a fault has cut waits for its client, and how many may wait."""
 
 STOP_GRACE_SECONDS = 2.0

@@ -44,7 +44,7 @@ class ServerProcess:
         self._end(signal.SIGTERM)
 
     def set_faults(self, faults: Faults) -> None:
-        """What goes wrong from now on; ``Faults()`` is nothing."""
+        """Sets the faults to inject from now on; ``Faults()`` injects none."""
         request = Struct()
         request.update(asdict(faults))
         # A connection of its own: the shared one may still be backing off from a server that was
@@ -95,5 +95,5 @@ def spawn(
     if not line.startswith(READY):
         process.kill()
         process.wait(STOP_SECONDS_MAX)
-        raise RuntimeError("The embedded Spanner did not start; its standard error says why.")
+        raise RuntimeError("The embedded Spanner did not start: see its standard error.")
     return ServerProcess(process, line.removeprefix(READY))

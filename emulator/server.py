@@ -22,7 +22,7 @@ from emulator.services.instance_admin import InstanceAdmin
 from emulator.services.operations import Operations
 from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
-from emulator.services.spanner import Spanner
+from emulator.services.spanner import SpannerApi
 from emulator.wire.messages import Message
 
 OPTIONS = [
@@ -82,15 +82,15 @@ def start(
     """Starts a server; port 0 takes a free one. In memory without ``data_dir``.
 
     Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
-    text every ``count_scans_each``-th execution tells SPANNER_SYS how many rows it scanned.
+    text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS.
 
     Raises StartError when the address or the directory is taken.
     """
-    lock = locked(data_dir) if data_dir is not None else None
+    lock = lock_directory(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
     registry = Registry(data_dir, count_scans_each)
     calls = {
-        **Spanner(Sessions(registry, injector), injector).calls(),
+        **SpannerApi(Sessions(registry, injector), injector).calls(),
         **DatabaseAdmin(registry).calls(),
         **InstanceAdmin(registry).calls(),
         **Operations(registry).calls(),
@@ -106,7 +106,8 @@ def start(
     except RuntimeError as error:
         registry.close()
         raise StartError(
-            f"Cannot listen on {host}:{port}: is another server there? --port 0 takes a free port."
+            f"Cannot listen on {host}:{port}: another process may use the port. "
+            "Use --port 0 for a free port."
         ) from error
     churner = Churner(registry, injector, change_stream_churn_seconds)
     churner.start()
@@ -114,7 +115,7 @@ def start(
     return Server(server, registry, f"{host}:{bound}", injector, lock, churner)
 
 
-def locked(data_dir: Path) -> TextIOWrapper:
+def lock_directory(data_dir: Path) -> TextIOWrapper:
     """One server at a time works in a directory."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -125,7 +126,10 @@ def locked(data_dir: Path) -> TextIOWrapper:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         lock.close()
-        raise StartError(f"Another server works in the data directory {data_dir}.") from error
+        raise StartError(
+            f"Another server uses the data directory {data_dir}: "
+            "stop it, or choose another directory."
+        ) from error
     return lock
 
 

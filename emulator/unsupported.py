@@ -1,12 +1,12 @@
-"""What Spanner offers and this server does not: each is UNIMPLEMENTED and named."""
+"""Features of Spanner that this server does not support: each is UNIMPLEMENTED and named."""
 
 from __future__ import annotations
 
 from emulator.errors import SpannerError, unimplemented
 
 
-def method(full_name: str) -> SpannerError:
-    """An RPC that is not there; ``/package.Service/Method``."""
+def unsupported_method(full_name: str) -> SpannerError:
+    """An unsupported RPC, named ``/package.Service/Method``."""
     service, _, name = full_name.strip("/").rpartition("/")
     return unimplemented(f"The method {name} of {service}")
 

@@ -1,4 +1,4 @@
-"""What INFORMATION_SCHEMA says of keys, foreign keys and checks."""
+"""The rows of INFORMATION_SCHEMA about keys, foreign keys and checks."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from ddl.references import find_referenced_columns
 from ddl.schema import Schema, Table
-from emulator.catalog.tables import split
-from emulator.catalog.views import Row
+from emulator.catalog.tables import split_name
+from emulator.values.system_tables import Row
 
 
 def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str, ...]]]:
     """Table, name, type and columns of every constraint that has columns."""
     for table in schema.tables:
-        last = split(table.name)[1]
+        last = split_name(table.name)[1]
         keys = tuple(part.column for part in table.primary_key)
         yield table, f"PK_{last}", "PRIMARY KEY", keys
         for number, key in enumerate(table.foreign_keys, 1):
-            name = key.name or f"FK_{last}_{split(key.referenced_table)[1]}_{number}"
+            name = key.name or f"FK_{last}_{split_name(key.referenced_table)[1]}_{number}"
             yield table, name, "FOREIGN KEY", key.columns
 
 
 def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
     """Table, name and clause of every CHECK; NOT NULL is one, as in Spanner."""
     for table in schema.tables:
-        last = split(table.name)[1]
+        last = split_name(table.name)[1]
         for number, check in enumerate(table.checks, 1):
             yield table, check.name or f"CK_{last}_{number}", check.expression
         for column in table.columns:
@@ -34,24 +34,24 @@ def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
 
 def table_constraints(schema: Schema) -> Iterator[Row]:
     """PRIMARY KEY, FOREIGN KEY and CHECK."""
-    found = [(table, name, kind) for table, name, kind, _ in constraint_rows(schema)]
-    found += [(table, name, "CHECK") for table, name, _ in check_rows(schema)]
-    for table, name, kind in found:
-        owner = split(table.name)
+    constraints = [(table, name, kind) for table, name, kind, _ in constraint_rows(schema)]
+    constraints += [(table, name, "CHECK") for table, name, _ in check_rows(schema)]
+    for table, name, kind in constraints:
+        owner = split_name(table.name)
         yield "", owner[0], name, "", *owner, kind, "NO", "NO", "YES"
 
 
 def key_column_usage(schema: Schema) -> Iterator[Row]:
     """The columns of primary and foreign keys."""
     for table, name, kind, listed in constraint_rows(schema):
-        owner = split(table.name)
+        owner = split_name(table.name)
         for number, column in enumerate(listed, 1):
             position = number if kind == "FOREIGN KEY" else None
             yield "", owner[0], name, "", *owner, column, number, position
 
 
-def usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]]:
-    """Table and name of every constraint, with the table and columns that it speaks of."""
+def constraint_usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]]:
+    """Table and name of every constraint, with the table and columns that it refers to."""
     for table, name, kind, listed in constraint_rows(schema):
         if kind == "PRIMARY KEY":
             yield table, name, table, listed
@@ -59,41 +59,41 @@ def usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]
         for number, key in enumerate(table.foreign_keys, 1):
             target = schema.table(key.referenced_table)
             if target is not None:
-                last = split(table.name)[1]
-                name = key.name or f"FK_{last}_{split(target.name)[1]}_{number}"
+                last = split_name(table.name)[1]
+                name = key.name or f"FK_{last}_{split_name(target.name)[1]}_{number}"
                 yield table, name, target, key.referenced_columns
     for table, name, clause in check_rows(schema):
         yield table, name, table, find_referenced_columns(clause, table)
 
 
 def constraint_table_usage(schema: Schema) -> Iterator[Row]:
-    """The tables that constraints speak of."""
-    for table, name, target, _ in usages(schema):
-        yield "", *split(target.name), "", split(table.name)[0], name
+    """The tables that constraints refer to."""
+    for table, name, target, _ in constraint_usages(schema):
+        yield "", *split_name(target.name), "", split_name(table.name)[0], name
 
 
 def constraint_column_usage(schema: Schema) -> Iterator[Row]:
-    """The columns that constraints speak of."""
-    for table, name, target, listed in usages(schema):
+    """The columns that constraints refer to."""
+    for table, name, target, listed in constraint_usages(schema):
         for column in listed:
-            yield "", *split(target.name), column, "", split(table.name)[0], name
+            yield "", *split_name(target.name), column, "", split_name(table.name)[0], name
 
 
 def check_constraints(schema: Schema) -> Iterator[Row]:
     """The clauses of CHECK."""
     for table, name, clause in check_rows(schema):
-        yield "", split(table.name)[0], name, clause, "COMMITTED"
+        yield "", split_name(table.name)[0], name, clause, "COMMITTED"
 
 
 def referential_constraints(schema: Schema) -> Iterator[Row]:
     """What foreign keys refer to."""
     for table in schema.tables:
         for number, key in enumerate(table.foreign_keys, 1):
-            target = split(key.referenced_table)
-            name = key.name or f"FK_{split(table.name)[1]}_{target[1]}_{number}"
+            target = split_name(key.referenced_table)
+            name = key.name or f"FK_{split_name(table.name)[1]}_{target[1]}_{number}"
             yield (
                 "",
-                split(table.name)[0],
+                split_name(table.name)[0],
                 name,
                 "",
                 target[0],

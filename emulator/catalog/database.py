@@ -1,4 +1,4 @@
-"""INFORMATION_SCHEMA: what a schema says of itself, as tables of an SQLite in memory."""
+"""INFORMATION_SCHEMA: the description of a schema, as tables of a SQLite database in memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import apsw
 from ddl.schema import Schema
 from emulator import errors
 from emulator.catalog import constraints, objects, tables
-from emulator.catalog.views import VIEWS, Row, View
 from emulator.sql.functions import register
-from emulator.sql.types import quote_name
+from emulator.values.sqlite_text import quote_name
+from emulator.values.system_tables import VIEWS, Row, View
 
 CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
     f"INFORMATION_SCHEMA.{name}": fill

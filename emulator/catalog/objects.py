@@ -1,4 +1,4 @@
-"""What INFORMATION_SCHEMA says of views, sequences and change streams."""
+"""The rows of INFORMATION_SCHEMA about views, sequences and change streams."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from collections.abc import Iterator
 
 from ddl import sequences, views
 from ddl.schema import Schema
-from emulator.catalog.tables import split
-from emulator.catalog.views import Row
+from emulator.catalog.tables import split_name
+from emulator.values.system_tables import Row
 
 
 def view_rows(schema: Schema) -> Iterator[Row]:
     """The database's own views."""
     for item in views.list_views(schema):
         read = views.read_view(item.text)
-        yield "", *split(item.name), read.query, read.security
+        yield "", *split_name(item.name), read.query, read.security
 
 
 def sequence_rows(schema: Schema) -> Iterator[Row]:
-    """The sequences; those of IDENTITY columns are not told."""
+    """The sequences; those of IDENTITY columns are not listed."""
     for item in schema.verbatim:
         if item.kind == sequences.KIND:
-            yield "", *split(item.name), "INT64"
+            yield "", *split_name(item.name), "INT64"
 
 
 def sequence_option_rows(schema: Schema) -> Iterator[Row]:
-    """What is set of each sequence."""
+    """The options that are set for each sequence."""
     for item in schema.verbatim:
         if item.kind == sequences.KIND:
             for name, value in sequences.read_sequence(item.text).options().items():
                 kind = "STRING" if name == "sequence_kind" else "INT64"
-                yield "", *split(item.name), name, kind, value.strip("'")
+                yield "", *split_name(item.name), name, kind, value.strip("'")
 
 
 def change_streams(schema: Schema) -> Iterator[Row]:
     """The change streams."""
     for stream in schema.change_streams:
-        yield "", *split(stream.name), int(stream.for_all)
+        yield "", *split_name(stream.name), int(stream.for_all)
 
 
 def change_stream_options(schema: Schema) -> Iterator[Row]:
@@ -46,7 +46,7 @@ def change_stream_options(schema: Schema) -> Iterator[Row]:
             flag = value.upper() in ("TRUE", "FALSE")
             if value.upper() != "NULL":
                 kind = "BOOL" if flag else "STRING"
-                yield "", *split(stream.name), name, kind, value.strip("'\"")
+                yield "", *split_name(stream.name), name, kind, value.strip("'\"")
 
 
 def change_stream_tables(schema: Schema) -> Iterator[Row]:
@@ -54,7 +54,7 @@ def change_stream_tables(schema: Schema) -> Iterator[Row]:
     for stream in schema.change_streams:
         for watched in stream.watches:
             whole = int(watched.columns is None)
-            yield "", *split(stream.name), "", *split(watched.table), whole
+            yield "", *split_name(stream.name), "", *split_name(watched.table), whole
 
 
 def change_stream_columns(schema: Schema) -> Iterator[Row]:
@@ -62,4 +62,4 @@ def change_stream_columns(schema: Schema) -> Iterator[Row]:
     for stream in schema.change_streams:
         for watched in stream.watches:
             for column in watched.columns or ():
-                yield "", *split(stream.name), "", *split(watched.table), column
+                yield "", *split_name(stream.name), "", *split_name(watched.table), column

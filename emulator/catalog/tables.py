@@ -1,4 +1,4 @@
-"""What INFORMATION_SCHEMA says of schemas, tables, columns and indexes."""
+"""The rows of INFORMATION_SCHEMA about schemas, tables, columns and indexes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 
 from ddl.render import render_type
 from ddl.schema import Column, Index, Schema, Table
-from emulator.catalog.views import VIEWS, Row, View
+from emulator.values.system_tables import VIEWS, Row, View
 
 
-def split(name: str) -> tuple[str, str]:
+def split_name(name: str) -> tuple[str, str]:
     """A name as named schema and object."""
     schema, _, last = name.rpartition(".")
     return schema, last
 
 
-def yes(value: bool) -> str:
-    """YES or NO."""
+def yes_or_no(value: bool) -> str:
+    """YES or NO, as INFORMATION_SCHEMA writes a BOOL."""
     return "YES" if value else "NO"
 
 
@@ -37,10 +37,10 @@ def database_options(schema: Schema) -> Iterator[Row]:
 def tables(schema: Schema) -> Iterator[Row]:
     """User tables, then the views of INFORMATION_SCHEMA."""
     for table in schema.tables:
-        owner, name = split(table.name)
+        owner, name = split_name(table.name)
         parent, action, kind = None, None, None
         if table.interleave is not None:
-            parent = split(table.interleave.parent)[1]
+            parent = split_name(table.interleave.parent)[1]
             kind = "IN PARENT" if table.interleave.enforced else "IN"
             action = table.interleave.on_delete.value if table.interleave.enforced else None
         policy = table.row_deletion_policy
@@ -48,16 +48,16 @@ def tables(schema: Schema) -> Iterator[Row]:
         yield "", owner, name, "BASE TABLE", parent, action, "COMMITTED", kind, rule
     for item in schema.verbatim:
         if item.kind == "VIEW":
-            yield "", *split(item.name), "VIEW", None, None, None, None, None
+            yield "", *split_name(item.name), "VIEW", None, None, None, None, None
     for name in VIEWS:
-        yield "", *split(name), "VIEW", None, None, None, None, None
+        yield "", *split_name(name), "VIEW", None, None, None, None, None
 
 
 def columns(schema: Schema) -> Iterator[Row]:
     """The columns of user tables, then those of the views."""
     for table in schema.tables:
         for number, column in enumerate(table.columns, 1):
-            yield "", *split(table.name), *column_row(column, number)
+            yield "", *split_name(table.name), *column_row(column, number)
     for name, listed in VIEWS.items():
         for number, (column_name, type_) in enumerate(listed, 1):
             column = Column(column_name, type_)
@@ -69,11 +69,11 @@ def user_view_columns(user_views: Mapping[str, View]) -> Iterator[Row]:
     """The columns of the database's own views."""
     for name, listed in user_views.items():
         for number, (column_name, type_) in enumerate(listed, 1):
-            yield "", *split(name), *column_row(Column(column_name, type_), number)
+            yield "", *split_name(name), *column_row(Column(column_name, type_), number)
 
 
 def column_row(column: Column, number: int) -> Row:
-    """What COLUMNS says of a column, from its name on."""
+    """A row of COLUMNS, from the column's name on."""
     identity = column.identity
     skip = identity.skip_range if identity and identity.skip_range else (None, None)
     start = identity.start_counter if identity else None
@@ -82,14 +82,14 @@ def column_row(column: Column, number: int) -> Row:
         number,
         column.default,
         None,
-        yes(not column.not_null),
+        yes_or_no(not column.not_null),
         render_type(column.type),
         "ALWAYS" if column.generated is not None else "NEVER",
         column.generated,
-        yes(column.stored) if column.generated is not None else None,
+        yes_or_no(column.stored) if column.generated is not None else None,
         int(column.hidden),
         "COMMITTED",
-        yes(identity is not None),
+        yes_or_no(identity is not None),
         "BY DEFAULT" if identity else None,
         "BIT_REVERSED_POSITIVE_SEQUENCE" if identity else None,
         None if start is None else str(start),
@@ -103,7 +103,7 @@ def column_options(schema: Schema) -> Iterator[Row]:
     """allow_commit_timestamp and other options."""
     for table in schema.tables:
         for column in table.columns:
-            where = ("", *split(table.name), column.name)
+            where = ("", *split_name(table.name), column.name)
             if column.allow_commit_timestamp:
                 yield *where, "allow_commit_timestamp", "BOOL", "TRUE"
             for name, value in column.options:
@@ -120,9 +120,9 @@ def all_indexes(schema: Schema) -> Iterator[tuple[Table, Index, str]]:
     for table in schema.tables:
         yield table, primary_key(table), "PRIMARY_KEY"
     for index in schema.indexes:
-        found = schema.table(index.table)
-        if found is not None:
-            yield found, index, "INDEX"
+        indexed = schema.table(index.table)
+        if indexed is not None:
+            yield indexed, index, "INDEX"
 
 
 def indexes(schema: Schema) -> Iterator[Row]:
@@ -132,10 +132,10 @@ def indexes(schema: Schema) -> Iterator[Row]:
         where = " AND ".join(f"{name} IS NOT NULL" for name in index.where_not_null) or None
         yield (
             "",
-            *split(table.name),
-            split(index.name)[1],
+            *split_name(table.name),
+            split_name(index.name)[1],
             kind,
-            split(index.interleave_in)[1] if index.interleave_in else "",
+            split_name(index.interleave_in)[1] if index.interleave_in else "",
             int(index.unique),
             int(index.null_filtered),
             state,
@@ -156,11 +156,11 @@ def index_columns(schema: Schema) -> Iterator[Row]:
             if column is None:
                 continue
             filtered = index.null_filtered or name in index.where_not_null
-            nullable = yes(not column.not_null and not (filtered and number is not None))
+            nullable = yes_or_no(not column.not_null and not (filtered and number is not None))
             yield (
                 "",
-                *split(table.name),
-                split(index.name)[1],
+                *split_name(table.name),
+                split_name(index.name)[1],
                 kind,
                 column.name,
                 number,

@@ -15,15 +15,15 @@ import apsw
 from ddl.schema import Schema
 from ddl.views import list_views
 from emulator.catalog.database import VIEW_COLUMNS, fill, open_catalog
-from emulator.catalog.views import View
 from emulator.engine.query_stats import QueryStats
-from emulator.engine.requests import Rows, Stats, Stored
-from emulator.engine.results import collected, replayed
+from emulator.engine.results import collect_rows, rows_in_memory
 from emulator.engine.state import SchemaState
 from emulator.engine.view_rules import view_columns
 from emulator.sql.functions.text import RANDOM
-from emulator.sql.statements import Query
-from emulator.storage.sqlite import Reader
+from emulator.sql.statements import CompiledQuery
+from emulator.storage.sqlite import StorageReader
+from emulator.values.requests import ResultRows, Stats, Stored
+from emulator.values.system_tables import View
 
 SCHEMAS_MAX = 4
 ANSWERS_MAX = 64
@@ -48,7 +48,7 @@ class Catalog:
         self._filled: set[str] = set()
         self._connection = open_catalog()
 
-    def rows(self, statement: Query, values: Mapping[str, Stored]) -> Rows:
+    def rows(self, statement: CompiledQuery, values: Mapping[str, Stored]) -> ResultRows:
         """The answer to a query over INFORMATION_SCHEMA, from memory where it was asked before."""
         # 1, 1.0 and TRUE are equal in Python, but not in an answer.
         key = (
@@ -62,15 +62,15 @@ class Catalog:
             else:
                 answer = self._ask(statement, values)
                 self._remember(key, answer)
-        return replayed(statement.columns, answer, Stats())
+        return rows_in_memory(statement.columns, answer, Stats())
 
-    def _ask(self, statement: Query, values: Mapping[str, Stored]) -> list[Row]:
+    def _ask(self, statement: CompiledQuery, values: Mapping[str, Stored]) -> list[Row]:
         """The rows from SQLite; tables that no query has read before are filled first."""
         missing = [name for name in statement.catalog if name not in self._filled]
         if missing:
             fill(self._connection, self._schema, missing, user_views(self._schema, missing))
             self._filled.update(missing)
-        return answered(self._connection, self._schema, statement, values)
+        return fetch_rows(self._connection, self._schema, statement, values)
 
     def _remember(self, key: Key, answer: list[Row]) -> None:
         """Keeps an answer that will be the same the next time."""
@@ -86,15 +86,15 @@ class Catalogs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, Catalog] = OrderedDict()
+        self._catalogs: OrderedDict[int, Catalog] = OrderedDict()
 
     def rows(
         self,
         state: SchemaState,
-        statement: Query,
+        statement: CompiledQuery,
         values: Mapping[str, Stored],
         stats: QueryStats,
-    ) -> Rows:
+    ) -> ResultRows:
         """A query over INFORMATION_SCHEMA or SPANNER_SYS, without the database's file."""
         if any(name.startswith(SYSTEM) for name in statement.catalog):
             return system_rows(state.schema, statement, values, stats)
@@ -102,32 +102,37 @@ class Catalogs:
 
     def _catalog(self, state: SchemaState) -> Catalog:
         with self._lock:
-            catalog = self._known.pop(state.since, None) or Catalog(state.schema)
-            self._known[state.since] = catalog
-            if len(self._known) > SCHEMAS_MAX:
-                self._known.popitem(last=False)
+            catalog = self._catalogs.pop(state.since, None) or Catalog(state.schema)
+            self._catalogs[state.since] = catalog
+            if len(self._catalogs) > SCHEMAS_MAX:
+                self._catalogs.popitem(last=False)
         return catalog
 
 
 def system_rows(
-    schema: Schema, statement: Query, values: Mapping[str, Stored], stats: QueryStats
-) -> Rows:
+    schema: Schema, statement: CompiledQuery, values: Mapping[str, Stored], stats: QueryStats
+) -> ResultRows:
     """A query that reads statistics: they are never the same."""
     connection = open_catalog()
     try:
         views_read = user_views(schema, statement.catalog)
         fill(connection, schema, statement.catalog, views_read, stats.table)
-        return replayed(statement.columns, answered(connection, schema, statement, values), Stats())
+        return rows_in_memory(
+            statement.columns, fetch_rows(connection, schema, statement, values), Stats()
+        )
     finally:
         connection.close()
 
 
-def answered(
-    connection: apsw.Connection, schema: Schema, statement: Query, values: Mapping[str, Stored]
+def fetch_rows(
+    connection: apsw.Connection,
+    schema: Schema,
+    statement: CompiledQuery,
+    values: Mapping[str, Stored],
 ) -> list[Row]:
     """The rows of a query over a filled catalog."""
-    reader = Reader(connection, [0])
-    return list(collected(reader, statement.sql, values, statement.columns, schema).rows)
+    reader = StorageReader(connection, [0])
+    return list(collect_rows(reader, statement.sql, values, statement.columns, schema).rows)
 
 
 def user_views(schema: Schema, names: Collection[str]) -> dict[str, View]:

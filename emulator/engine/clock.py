@@ -5,10 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 def wall_micros() -> int:
@@ -44,16 +40,3 @@ class Clock:
     def wall(self) -> int:
         """The time without any promise."""
         return self._wall()
-
-
-def timestamp_text(micros: int) -> str:
-    """Unix microseconds in the storage form of a TIMESTAMP, within the years 1 to 9999."""
-    seconds, fraction = divmod(min(max(micros, MICROS_MIN), MICROS_MAX), 1_000_000)
-    moment = EPOCH + timedelta(seconds=seconds)
-    return f"{moment.isoformat()[:19]}.{fraction:06}000Z"
-
-
-def timestamp_micros(text: str) -> int:
-    """The storage form of a TIMESTAMP as Unix microseconds, rounded down."""
-    moment = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
-    return (moment - EPOCH) // timedelta(microseconds=1) + int(text[20:26])

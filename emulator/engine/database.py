@@ -14,7 +14,7 @@ from ddl.render import render_schema
 from ddl.schema import Dialect, Schema
 from emulator.engine import proto_bundle
 from emulator.engine.catalogs import Catalogs
-from emulator.engine.change_streams.partitions import Partition, churn
+from emulator.engine.change_streams.partitions import StreamPartition, churn
 from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
 from emulator.engine.maintenance import Maintenance
@@ -22,29 +22,29 @@ from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import (
-    PLAIN_ORIGIN,
-    BoundKind,
-    Committed,
-    Mutation,
-    Origin,
-    TimestampBound,
-)
-from emulator.engine.schema_changes import change_schema, replayed, retention_seconds
+from emulator.engine.schema_changes import change_schema, replay_statements, retention_seconds
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.versions import SchemaVersions
-from emulator.engine.writer import Writer
+from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError, failed_precondition, unimplemented
-from emulator.storage.archives import CREATE_ARCHIVES, archives
+from emulator.storage.archives import CREATE_ARCHIVES, load_archives
 from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
-from emulator.storage.horizon import CREATE_HORIZON, horizon
+from emulator.storage.horizon import CREATE_HORIZON, load_horizon
 from emulator.storage.integrity import CREATE_REFERENCES
-from emulator.storage.layout import layouts
+from emulator.storage.layout import table_layouts
 from emulator.storage.sqlite import Storage, run
-from emulator.storage.statements import create_statements, executed_statements
+from emulator.storage.statements import create_statements, load_statements
+from emulator.values.requests import (
+    PLAIN_ORIGIN,
+    BoundKind,
+    Committed,
+    Mutation,
+    TimestampBound,
+    TransactionOrigin,
+)
 
 CHURN_WAIT_SECONDS = 5.0
 CLOSE_WAIT_SECONDS = 1.0
@@ -53,7 +53,7 @@ FUTURE_MICROS_MAX = 3_600 * 1_000_000
 
 
 def ignore(_index: int, _commit_timestamp_micros: int) -> None:
-    """Nobody wants to know when a statement is done."""
+    """Ignores that a statement is done."""
 
 
 class Database:
@@ -76,14 +76,14 @@ class Database:
         self._ddl_lock = threading.Lock()
         self.query_stats = query_stats or QueryStats()
         self._timeline = Timeline(clock)
-        self._writer = Writer(self._storage, clock, self._timeline)
-        last_commit, version = prepare(self._writer.connection, clock.now())
+        self._writer = DatabaseWriter(self._storage, clock, self._timeline)
+        last_commit, version = prepare_file(self._writer.connection, clock.now())
         self._timeline.restart(last_commit)
-        self._cleared_to = horizon(self._writer.connection)
+        self._cleared_to = load_horizon(self._writer.connection)
         self._load_schemas(dialect, version)
         self._writer.sequences.load(self.schema)
         self._writer.capture.load()
-        state_at = self._writer.versions.at
+        state_at = self._writer.versions.state_at
         self._snapshots = Snapshots(self._storage, self._state, state_at)
         self._around = Surroundings(
             self._snapshots,
@@ -115,7 +115,7 @@ class Database:
         on_done: Callable[[int, int], None] = ignore,
         descriptors: bytes = b"",
     ) -> None:
-        """Executes statements one after another; those before a failing one stay.
+        """Executes statements one after another; those before a failing one take effect.
 
         ``on_done`` is called after each with its index and its commit timestamp in microseconds.
         ``descriptors`` is the FileDescriptorSet of a proto bundle.
@@ -128,7 +128,7 @@ class Database:
         """The FileDescriptorSet of the database's proto bundle; empty without one."""
         reader = self._storage.borrow()
         try:
-            return proto_bundle.load(reader.connection)
+            return proto_bundle.load_bundle(reader.connection)
         finally:
             self._storage.give_back(reader)
 
@@ -144,11 +144,15 @@ class Database:
         """A read-write transaction; it locks nothing before its first DML or its commit."""
         return ReadWriteTransaction(self._around, self._writer)
 
-    def partitioned_dml(self, origin: Origin = PLAIN_ORIGIN) -> PartitionedDmlTransaction:
+    def partitioned_dml(
+        self, origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> PartitionedDmlTransaction:
         """Runs one idempotent statement part by part."""
         return PartitionedDmlTransaction(self._storage, self._writer, origin)
 
-    def write(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
+    def write(
+        self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> Committed:
         """Commits mutations alone."""
         return self._writer.write(mutations, origin)
 
@@ -157,7 +161,7 @@ class Database:
         writer = self._writer
         if not self.schema.change_streams:
             return
-        ended: list[Partition] = []
+        ended: list[StreamPartition] = []
 
         def work(micros: int) -> None:
             for stream in writer.state.schema.change_streams:
@@ -166,7 +170,7 @@ class Database:
 
         writer.turn.acquire(CHURN_WAIT_SECONDS)
         try:
-            writer.alone(work)
+            writer.commit_alone(work)
         finally:
             writer.capture.load()
             writer.turn.release()
@@ -178,12 +182,12 @@ class Database:
         return self._cleared_to
 
     def sweep(self) -> int:
-        """Removes old versions and expired rows now; how many rows went."""
+        """Removes old versions and expired rows now; returns the number of rows."""
         self._snapshots.expire()
         return self._maintenance.sweep()
 
     def close(self) -> None:
-        """Ends the database's threads and connections; a database in memory is gone.
+        """Ends the database's threads and connections; a database in memory is lost.
 
         The turn is taken and never given back: nobody writes through a connection that is closed.
         """
@@ -204,10 +208,10 @@ class Database:
     def _load_schemas(self, dialect: Dialect, version: int) -> None:
         """The schemas of the file, by its own statements; the tables are in line with the last."""
         connection = self._writer.connection
-        versions = replayed(executed_statements(connection), dialect)
+        versions = replay_statements(load_statements(connection), dialect)
         newest = versions[-1]
-        laid = layouts(newest.schema, {})
-        self._writer.versions = SchemaVersions(versions, archives(connection))
+        laid = table_layouts(newest.schema, {})
+        self._writer.versions = SchemaVersions(versions, load_archives(connection))
         self._writer.state = SchemaState(version, newest.schema, laid, newest.since)
         self._writer.versions.forget(self.oldest_readable(), ())
 
@@ -215,7 +219,7 @@ class Database:
         return self._writer.state
 
     def _read_timestamp(self, bound: TimestampBound) -> int:
-        """The timestamp of a bound; waits for one that lies ahead."""
+        """The timestamp of a bound; waits for one in the future."""
         strong = self._timeline.strong()
         if bound.kind is BoundKind.STRONG or bound.kind is BoundKind.MAX_STALENESS:
             return strong
@@ -230,7 +234,7 @@ class Database:
         return micros
 
 
-def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
+def prepare_file(connection: apsw.Connection, now: int) -> tuple[int, int]:
     """Creates the server's own tables in a new file; last commit and schema version."""
     run(
         connection,
@@ -251,5 +255,7 @@ def prepare(connection: apsw.Connection, now: int) -> tuple[int, int]:
     run(connection, "COMMIT")
     row = connection.execute(READ_STATE).fetchone()
     if row is None:
-        raise failed_precondition("The database file has no state.")
+        raise failed_precondition(
+            "The database file is damaged: its table $state is empty. Restore or delete the file."
+        )
     return int(row[0]), int(row[1])

@@ -11,30 +11,30 @@ from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
 
 
-def defined(schema: Schema, step: steps.Step) -> steps.Step | None:
-    """The step to take; None when IF [NOT] EXISTS leaves nothing to do. Raises SchemaError."""
+def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
+    """The step to apply; None if IF [NOT] EXISTS makes it a no-op. Raises SchemaError."""
     if isinstance(step, steps.CreateVerbatim):
-        return created(schema, step.item)
+        return create_object(schema, step.item)
     if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:
         refuse_used_sequence(schema, step.name)
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
-        return altered_sequence(schema, step.text)
+        return alter_sequence(schema, step.text)
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
-        return altered_identity(schema, step.text)
+        return alter_identity(schema, step.text)
     if isinstance(step, steps.AlterColumn):
         refuse_change_of_identity(schema, step)
     return step
 
 
-def restarted(before: Schema, step: steps.Step) -> dict[str, int]:
-    """The counters that a step sets, and to what."""
+def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
+    """The counters that a step restarts, with their new values."""
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
         name, _ = sequences.read_altered_name(step.text)
-        found = sequences.find_sequence(before, name)
-        if found is not None:
-            after = sequences.alter_sequence(sequences.read_sequence(found.text), step.text)
+        sequence = sequences.find_sequence(before, name)
+        if sequence is not None:
+            after = sequences.alter_sequence(sequences.read_sequence(sequence.text), step.text)
             if after.restarts and after.start_with_counter is not None:
-                return {sequence_counter(found.name): after.start_with_counter}
+                return {sequence_counter(sequence.name): after.start_with_counter}
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
         table, column, identity, restarts = identity_change(before, step.text)
         first = identity.start_counter
@@ -43,20 +43,20 @@ def restarted(before: Schema, step: steps.Step) -> dict[str, int]:
     return {}
 
 
-def created(schema: Schema, item: Verbatim) -> steps.Step | None:
+def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
     """CREATE VIEW and CREATE SEQUENCE; other objects are as they are."""
     if item.kind == views.KIND:
         view = views.read_view(item.text)
         if view.security is None:
             raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
         if not (view.replaces and views.find_view(schema, item.name)):
-            free(schema, item.name)
+            refuse_taken_name(schema, item.name)
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
     if item.kind == sequences.KIND:
         sequence = sequences.read_sequence(item.text)
         if sequence.optional and sequences.find_sequence(schema, item.name) is not None:
             return None
-        free(schema, item.name)
+        refuse_taken_name(schema, item.name)
         if sequence.kind is None and "default_sequence_kind" not in schema.options:
             raise invalid_argument(
                 "The sequence does not have a valid sequence kind. Please specify the sequence "
@@ -66,8 +66,8 @@ def created(schema: Schema, item: Verbatim) -> steps.Step | None:
     return steps.CreateVerbatim(item)
 
 
-def free(schema: Schema, name: str) -> None:
-    """Nothing else of the schema has this name."""
+def refuse_taken_name(schema: Schema, name: str) -> None:
+    """Raises if another object of the schema has this name."""
     folded = name.casefold()
     taken = [each.name for each in schema.tables] + [each.name for each in schema.indexes]
     taken += [each.name for each in schema.change_streams]
@@ -76,16 +76,16 @@ def free(schema: Schema, name: str) -> None:
         raise DuplicateNameError("Object", name)
 
 
-def altered_sequence(schema: Schema, text: str) -> steps.Step | None:
-    """ALTER SEQUENCE as its CREATE SEQUENCE anew."""
+def alter_sequence(schema: Schema, text: str) -> steps.Step | None:
+    """ALTER SEQUENCE as a new CREATE SEQUENCE."""
     name, optional = sequences.read_altered_name(text)
-    found = sequences.find_sequence(schema, name)
-    if found is None:
+    sequence = sequences.find_sequence(schema, name)
+    if sequence is None:
         if optional:
             return None
         raise NameNotFoundError("Sequence", name)
-    after = sequences.alter_sequence(sequences.read_sequence(found.text), text)
-    return steps.CreateVerbatim(Verbatim(found.kind, found.name, after.text))
+    after = sequences.alter_sequence(sequences.read_sequence(sequence.text), text)
+    return steps.CreateVerbatim(Verbatim(sequence.kind, sequence.name, after.text))
 
 
 def refuse_used_sequence(schema: Schema, name: str) -> None:
@@ -100,7 +100,7 @@ def refuse_used_sequence(schema: Schema, name: str) -> None:
 
 
 def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity, bool]:
-    """What ALTER IDENTITY changes, to what, and whether the counter starts anew."""
+    """What ALTER IDENTITY changes, to what, and whether the counter restarts."""
     table_name, column_name = sequences.read_identity_column(text)
     table = schema.table(table_name)
     if table is None:
@@ -115,8 +115,8 @@ def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity,
     return table, column, *sequences.alter_identity(column.identity, text)
 
 
-def altered_identity(schema: Schema, text: str) -> steps.Step:
-    """ALTER IDENTITY as the column's definition anew."""
+def alter_identity(schema: Schema, text: str) -> steps.Step:
+    """ALTER IDENTITY as a new definition of the column."""
     table, column, identity, _ = identity_change(schema, text)
     return steps.AlterColumn(table.name, replace(column, identity=identity))
 

@@ -10,13 +10,14 @@ import apsw
 from ddl.schema import Column, Table
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
-from emulator.engine.requests import DmlResult, MutationKind, Stats, Stored
-from emulator.engine.results import replayed
+from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, speaks_of
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, covers_any
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
-from emulator.storage.sqlite import current, index_name, quote
+from emulator.storage.sqlite import current_table, index_name
+from emulator.values.requests import DmlResult, MutationKind, Stats, Stored
+from emulator.values.sqlite_text import quote_name
 
 KINDS = {
     "insert": MutationKind.INSERT,
@@ -26,8 +27,8 @@ KINDS = {
 
 
 @dataclass(slots=True)
-class Dml:
-    """Runs statements on the writing connection and remembers what they left open.
+class DmlExecutor:
+    """Runs statements on the writing connection and remembers their pending timestamps.
 
     ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
     """
@@ -52,7 +53,7 @@ class Dml:
         table = self.state.schema.table(statement.table)
         if table is None:
             raise unknown_table(statement.table)
-        bindings = bound(statement.bindings, params, moment)
+        bindings = bind_parameters(statement.bindings, params, moment)
         if rows is not None:
             bindings["rows_"] = rows
         if isinstance(statement, Insert):
@@ -61,7 +62,7 @@ class Dml:
         if isinstance(statement, Update):
             self.changed.add(table.name.casefold())
             return self.update(statement, table, bindings, moment)
-        self.changed |= self.state.affected_by_delete(table.name)
+        self.changed |= self.state.tables_changed_by_delete(table.name)
         return self.delete(statement, table, bindings)
 
     def insert(
@@ -74,10 +75,12 @@ class Dml:
         """The rows are worked out first and then written as mutations are."""
         rows: list[Row] = self.connection.execute(statement.rows_sql, bindings).fetchall()
         plan = self.state.write_plan(table.name, statement.columns)
-        self.note_pending(table, {c for c in commit_columns(table) if inserts(statement, c)})
+        self.note_pending(
+            table, {c for c in commit_columns(table) if may_insert_pending(statement, c)}
+        )
         rows = list(resolve(plan, rows, moment))
         if statement.mode == "update":
-            refuse_twice(plan, rows)
+            refuse_repeated_keys(plan, rows)
         if statement.mode == "ignore":
             rows = self.new_rows(plan, rows)
         if statement.returning is None:
@@ -88,9 +91,9 @@ class Dml:
         returned: list[Row] = []
         for row in rows:
             write_rows(self.connection, plan, KINDS[statement.mode], [row], moment)
-            returned += self.written(plan, row, statement.returning, bindings)
+            returned += self.read_returned(plan, row, statement.returning, bindings)
         self.count(len(rows), plan.mutations_per_row)
-        return with_returned(len(rows), statement.returning, returned)
+        return result_with_rows(len(rows), statement.returning, returned)
 
     def new_rows(self, plan: WritePlan, rows: list[Row]) -> list[Row]:
         """Those whose key is neither in the table nor earlier among the rows."""
@@ -104,17 +107,17 @@ class Dml:
             fresh.append(row)
         return fresh
 
-    def written(
+    def read_returned(
         self, plan: WritePlan, row: Row, returning: Returning, bindings: Mapping[str, Stored]
     ) -> list[Row]:
         """THEN RETURN of a row that was just written."""
-        expressions = unqualified(returning, plan.table.name)
-        head = f"SELECT {expressions} FROM {current(plan.table.name)} WHERE "
+        expressions = unqualify(returning, plan.table.name)
+        head = f"SELECT {expressions} FROM {current_table(plan.table.name)} WHERE "
         values = dict(bindings)
         if plan.identified:
             key = key_of(plan, row)
             names = [part.column for part in plan.table.primary_key]
-            match = " AND ".join(f"{quote(n)} IS :key_{i}" for i, n in enumerate(names))
+            match = " AND ".join(f"{quote_name(n)} IS :key_{i}" for i, n in enumerate(names))
             values |= {f"key_{i}": part for i, part in enumerate(key)}
         else:
             match = "rowid = :row_"
@@ -132,7 +135,7 @@ class Dml:
             if c.on_update is not None and c.name.casefold() not in assigned
         ]
         pairs = [*statement.assignments, *automatic, ("$ts", ":ts_")]
-        sets = ", ".join(f"{quote(name)} = {value}" for name, value in pairs)
+        sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in pairs)
         pending = {name.casefold() for name, value in pairs if ":commit_" in value}
         self.note_pending(table, {c for c in commit_columns(table) if c.name.casefold() in pending})
         values = {**bindings, "ts_": moment.micros, "commit_": moment.text}
@@ -140,7 +143,7 @@ class Dml:
         sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"
         result = self.run(sql, values, statement, table)
         written = assigned | {c.name.casefold() for c in table.columns if c.on_update}
-        touched = [i for i in self.state.schema.indexes_of(table.name) if speaks_of(i, written)]
+        touched = [i for i in self.state.schema.indexes_of(table.name) if covers_any(i, written)]
         self.count(result.row_count, len(pairs) - 1 + len(touched))
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
@@ -172,19 +175,19 @@ class Dml:
             self.connection.execute(sql, bindings)
             return DmlResult(self.connection.changes())
         self.refuse_pending_returned(returning, table)
-        text = f"{sql} RETURNING {unqualified(returning, statement.alias)}"
+        text = f"{sql} RETURNING {unqualify(returning, statement.alias)}"
         rows: list[Row] = self.connection.execute(text, bindings).fetchall()
-        return with_returned(len(rows), returning, rows)
+        return result_with_rows(len(rows), returning, rows)
 
     def target(self, table: Table, alias: str, index: str | None) -> str:
         """The table of an UPDATE or DELETE, with its forced index."""
         hint = ""
         if index is not None:
-            found = self.state.schema.index(index)
-            if found is None:
+            forced = self.state.schema.index(index)
+            if forced is None:
                 raise unknown_index(index, table.name)
-            hint = f" INDEXED BY {index_name(found.name)}"
-        return f"{current(table.name)} AS {quote(alias)}{hint}"
+            hint = f" INDEXED BY {index_name(forced.name)}"
+        return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
 
     def note_pending(self, table: Table, columns: set[Column]) -> None:
         """These columns hold a commit timestamp that is not known yet."""
@@ -194,24 +197,24 @@ class Dml:
         """THEN RETURN cannot show a commit timestamp that is not known yet."""
         for column in commit_columns(table):
             waits = (table.name.casefold(), column.name.casefold()) in self.pending
-            if waits and any(quote(column.name) in text for text in returning.expressions):
-                raise pending_only_as_value()
+            if waits and any(quote_name(column.name) in text for text in returning.expressions):
+                raise misplaced_pending_timestamp()
 
     def refuse_future(self, table: Table, column: Column, moment: Moment) -> None:
         """An explicit timestamp must not lie in the future."""
-        name = quote(column.name)
+        name = quote_name(column.name)
         row = self.connection.execute(
-            f'SELECT {name} FROM {current(table.name)} WHERE "$ts" = ? AND {name} > ? '
+            f'SELECT {name} FROM {current_table(table.name)} WHERE "$ts" = ? AND {name} > ? '
             f"AND {name} <> ? LIMIT 1",
             (moment.micros, moment.now, PENDING_TEXT),
         ).fetchone()
         if row is not None:
             raise future_timestamp(str(row[0]))
 
-    def keyed(self, table: str, column: str) -> bool:
+    def is_key_column(self, table: str, column: str) -> bool:
         """Whether a column is part of its table's key: no row can be found before it is known."""
-        found = self.state.schema.table(table)
-        return found is not None and column in {p.column.casefold() for p in found.primary_key}
+        owner = self.state.schema.table(table)
+        return owner is not None and column in {p.column.casefold() for p in owner.primary_key}
 
     def refuse_pending(self, sql: str) -> None:
         """A query must not read a commit timestamp that is not known yet."""
@@ -220,30 +223,32 @@ class Dml:
         read = self.state.columns_read(self.connection, sql)
         tables = {name for name, _ in read}
         for table, column in sorted(self.pending):
-            whole = self.keyed(table, column) and f"t${table}" in tables
+            whole = self.is_key_column(table, column) and f"t${table}" in tables
             if whole or (f"t${table}", column) in read:
                 raise pending_read(f"{table}.{column}")
 
 
-def bound(wanted: Bindings, params: Mapping[str, Stored], moment: Moment) -> dict[str, Stored]:
+def bind_parameters(
+    bindings: Bindings, params: Mapping[str, Stored], moment: Moment
+) -> dict[str, Stored]:
     """The values of a statement's parameters. Raises for one that the client did not send."""
-    given = {name.casefold(): value for name, value in params.items()}
+    sent = {name.casefold(): value for name, value in params.items()}
     values: dict[str, Stored] = {}
-    for parameter in wanted.user:
+    for parameter in bindings.user:
         name = parameter.name.casefold()
-        if name not in given:
+        if name not in sent:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
-        values[f"p_{name}"] = given[name]
-    if wanted.now:
+        values[f"p_{name}"] = sent[name]
+    if bindings.now:
         values["now_"] = moment.now
-    if wanted.commit:
+    if bindings.commit:
         values["commit_"] = moment.text
     return values
 
 
-def counting(statement: Update | Delete) -> Update | Delete:
+def count_scans(statement: Update | Delete) -> Update | Delete:
     """A statement that counts the rows of its table that it visits."""
-    visited = f"scanned_({quote(statement.alias)}.rowid)"
+    visited = f"scanned_({quote_name(statement.alias)}.rowid)"
     return replace(statement, where_sql=f"{visited} AND ({statement.where_sql})")
 
 
@@ -252,14 +257,14 @@ def commit_columns(table: Table) -> list[Column]:
     return [c for c in table.columns if c.allow_commit_timestamp]
 
 
-def inserts(statement: Insert, column: Column) -> bool:
+def may_insert_pending(statement: Insert, column: Column) -> bool:
     """Whether an INSERT may leave the pending commit timestamp in a column."""
     if column.name.casefold() in {name.casefold() for name in statement.columns}:
         return statement.bindings.commit
     return column.default is not None
 
 
-def refuse_twice(plan: WritePlan, rows: list[Row]) -> None:
+def refuse_repeated_keys(plan: WritePlan, rows: list[Row]) -> None:
     """INSERT OR UPDATE may not meet a row twice."""
     seen: set[Row] = set()
     for row in rows:
@@ -269,17 +274,17 @@ def refuse_twice(plan: WritePlan, rows: list[Row]) -> None:
         seen.add(key)
 
 
-def unqualified(returning: Returning, alias: str) -> str:
+def unqualify(returning: Returning, alias: str) -> str:
     """The expressions of THEN RETURN; SQLite's RETURNING does not know the table's alias."""
-    return ", ".join(text.replace(f"{quote(alias)}.", "") for text in returning.expressions)
+    return ", ".join(text.replace(f"{quote_name(alias)}.", "") for text in returning.expressions)
 
 
-def with_returned(count: int, returning: Returning, rows: list[Row]) -> DmlResult:
+def result_with_rows(count: int, returning: Returning, rows: list[Row]) -> DmlResult:
     """A result with the rows of THEN RETURN."""
-    return DmlResult(count, replayed(returning.columns, rows, Stats()))
+    return DmlResult(count, rows_in_memory(returning.columns, rows, Stats()))
 
 
-def pending_only_as_value() -> SpannerError:
+def misplaced_pending_timestamp() -> SpannerError:
     """PENDING_COMMIT_TIMESTAMP() would be read."""
     return invalid_argument(
         "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE "

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ddl.schema import Index, Table
 from emulator.engine.refusals import wrong_key_size
-from emulator.engine.requests import KeyRange, KeySet, Stored
-from emulator.sql.types import FLOATS
-from emulator.storage.sqlite import quote
+from emulator.values.requests import KeyRange, KeySet, Stored
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import FLOATS
 
 NAN = "NaN"
 """The storage form of NaN: a text, which SQLite sorts behind every number."""
@@ -40,7 +40,7 @@ class KeyColumn:
     @property
     def order(self) -> str:
         """The ORDER BY terms that sort by it."""
-        name, down = quote(self.column), " DESC" if self.descending else ""
+        name, down = quote_name(self.column), " DESC" if self.descending else ""
         return f"({name} <> '{NAN}'){down}, {name}{down}" if self.floating else f"{name}{down}"
 
     def sortable(self, value: Stored) -> tuple[int, Stored]:
@@ -66,27 +66,27 @@ def is_floating(table: Table, name: str) -> bool:
     return column is not None and column.type.code in FLOATS
 
 
-def clauses(parts: Sequence[KeyColumn], keys: KeySet, full_keys: int) -> list[Clause]:
+def key_clauses(parts: Sequence[KeyColumn], keys: KeySet, full_keys: int) -> list[Clause]:
     """One condition for each key and range; ``full_keys`` is the number of parts of a key."""
     if keys.all:
         return [EVERYTHING]
-    points = [point(parts, key, full_keys) for key in dict.fromkeys(keys.keys)]
-    return points + [between(parts, r) for r in keys.ranges]
+    points = [point_clause(parts, key, full_keys) for key in dict.fromkeys(keys.keys)]
+    return points + [range_clause(parts, r) for r in keys.ranges]
 
 
-def point(parts: Sequence[KeyColumn], key: tuple[Stored, ...], full_keys: int) -> Clause:
+def point_clause(parts: Sequence[KeyColumn], key: tuple[Stored, ...], full_keys: int) -> Clause:
     """Rows with one key."""
     if len(key) != full_keys:
         raise wrong_key_size(full_keys, len(key))
-    return Clause(equal(parts, len(key)), key)
+    return Clause(equality_sql(parts, len(key)), key)
 
 
-def equal(parts: Sequence[KeyColumn], count: int) -> str:
+def equality_sql(parts: Sequence[KeyColumn], count: int) -> str:
     """The first parts have given values; NULL equals NULL."""
-    return " AND ".join(f"{quote(p.column)} IS ?" for p in parts[:count]) or "TRUE"
+    return " AND ".join(f"{quote_name(p.column)} IS ?" for p in parts[:count]) or "TRUE"
 
 
-def between(parts: Sequence[KeyColumn], key_range: KeyRange) -> Clause:
+def range_clause(parts: Sequence[KeyColumn], key_range: KeyRange) -> Clause:
     """Rows between two prefixes. What both have in common is looked up by equality."""
     start, end = key_range.start, key_range.end
     for prefix in (start, end):
@@ -96,34 +96,34 @@ def between(parts: Sequence[KeyColumn], key_range: KeyRange) -> Clause:
     while common < min(len(start), len(end)) and start[common] == end[common]:
         common += 1
     rest = parts[common:]
-    return conjunction(
-        Clause(equal(parts, common), start[:common]),
-        enclosing(rest, start[common:], end[common:]),
-        bound(rest, start[common:], key_range.start_closed, upwards=True),
-        bound(rest, end[common:], key_range.end_closed, upwards=False),
+    return join_clauses(
+        Clause(equality_sql(parts, common), start[:common]),
+        outer_range(rest, start[common:], end[common:]),
+        bound_clause(rest, start[common:], key_range.start_closed, upwards=True),
+        bound_clause(rest, end[common:], key_range.end_closed, upwards=False),
     )
 
 
-def enclosing(
+def outer_range(
     parts: Sequence[KeyColumn], start: tuple[Stored, ...], end: tuple[Stored, ...]
 ) -> Clause:
     """A plain range of the first column that contains all rows, so that an index can be used."""
     low, high = (end, start) if parts and parts[0].descending else (start, end)
     if not low or parts[0].sortable(low[0])[0] < OTHERS:
         return EVERYTHING
-    name = quote(parts[0].column)
+    name = quote_name(parts[0].column)
     if not high or parts[0].sortable(high[0])[0] < OTHERS:
         return Clause(f"{name} >= ?", low[:1])
     return Clause(f"{name} BETWEEN ? AND ?", (low[0], high[0]))
 
 
-def conjunction(*items: Clause) -> Clause:
+def join_clauses(*items: Clause) -> Clause:
     """All conditions at once."""
     sql = " AND ".join(f"({item.sql})" for item in items if item.sql != "TRUE") or "TRUE"
     return Clause(sql, tuple(value for item in items for value in item.values))
 
 
-def bound(
+def bound_clause(
     parts: Sequence[KeyColumn], prefix: tuple[Stored, ...], closed: bool, *, upwards: bool
 ) -> Clause:
     """Rows on one side of a prefix, in key order: lexicographic, spelt out."""
@@ -132,10 +132,10 @@ def bound(
     alternatives: list[Clause] = []
     for depth, value in enumerate(prefix):
         beyond = compare(parts[depth], value, upwards)
-        before = Clause(equal(parts, depth), prefix[:depth])
-        alternatives.append(conjunction(before, beyond))
+        before = Clause(equality_sql(parts, depth), prefix[:depth])
+        alternatives.append(join_clauses(before, beyond))
     if closed:
-        alternatives.append(Clause(equal(parts, len(prefix)), prefix))
+        alternatives.append(Clause(equality_sql(parts, len(prefix)), prefix))
     return Clause(
         " OR ".join(f"({a.sql})" for a in alternatives),
         tuple(value for a in alternatives for value in a.values),
@@ -144,7 +144,7 @@ def bound(
 
 def compare(part: KeyColumn, value: Stored, upwards: bool) -> Clause:
     """Strictly beyond a value in the order of this part; NULL is below everything, then NaN."""
-    name = quote(part.column)
+    name = quote_name(part.column)
     nan = f"{name} = '{NAN}'"
     if upwards != part.descending:
         if value is None:

@@ -1,4 +1,4 @@
-"""What happens without being asked: old versions go, and rows past their deletion policy."""
+"""Background work: removes old versions, and rows that have passed their deletion policy."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from datetime import timedelta
 import apsw
 
 from ddl.schema import Table
-from emulator.engine.clock import timestamp_text
-from emulator.engine.requests import Origin
-from emulator.engine.writer import Writer
+from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError
-from emulator.storage.archives import remove
-from emulator.storage.history import CLEAR_ROWS_MAX, clear
+from emulator.storage.archives import drop_archive
+from emulator.storage.history import CLEAR_ROWS_MAX, clear_sql
 from emulator.storage.horizon import save_horizon
-from emulator.storage.sqlite import current, quote
+from emulator.storage.sqlite import current_table
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import TransactionOrigin
+from emulator.values.sqlite_text import quote_name
 
 LOG = logging.getLogger("emulator")
 
 INTERVAL_SECONDS = 20.0
 DELETE_ROWS_MAX = 5_000
 LOCK_WAIT_SECONDS = 5.0
-EXPIRY = Origin(tag="RowDeletionPolicy", expiry=True)
+EXPIRY = TransactionOrigin(tag="RowDeletionPolicy", expiry=True)
 """How change streams show the deletes of a row deletion policy."""
 
 
 class Maintenance:
-    """A thread of its own per database; ``sweep`` does one round, for tests too."""
+    """One thread for each database; ``sweep`` runs one round, also for tests."""
 
-    def __init__(self, writer: Writer, oldest_readable: Callable[[], int]) -> None:
+    def __init__(self, writer: DatabaseWriter, oldest_readable: Callable[[], int]) -> None:
         self._writer = writer
         self._oldest_readable = oldest_readable
         self._stop = threading.Event()
@@ -52,16 +53,16 @@ class Maintenance:
             try:
                 self.sweep()
             except (SpannerError, apsw.Error) as error:
-                # Mostly a long transaction that holds the turn: the next round will do.
-                LOG.info("A round of maintenance was put off: %s", error)
+                # Mostly a long transaction that holds the turn: the next round retries.
+                LOG.info("Maintenance is postponed to the next round: %s", error)
 
     def sweep(self) -> int:
-        """Removes what may go; how many rows went."""
+        """Runs one round; returns the number of rows removed."""
         removed = self.clear_history() + self.clear_archives()
         return removed + self.delete_expired() + self.clear_records()
 
     def clear_history(self) -> int:
-        """Removes versions that no read may ask for any more, a bounded number at a time."""
+        """Removes versions that no read may need any longer, a bounded number at a time."""
         removed = 0
         horizon = self._oldest_readable()
         for table in self._writer.state.schema.tables:
@@ -73,17 +74,17 @@ class Maintenance:
         return removed
 
     def clear_archives(self) -> int:
-        """Drops what schema changes have put away, once no read may ask for it; how many tables."""
+        """Drops archives that no read may need any longer; returns how many."""
         writer, horizon = self._writer, self._oldest_readable()
-        archives = writer.versions.expired(horizon)
+        archives = writer.versions.expired_archives(horizon)
 
         def work() -> None:
             save_horizon(writer.connection, horizon)
             for archive in archives:
-                remove(writer.connection, archive)
+                drop_archive(writer.connection, archive)
 
         if archives:
-            self._in_turn(work)
+            self._run_in_turn(work)
         writer.versions.forget(horizon, archives)
         return len(archives)
 
@@ -110,27 +111,27 @@ class Maintenance:
 
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
-            writer.alone(work)
+            writer.commit_alone(work)
         finally:
             writer.turn.release()
         return removed
 
     def _clear_some(self, table: Table, horizon: int) -> int:
-        """Removes some of a table's history; how many rows."""
+        """Removes some of a table's history; returns the number of rows."""
         writer, count = self._writer, 0
 
         def work() -> None:
             nonlocal count
             if writer.state.schema.table(table.name) is table:
-                writer.connection.execute(clear(table.name), (horizon,))
+                writer.connection.execute(clear_sql(table.name), (horizon,))
                 count = writer.connection.changes()
             if count:
                 save_horizon(writer.connection, horizon)
 
-        self._in_turn(work)
+        self._run_in_turn(work)
         return count
 
-    def _in_turn(self, work: Callable[[], None]) -> None:
+    def _run_in_turn(self, work: Callable[[], None]) -> None:
         """One transaction that changes nothing that a read can see."""
         writer = self._writer
         writer.turn.acquire(LOCK_WAIT_SECONDS)
@@ -148,17 +149,17 @@ class Maintenance:
         if policy is None:
             return 0
         age = timedelta(days=policy.days) // timedelta(microseconds=1)
-        column, name = quote(policy.column), current(table.name)
+        column, name = quote_name(policy.column), current_table(table.name)
         count = 0
 
         def work(micros: int) -> None:
             nonlocal count
-            for affected in writer.state.affected_by_delete(table.name):
-                writer.timeline.touched(affected, micros)
+            for affected in writer.state.tables_changed_by_delete(table.name):
+                writer.timeline.note_change(affected, micros)
             writer.connection.execute(
                 f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "
                 f"WHERE {column} < ? LIMIT {DELETE_ROWS_MAX})",
-                (timestamp_text(writer.clock.wall() - age),),
+                (timestamp_from_micros(writer.clock.wall() - age),),
             )
             count = writer.connection.changes()
             writer.finish(micros, EXPIRY)
@@ -166,7 +167,7 @@ class Maintenance:
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
             if writer.state.schema.table(table.name) is table:
-                writer.alone(work)
+                writer.commit_alone(work)
         finally:
             writer.turn.release()
         return count

@@ -8,7 +8,7 @@ from dataclasses import replace
 import apsw
 
 from ddl.schema import KeyPart, Schema, Table, TypeCode
-from emulator.engine.keys import clauses, key_parts
+from emulator.engine.keys import key_clauses, key_parts
 from emulator.engine.refusals import (
     commit_timestamp_not_allowed,
     future_timestamp,
@@ -19,20 +19,20 @@ from emulator.engine.refusals import (
     unknown_table,
     wrong_row_size,
 )
-from emulator.engine.requests import (
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
+from emulator.storage.sqlite import current_table
+from emulator.values.requests import (
     COMMIT_TIMESTAMP,
-    Delete,
+    KeyDelete,
     KeyRange,
     KeySet,
     MutationKind,
     Stored,
 )
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
-from emulator.storage.sqlite import current
 
 
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:
-    """Whole rows with the commit timestamp in place. Raises for what may not be written."""
+    """Whole rows with the commit timestamp in place. Raises for rows that must not be written."""
     width = len(plan.columns) - plan.padding
     for row in rows:
         if len(row) != width:
@@ -102,7 +102,7 @@ def insert_rows(
 
 
 def insert_row(connection: apsw.Connection, plan: WritePlan, row: Row, values: Row) -> None:
-    """One new row; says which row is in the way."""
+    """Inserts a row; an error names the row that has its key already."""
     try:
         connection.execute(plan.insert.sql, values)
     except apsw.ConstraintError as error:
@@ -116,10 +116,10 @@ def update_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Every row must be there."""
-    plan, rows = with_computed_keys(connection, plan, rows)
+    plan, rows = compute_keys(connection, plan, rows)
     if plan.padding:
         raise key_column_missing(plan.table.name, plan.columns[-1].name)
-    identify(plan)
+    refuse_partial_key(plan)
     for row in rows:
         if not update_row(connection, plan, row, moment):
             raise row_not_found(plan.table.name, key_of(plan, row))
@@ -129,7 +129,7 @@ def upsert_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Looks for each row first: for keys with NULL, and where constraints judge the whole row."""
-    plan, rows = with_computed_keys(connection, plan, rows)
+    plan, rows = compute_keys(connection, plan, rows)
     for row in rows:
         if not (plan.identified and update_row(connection, plan, row, moment)):
             connection.execute(plan.insert.sql, row + plan.insert.tail(moment))
@@ -139,26 +139,26 @@ def replace_rows(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
 ) -> None:
     """Delete, then insert."""
-    plan, rows = with_computed_keys(connection, plan, rows)
-    identify(plan)
+    plan, rows = compute_keys(connection, plan, rows)
+    refuse_partial_key(plan)
     for row in rows:
         connection.execute(plan.delete, key_of(plan, row))
         connection.execute(plan.insert.sql, row + plan.insert.tail(moment))
 
 
-def with_computed_keys(
+def compute_keys(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row]
 ) -> tuple[WritePlan, Sequence[Row]]:
-    """Rows with the generated parts of their keys; one that was given must be the computed one."""
+    """Rows with the generated parts of their keys; a given one must equal the computed one."""
     rule = plan.key_rule
     if rule is None:
         return plan, rows
-    found: list[Row] = [
+    keyed_rows: list[Row] = [
         (*row, *connection.execute(rule.sql, row).fetchall()[0]) if rule.keyed is not None else row
         for row in rows
     ]
     if rule.keyed is not None:
-        return rule.keyed, found
+        return rule.keyed, keyed_rows
     for row in rows:
         computed = connection.execute(rule.sql, row).fetchall()[0]
         if computed != tuple(row[place] for place in rule.places):
@@ -185,7 +185,7 @@ def exists(connection: apsw.Connection, plan: WritePlan, key: Row) -> bool:
     return connection.execute(plan.find, key).fetchone() is not None
 
 
-def identify(plan: WritePlan) -> None:
+def refuse_partial_key(plan: WritePlan) -> None:
     """An update or a replace must give the whole key."""
     if not plan.identified:
         missing = next(
@@ -196,30 +196,38 @@ def identify(plan: WritePlan) -> None:
         raise key_column_missing(plan.table.name, missing)
 
 
-def delete_rows(connection: apsw.Connection, schema: Schema, delete: Delete, moment: Moment) -> int:
+def delete_rows(
+    connection: apsw.Connection, schema: Schema, delete: KeyDelete, moment: Moment
+) -> int:
     """Deletes the rows of a key set; how many there were (children of a cascade not counted)."""
     table = schema.table(delete.table)
     if table is None:
         raise unknown_table(delete.table)
     deleted = 0
-    for clause in clauses(
-        key_parts(table, None), timely(table, delete.keys, moment), len(table.primary_key)
+    for clause in key_clauses(
+        key_parts(table, None),
+        resolve_key_timestamps(table, delete.keys, moment),
+        len(table.primary_key),
     ):
-        sql = f"DELETE FROM {current(table.name)} WHERE {clause.sql}"
+        sql = f"DELETE FROM {current_table(table.name)} WHERE {clause.sql}"
         connection.execute(sql, clause.values)
         deleted += connection.changes()
     return deleted
 
 
-def timely(table: Table, keys: KeySet, moment: Moment) -> KeySet:
-    """A key set in which the commit timestamp stands for itself, in a range for the far future."""
+def resolve_key_timestamps(table: Table, keys: KeySet, moment: Moment) -> KeySet:
+    """A key set with the commit timestamp in its keys; in its ranges it means the far future."""
     stamped = {c.name for c in table.columns if c.allow_commit_timestamp}
     parts = table.primary_key
     if not any(part.column in stamped for part in parts):
         return keys
-    points = tuple(placed(key, moment.text) for key in keys.keys)
+    points = tuple(replace_sentinel(key, moment.text) for key in keys.keys)
     ranges = tuple(
-        replace(r, start=placed(r.start, PENDING_TEXT), end=placed(r.end, PENDING_TEXT))
+        replace(
+            r,
+            start=replace_sentinel(r.start, PENDING_TEXT),
+            end=replace_sentinel(r.end, PENDING_TEXT),
+        )
         for r in keys.ranges
     )
     for each in ranges:
@@ -229,7 +237,7 @@ def timely(table: Table, keys: KeySet, moment: Moment) -> KeySet:
     return replace(keys, keys=points, ranges=ranges)
 
 
-def placed(key: Row, text: str) -> Row:
+def replace_sentinel(key: Row, text: str) -> Row:
     """A key with a timestamp in the place of the sentinel."""
     return tuple(text if part == COMMIT_TIMESTAMP else part for part in key)
 
@@ -237,7 +245,7 @@ def placed(key: Row, text: str) -> Row:
 def latest_timestamp(
     parts: Sequence[KeyPart], stamped: Collection[str], keys: KeyRange
 ) -> str | None:
-    """The latest commit timestamp that a range speaks of, when the range is not empty."""
+    """The latest commit timestamp in a range that is not empty."""
     pairs = list(zip(keys.start, keys.end, strict=False))
     differing = [place for place, (start, end) in enumerate(pairs) if start != end]
     if not differing:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from emulator.engine.requests import Stored
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
+from emulator.values.requests import Stored
 
 Row = tuple[Stored, ...]
 
@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A result: the tables it came from, what it was, and how to get it anew."""
+    """A result: the tables it came from, its fingerprint, and how to read it again."""
 
     tables: tuple[str, ...]
     fingerprint: tuple[int, int]
@@ -62,10 +62,10 @@ def fingerprint(rows: Iterable[Row]) -> tuple[int, int]:
     count = total = 0
     for row in rows:
         count += 1
-        total = (total + hash((typed(row), len(row)))) & MASK
+        total = (total + hash((tag_types(row), len(row)))) & MASK
     return count, total
 
 
-def typed(row: Row) -> tuple[tuple[str, Stored], ...]:
-    """A row whose hash tells 1 from 1.0 and TRUE."""
+def tag_types(row: Row) -> tuple[tuple[str, Stored], ...]:
+    """A row whose hash differs for 1, 1.0 and TRUE."""
     return tuple((type(value).__name__, value) for value in row)

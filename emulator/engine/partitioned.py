@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import apsw
 
-from ddl.schema import Type
-from emulator.engine.dml import Dml, bound, counting
-from emulator.engine.refusals import from_sqlite, unknown_table
-from emulator.engine.requests import PLAIN_ORIGIN, DmlResult, Origin, Stored
-from emulator.engine.state import SchemaState
+from emulator.engine.dml import DmlExecutor, bind_parameters, count_scans
+from emulator.engine.refusals import translate_error, unknown_table
+from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.write_plans import Moment
-from emulator.engine.writer import Writer
+from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Delete, Statement, Update
-from emulator.storage.sqlite import Storage, current, index_name, quote
+from emulator.storage.sqlite import Storage, current_table, index_name
+from emulator.values.requests import PLAIN_ORIGIN, DmlResult, Stored, TransactionOrigin
+from emulator.values.sqlite_text import quote_name
 
 ROWS_AT_ONCE = 2_000
 LOCK_WAIT_SECONDS = 60.0
@@ -30,7 +30,9 @@ class PartitionedDmlTransaction:
     A row that changes in between is judged again, so it is written only if it still fits.
     """
 
-    def __init__(self, storage: Storage, writer: Writer, origin: Origin = PLAIN_ORIGIN) -> None:
+    def __init__(
+        self, storage: Storage, writer: DatabaseWriter, origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> None:
         self._origin = origin
         self._storage = storage
         self._writer = writer
@@ -42,9 +44,8 @@ class PartitionedDmlTransaction:
 
     def execute(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         counted: bool = False,
     ) -> DmlResult:
@@ -53,15 +54,15 @@ class PartitionedDmlTransaction:
         ``counted`` counts the rows that are scanned to find those that fit.
         """
         state = self._writer.state
-        statement = refuse_others(state.compile(sql, types), state)
-        rows, scanned = self._matching(state, counting(statement) if counted else statement, params)
+        change = refuse_others(state.recompile(statement).plain, state)
+        rows, scanned = self._find_rows(state, count_scans(change) if counted else change, params)
         count = sum(
-            self._execute_part(sql, types, params, rows[start : start + ROWS_AT_ONCE])
+            self._execute_part(statement, params, rows[start : start + ROWS_AT_ONCE])
             for start in range(0, len(rows), ROWS_AT_ONCE)
         )
         return DmlResult(count, rows_scanned=scanned)
 
-    def _matching(
+    def _find_rows(
         self, state: SchemaState, statement: Update | Delete, params: Mapping[str, Stored]
     ) -> tuple[array[int], int]:
         """The rows that fit now, by their number in SQLite, and how many rows were counted."""
@@ -70,29 +71,25 @@ class PartitionedDmlTransaction:
             raise unknown_table(statement.table)
         index = state.schema.index(statement.index) if statement.index else None
         hint = f" INDEXED BY {index_name(index.name)}" if index else ""
-        alias = quote(statement.alias)
+        alias = quote_name(statement.alias)
         sql = (
-            f"SELECT {alias}.rowid FROM {current(table.name)} AS {alias}{hint} "
+            f"SELECT {alias}.rowid FROM {current_table(table.name)} AS {alias}{hint} "
             f"WHERE {statement.where_sql}"
         )
         moment = Moment.pending(self._writer.clock.now())
-        values = bound(statement.bindings, params, moment)
+        values = bind_parameters(statement.bindings, params, moment)
         reader = self._storage.borrow()
         try:
             reader.scanned[0] = 0
             rows = array("q", (row[0] for row in reader.connection.execute(sql, values)))
             return rows, reader.scanned[0]
         except apsw.Error as error:
-            raise from_sqlite(error, state.schema) from error
+            raise translate_error(error, state.schema) from error
         finally:
             self._storage.give_back(reader)
 
     def _execute_part(
-        self,
-        sql: str,
-        types: Mapping[str, Type],
-        params: Mapping[str, Stored],
-        rows: Sequence[int],
+        self, statement: CompiledStatement, params: Mapping[str, Stored], rows: Sequence[int]
     ) -> int:
         """One commit. The schema may have changed since the rows were found."""
         writer = self._writer
@@ -100,35 +97,34 @@ class PartitionedDmlTransaction:
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
             state = writer.state
-            statement = refuse_others(state.compile(sql, types), state)
-            part = restricted(statement)
+            part = restrict_to_rows(refuse_others(state.recompile(statement).plain, state))
 
             def work(micros: int) -> None:
                 nonlocal count
-                dml = Dml(writer.connection, state)
+                dml = DmlExecutor(writer.connection, state)
                 numbers = json.dumps(list(rows))
-                for name in affected(state, part):
-                    writer.timeline.touched(name, micros)
+                for name in tables_changed_by(state, part):
+                    writer.timeline.note_change(name, micros)
                 count = dml.execute(part, params, Moment.at(micros), numbers).row_count
                 writer.finish(micros, self._origin)
 
-            writer.alone(work)
+            writer.commit_alone(work)
         finally:
             writer.turn.release()
         return count
 
 
-def affected(state: SchemaState, statement: Update | Delete) -> set[str]:
+def tables_changed_by(state: SchemaState, statement: Update | Delete) -> set[str]:
     """The tables that a statement may change."""
     if isinstance(statement, Delete):
-        return state.affected_by_delete(statement.table)
+        return state.tables_changed_by_delete(statement.table)
     return {statement.table.casefold()}
 
 
-def restricted(statement: Update | Delete) -> Update | Delete:
+def restrict_to_rows(statement: Update | Delete) -> Update | Delete:
     """The statement for some rows only; found by number, so a forced index is not needed."""
     where = (
-        f"{quote(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "
+        f"{quote_name(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "
         f"AND ({statement.where_sql})"
     )
     return replace(statement, where_sql=where, index=None)

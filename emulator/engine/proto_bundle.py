@@ -1,6 +1,6 @@
 """CREATE PROTO BUNDLE: the descriptors that a database keeps for its clients.
 
-The bundle is recorded, told and dropped; columns and values of its types are not supported.
+The bundle is recorded, returned and dropped; columns and values of its types are not supported.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ CREATE_BUNDLE = 'CREATE TABLE IF NOT EXISTS "$proto_bundle" (descriptors BLOB NO
 KIND = "PROTO BUNDLE"
 
 
-def check(step: steps.Step, descriptors: bytes) -> None:
-    """The types that a bundle names must stand in the descriptors that come with the statement."""
+def check_bundle(step: steps.Step, descriptors: bytes) -> None:
+    """Refuses a bundle that names types missing from the descriptors of the statement."""
     if not isinstance(step, steps.CreateVerbatim) or step.item.kind != KIND:
         return
-    known = type_names(descriptors)
-    for name in named_types(step.item.text):
-        if name not in known:
+    available = type_names(descriptors)
+    for name in bundle_types(step.item.text):
+        if name not in available:
             raise invalid_argument(
                 f"Error parsing proto bundle: {name} is not in the proto_descriptors of the request"
             )
 
 
-def save(connection: apsw.Connection, step: steps.Step, descriptors: bytes) -> None:
+def save_bundle(connection: apsw.Connection, step: steps.Step, descriptors: bytes) -> None:
     """Keeps the descriptors of a bundle that is created; forgets those of one that is dropped."""
     created = isinstance(step, steps.CreateVerbatim) and step.item.kind == KIND
     dropped = isinstance(step, steps.DropVerbatim) and step.kind == KIND
@@ -40,13 +40,13 @@ def save(connection: apsw.Connection, step: steps.Step, descriptors: bytes) -> N
         connection.execute('INSERT INTO "$proto_bundle" VALUES (?)', (descriptors,))
 
 
-def load(connection: apsw.Connection) -> bytes:
+def load_bundle(connection: apsw.Connection) -> bytes:
     """The descriptors of the database's bundle; empty without one."""
     row = connection.execute('SELECT descriptors FROM "$proto_bundle"').fetchone()
     return bytes(row[0]) if row is not None and isinstance(row[0], bytes) else b""
 
 
-def named_types(text: str) -> list[str]:
+def bundle_types(text: str) -> list[str]:
     """The types that CREATE PROTO BUNDLE (a.b.C, ...) names."""
     inside = text.partition("(")[2].rpartition(")")[0]
     return [name for name in re.split(r"[\s,]+", inside.replace("`", "")) if name]
@@ -58,19 +58,19 @@ def type_names(descriptors: bytes) -> set[str]:
         files = FileDescriptorSet.FromString(descriptors).file
     except DecodeError as error:
         raise invalid_argument(f"proto_descriptors is not a FileDescriptorSet: {error}") from error
-    found: set[str] = set()
+    names: set[str] = set()
     for file in files:
         prefix = f"{file.package}." if file.package else ""
-        found |= {prefix + enum.name for enum in file.enum_type}
+        names |= {prefix + enum.name for enum in file.enum_type}
         for message in file.message_type:
-            found |= nested_names(message, prefix)
-    return found
+            names |= nested_names(message, prefix)
+    return names
 
 
 def nested_names(message: DescriptorProto, prefix: str) -> set[str]:
     """A message and what is declared inside it."""
     name = prefix + message.name
-    found = {name} | {f"{name}.{enum.name}" for enum in message.enum_type}
+    names = {name} | {f"{name}.{enum.name}" for enum in message.enum_type}
     for inner in message.nested_type:
-        found |= nested_names(inner, name + ".")
-    return found
+        names |= nested_names(inner, name + ".")
+    return names

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.engine.clock import timestamp_text
 from emulator.sql.functions.text import farm_fingerprint
+from emulator.values.forms import timestamp_from_micros
 
 MINUTE_MICROS = 60 * 1_000_000
 MINUTES_KEPT = 60
@@ -63,7 +63,7 @@ class Sums:
     read_write: int = 0
 
     def add(self, execution: Execution) -> None:
-        """Counts an execution; what failed counts apart."""
+        """Counts an execution; failed ones are counted separately."""
         if execution.failed:
             self.failures += 1
             self.failed_seconds += execution.latency_seconds
@@ -107,9 +107,9 @@ class QueryStats:
     _started: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def counts(self, text: str) -> bool:
+    def should_count(self, text: str) -> bool:
         """Whether the next execution of a text should count the rows that it scans."""
-        minute = this_minute()
+        minute = current_minute()
         with self._lock:
             if minute != self._minute:
                 self._minute, self._started = minute, {}
@@ -121,7 +121,7 @@ class QueryStats:
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""
-        minute = this_minute()
+        minute = current_minute()
         kind = "PARTITIONED_QUERY" if execution.partitioned else "QUERY"
         key = (execution.tag, kind, execution.text)
         with self._lock:
@@ -143,7 +143,7 @@ class QueryStats:
                 for key, sums in texts.items():
                     merged.setdefault(key, Sums()).merge(sums)
         for number in sorted(intervals, reverse=True):
-            end = timestamp_text((number + 1) * minutes * MINUTE_MICROS)
+            end = timestamp_from_micros((number + 1) * minutes * MINUTE_MICROS)
             for (tag, kind, text), sums in intervals[number].items():
                 shown = text[:TEXT_CHARACTERS_MAX]
                 yield (
@@ -157,6 +157,6 @@ class QueryStats:
                 )
 
 
-def this_minute() -> int:
+def current_minute() -> int:
     """The minute that runs, counted from 1970."""
     return time.time_ns() // 1_000 // MINUTE_MICROS

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Type
 from emulator.engine.catalogs import Catalogs
-from emulator.engine.clock import timestamp_text
-from emulator.engine.dml import bound
+from emulator.engine.dml import bind_parameters
 from emulator.engine.query_stats import QueryStats
-from emulator.engine.reads import ReadPlan, merged, plan_read
+from emulator.engine.reads import ReadPlan, merge_rows, plan_read
 from emulator.engine.refusals import too_old
-from emulator.engine.requests import KeyRange, KeySet, Rows, Stats, Stored
-from emulator.engine.results import Bindings, Check, nothing, replayed, stream
+from emulator.engine.results import Bindings, Check, nothing_to_release, rows_in_memory, start_query
 from emulator.engine.snapshots import Snapshot, Snapshots
-from emulator.engine.splits import Part, key_ranges
-from emulator.engine.state import SchemaState
+from emulator.engine.splits import QueryPartition, key_ranges
+from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.write_plans import Moment
 from emulator.errors import invalid_argument
-from emulator.sql.statements import Query
-from emulator.storage.history import source
+from emulator.sql.statements import CompiledQuery, Statement
+from emulator.storage.history import table_source
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import KeyRange, KeySet, ResultRows, Stats, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +52,43 @@ class ReadOnlyTransaction:
         """The schema valid at the timestamp. Raises when versions of that time are collected."""
         micros, newest = self.read_timestamp_micros, self._around.newest()
         if micros < newest.since and micros < self._around.oldest_readable():
-            raise too_old(timestamp_text(micros))
+            raise too_old(timestamp_from_micros(micros))
         return self._around.state_at(micros, newest)
 
     def query(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         profile: bool = False,
         check: Check | None = None,
-        part: Part | None = None,
-    ) -> Rows:
+        part: QueryPartition | None = None,
+    ) -> ResultRows:
         """The rows of a query, or of one partition of it, read lazily from a snapshot.
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
         """
-        state = self.state
-        statement = state.compile(sql, types, counted=profile)
-        if isinstance(statement, Query) and statement.draws:
+        plain = statement.plain
+        if isinstance(plain, CompiledQuery) and plain.draws:
             raise invalid_argument(
                 "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
             )
-        if isinstance(statement, Query) and statement.catalog:
-            values = self._values(statement, params)
-            return self._around.catalogs.rows(state, statement, values, self._around.query_stats)
+        if isinstance(plain, CompiledQuery) and plain.catalog:
+            return self._query_catalog(statement, params)
         snapshot = self._snapshot()
         try:
-            query = Asked(sql, params, types, profile, check, part)
-            return self._query(snapshot, query)
+            return self._query(snapshot, QueryRequest(statement, params, profile, check, part))
         except BaseException:
             self._around.snapshots.close(snapshot, complete=True)
             raise
+
+    def _query_catalog(
+        self, statement: CompiledStatement, params: Mapping[str, Stored]
+    ) -> ResultRows:
+        state = self.state
+        query = expect_query(state.recompile(statement).plain)
+        values = self._values(query, params)
+        return self._around.catalogs.rows(state, query, values, self._around.query_stats)
 
     def read(
         self,
@@ -97,7 +100,7 @@ class ReadOnlyTransaction:
         *,
         check: Check | None = None,
         within: KeyRange | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """Rows by key, in key order, read lazily from a snapshot; ``check`` as in ``query``."""
         snapshot = self._snapshot()
         try:
@@ -114,13 +117,13 @@ class ReadOnlyTransaction:
         snapshot = self._snapshot()
         try:
             plan = plan_read(snapshot.state.schema, table, index, (), keys, 0)
-            as_of = snapshot.changed([plan.table.name], self._around.timeline)
-            tables = source(as_of, counted=False, placement=snapshot.state.placement)
+            as_of = snapshot.tables_changed_since([plan.table.name], self._around.timeline)
+            tables = table_source(as_of, counted=False, placement=snapshot.state.placement)
             moment = self.read_timestamp_micros if as_of else None
 
             def fetch(sql: str, values: Bindings) -> list[tuple[Stored, ...]]:
-                given = positional(sql, values, moment)
-                return list(snapshot.reader.connection.execute(sql, given))
+                bindings = bind_positions(sql, values, moment)
+                return list(snapshot.reader.connection.execute(sql, bindings))
 
             return key_ranges(plan, fetch, tables, partitions_max)
         finally:
@@ -134,39 +137,33 @@ class ReadOnlyTransaction:
         snapshot = self._around.snapshots.open(self.read_timestamp_micros)
         if self.read_timestamp_micros < self._around.oldest_readable():
             self._around.snapshots.close(snapshot, complete=True)
-            raise too_old(timestamp_text(self.read_timestamp_micros))
+            raise too_old(timestamp_from_micros(self.read_timestamp_micros))
         return snapshot
 
-    def _query(self, snapshot: Snapshot, asked: Asked) -> Rows:
+    def _query(self, snapshot: Snapshot, request: QueryRequest) -> ResultRows:
         state = snapshot.state
-        within, bounds = asked.part.condition(state.schema) if asked.part else ("", {})
-        statement = state.compile(asked.sql, asked.types, counted=asked.profile, within=within)
-        if not isinstance(statement, Query):
-            raise invalid_argument(
-                "DML statements can only be performed in a read-write or partitioned-dml "
-                "transaction. Current transaction type is ReadOnly."
-            )
-        values = self._values(statement, asked.params) | bounds
-        as_of = snapshot.changed(statement.tables, self._around.timeline)
+        statement = state.recompile(request.statement)
+        within, bounds = request.part.condition(state.schema) if request.part else ("", {})
+        as_of = snapshot.tables_changed_since(
+            expect_query(statement.plain).tables, self._around.timeline
+        )
+        query = expect_query(statement.read_as(as_of, counted=request.profile, within=within))
+        values = self._values(query, request.params) | bounds
         if as_of:
             values["asof_"] = self.read_timestamp_micros
-            as_then = state.compile(
-                asked.sql, asked.types, as_of, counted=asked.profile, within=within
-            )
-            statement = as_then if isinstance(as_then, Query) else statement
-        return stream(
+        return start_query(
             snapshot.reader,
-            statement.sql,
+            query.sql,
             values,
-            statement.columns,
+            query.columns,
             state.schema,
             self._release(snapshot),
-            profile=asked.profile,
-            check=asked.check,
+            profile=request.profile,
+            check=request.check,
         )
 
-    def _values(self, statement: Query, params: Mapping[str, Stored]) -> dict[str, Stored]:
-        return bound(statement.bindings, params, Moment.at(self.read_timestamp_micros))
+    def _values(self, statement: CompiledQuery, params: Mapping[str, Stored]) -> dict[str, Stored]:
+        return bind_parameters(statement.bindings, params, Moment.at(self.read_timestamp_micros))
 
     def _release(self, snapshot: Snapshot) -> Callable[[bool], None]:
         def release(complete: bool) -> None:
@@ -174,43 +171,56 @@ class ReadOnlyTransaction:
 
         return release
 
-    def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> Rows:
-        as_of = snapshot.changed([plan.table.name], self._around.timeline)
-        tables = source(as_of, counted=False, placement=snapshot.state.placement)
+    def _read(self, snapshot: Snapshot, plan: ReadPlan, check: Check | None) -> ResultRows:
+        as_of = snapshot.tables_changed_since([plan.table.name], self._around.timeline)
+        tables = table_source(as_of, counted=False, placement=snapshot.state.placement)
         width = len(plan.columns)
         release = self._release(snapshot)
 
-        def fetch(sql: str, values: Bindings, finish: Callable[[bool], None]) -> Rows:
-            given = positional(sql, values, self.read_timestamp_micros if as_of else None)
+        def fetch(sql: str, values: Bindings, finish: Callable[[bool], None]) -> ResultRows:
+            bindings = bind_positions(sql, values, self.read_timestamp_micros if as_of else None)
             schema = snapshot.state.schema
-            return stream(snapshot.reader, sql, given, plan.columns, schema, finish, check=check)
+            return start_query(
+                snapshot.reader, sql, bindings, plan.columns, schema, finish, check=check
+            )
 
         if plan.single:
             ((sql, values),) = plan.statements(tables) or [plan.statement(tables, ())]
             rows = fetch(sql, values, release)
             rows.rows = (row[:width] for row in rows.rows)
             return rows
-        found = merged(plan, lambda sql, values: fetch(sql, values, nothing).rows, tables)
+        merged = merge_rows(
+            plan, lambda sql, values: fetch(sql, values, nothing_to_release).rows, tables
+        )
         release(True)
-        return replayed(plan.columns, found, Stats())
+        return rows_in_memory(plan.columns, merged, Stats())
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as the client sent it."""
+class QueryRequest:
+    """A query with the values of its parameters, and how it is to be read."""
 
-    sql: str
+    statement: CompiledStatement
     params: Mapping[str, Stored]
-    types: Mapping[str, Type]
     profile: bool
     check: Check | None
-    part: Part | None = None
+    part: QueryPartition | None = None
 
 
-def positional(sql: str, values: Bindings, as_of: int | None) -> Bindings:
-    """The values of a read's question marks; ``:asof_`` comes first where it stands first.
+def expect_query(statement: Statement) -> CompiledQuery:
+    """The statement. Raises INVALID_ARGUMENT for DML, which a read-only transaction refuses."""
+    if not isinstance(statement, CompiledQuery):
+        raise invalid_argument(
+            "DML statements can only be performed in a read-write or partitioned-dml "
+            "transaction. Current transaction type is ReadOnly."
+        )
+    return statement
 
-    The source of a FROM clause stands before the conditions, so its parameter has number 1.
+
+def bind_positions(sql: str, values: Bindings, as_of: int | None) -> Bindings:
+    """The values of a read's question marks; ``:asof_`` comes first where the text names it.
+
+    The FROM clause comes before the conditions, so its parameter has number 1.
     """
     if as_of is None or not isinstance(values, tuple):
         return values

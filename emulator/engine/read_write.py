@@ -11,37 +11,42 @@ from enum import Enum
 import apsw
 import grpc
 
-from ddl.schema import Type
-from emulator.engine.dml import Dml, bound, commit_columns, counting
+from emulator.engine.dml import DmlExecutor, bind_parameters, commit_columns, count_scans
 from emulator.engine.observations import Observations
-from emulator.engine.read_only import Asked, ReadOnlyTransaction, Surroundings
-from emulator.engine.reads import ReadPlan, merged, plan_read
+from emulator.engine.read_only import (
+    QueryRequest,
+    ReadOnlyTransaction,
+    Surroundings,
+    expect_query,
+)
+from emulator.engine.reads import ReadPlan, merge_rows, plan_read
 from emulator.engine.refusals import transaction_closed
-from emulator.engine.requests import (
+from emulator.engine.results import Check, collect_rows, rows_in_memory, watch
+from emulator.engine.state import AS_THEY_ARE, CompiledStatement, SchemaState
+from emulator.engine.write_plans import PENDING_TEXT, Moment
+from emulator.engine.writer import SET_LAST_COMMIT, DatabaseWriter
+from emulator.errors import SpannerError, aborted, invalid_argument
+from emulator.sql.statements import CompiledQuery, Insert
+from emulator.storage.history import table_source
+from emulator.storage.sqlite import PENDING, current_table, history_table
+from emulator.values.requests import (
     PLAIN_ORIGIN,
     Committed,
     DmlResult,
     KeySet,
     Mutation,
-    Origin,
-    Rows,
+    ResultRows,
     Stats,
     Stored,
+    TransactionOrigin,
 )
-from emulator.engine.results import Check, collected, replayed, watch
-from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment
-from emulator.engine.writer import SET_LAST_COMMIT, Writer
-from emulator.errors import SpannerError, aborted, invalid_argument
-from emulator.sql.statements import Insert, Query
-from emulator.storage.history import source
-from emulator.storage.sqlite import PENDING, current, quote, replaced
+from emulator.values.sqlite_text import quote_name
 
 LOCK_WAIT_SECONDS = 15.0
 
 
 class Phase(Enum):
-    """Where a transaction stands."""
+    """The phases of a transaction."""
 
     NEW = "new"
     READING = "reading"
@@ -57,25 +62,24 @@ class ReadWriteTransaction:
     that fails against a constraint ends all writing: the transaction repeats its error.
     """
 
-    def __init__(self, around: Surroundings, writer: Writer) -> None:
+    def __init__(self, around: Surroundings, writer: DatabaseWriter) -> None:
         self._around = around
         self._writer = writer
         self._mutex = threading.RLock()
         self._phase = Phase.NEW
         self._last_used = time.monotonic()
-        self._dml: Dml | None = None
+        self._dml: DmlExecutor | None = None
         self._observed: Observations | None = None
         self._failure: SpannerError | None = None
 
     def query(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         profile: bool = False,
         check: Check | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """The rows of a query, with the transaction's own DML in them.
 
         ``check`` is called now and then while SQLite works; what it raises ends the query.
@@ -84,24 +88,24 @@ class ReadWriteTransaction:
             self._refuse_closed()
             self._last_used = time.monotonic()
             state = self.state
-            statement = state.compile(sql, types, counted=profile)
-            if not isinstance(statement, Query):
+            statement = state.recompile(statement)
+            plain = statement.plain
+            if not isinstance(plain, CompiledQuery):
                 raise invalid_argument("A DML statement was sent where a query is expected.")
-            if statement.catalog:
-                values = bound(statement.bindings, params, self._now())
+            if plain.catalog:
+                values = bind_parameters(plain.bindings, params, self._snapshot_moment())
                 stats = self._around.query_stats
-                return self._around.catalogs.rows(state, statement, values, stats)
-            if statement.draws:
-                self._active()
+                return self._around.catalogs.rows(state, plain, values, stats)
+            if plain.draws:
+                self._activate()
+            query = expect_query(statement.read_as(AS_THEY_ARE, counted=profile))
             if self._dml is None:
-                asked = Asked(sql, params, types, profile, check)
-                return self._observe_query(statement, asked)
+                request = QueryRequest(statement, params, profile, check)
+                return self._observe_query(query, request)
             # Counting names every column of a table: judge the query as it was asked.
-            asked_for = state.compile(sql, types)
-            if isinstance(asked_for, Query):
-                self._dml.refuse_pending(asked_for.sql)
-            values = bound(statement.bindings, params, self._moment())
-            return self._run(statement, values, profile, check)
+            self._dml.refuse_pending(plain.sql)
+            values = bind_parameters(query.bindings, params, self._pending_moment())
+            return self._run(query, values, profile, check)
 
     def read(
         self,
@@ -112,7 +116,7 @@ class ReadWriteTransaction:
         limit: int = 0,
         *,
         check: Check | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """Rows by key, with the transaction's own DML in them; ``check`` as in ``query``."""
         with self._mutex:
             self._refuse_closed()
@@ -120,27 +124,21 @@ class ReadWriteTransaction:
             plan = plan_read(self.state.schema, table, index, columns, keys, limit)
             if self._dml is None:
                 return self._observe_read(plan, table, index, columns, keys, limit, check)
-            for sql, _ in plan.statements(source((), counted=False))[:1]:
+            for sql, _ in plan.statements(table_source((), counted=False))[:1]:
                 self._dml.refuse_pending(sql)
             return self._read(plan, check)
 
-    def _observe_query(
-        self,
-        statement: Query,
-        asked: Asked,
-    ) -> Rows:
+    def _observe_query(self, query: CompiledQuery, request: QueryRequest) -> ResultRows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
-        found = snapshot.query(
-            asked.sql, asked.params, asked.types, profile=asked.profile, check=asked.check
+        result = snapshot.query(
+            request.statement, request.params, profile=request.profile, check=request.check
         )
-        rows = list(found.rows)
-        values = bound(statement.bindings, asked.params, self._now())
-        observations.add(
-            statement.tables, rows, lambda: self._run(statement, values, profile=False).rows
-        )
-        return replayed(found.columns, rows, found.stats)
+        rows = list(result.rows)
+        values = bind_parameters(query.bindings, request.params, self._snapshot_moment())
+        observations.add(query.tables, rows, lambda: self._run(query, values, profile=False).rows)
+        return rows_in_memory(result.columns, rows, result.stats)
 
     def _observe_read(
         self,
@@ -151,24 +149,24 @@ class ReadWriteTransaction:
         keys: KeySet,
         limit: int,
         check: Check | None,
-    ) -> Rows:
+    ) -> ResultRows:
         """Reads the snapshot and remembers the result."""
         observations = self._observations()
         snapshot = ReadOnlyTransaction(self._around, observations.read_timestamp_micros)
-        found = snapshot.read(table, index, columns, keys, limit, check=check)
-        rows = list(found.rows)
+        result = snapshot.read(table, index, columns, keys, limit, check=check)
+        rows = list(result.rows)
         observations.add([plan.table.name], rows, lambda: self._read(plan).rows)
-        return replayed(found.columns, rows, found.stats)
+        return rows_in_memory(result.columns, rows, result.stats)
 
     def _run(
         self,
-        statement: Query,
+        statement: CompiledQuery,
         values: Mapping[str, Stored],
         profile: bool,
         check: Check | None = None,
-    ) -> Rows:
+    ) -> ResultRows:
         """A query on the writing connection."""
-        return collected(
+        return collect_rows(
             self._writer.reader,
             statement.sql,
             values,
@@ -178,17 +176,19 @@ class ReadWriteTransaction:
             check=check,
         )
 
-    def _read(self, plan: ReadPlan, check: Check | None = None) -> Rows:
+    def _read(self, plan: ReadPlan, check: Check | None = None) -> ResultRows:
         """A read on the writing connection."""
         schema = self.state.schema
-        found = merged(
+        rows = merge_rows(
             plan,
             lambda sql, values: (
-                collected(self._writer.reader, sql, values, plan.columns, schema, check=check).rows
+                collect_rows(
+                    self._writer.reader, sql, values, plan.columns, schema, check=check
+                ).rows
             ),
-            source((), counted=False),
+            table_source((), counted=False),
         )
-        return replayed(plan.columns, found, Stats())
+        return rows_in_memory(plan.columns, rows, Stats())
 
     def _observations(self) -> Observations:
         """The snapshot of the transaction; taken at its first read."""
@@ -201,49 +201,51 @@ class ReadWriteTransaction:
 
     def execute_dml(
         self,
-        sql: str,
+        statement: CompiledStatement,
         params: Mapping[str, Stored],
-        types: Mapping[str, Type],
         *,
         counted: bool = False,
         check: Check | None = None,
     ) -> DmlResult:
-        """Runs a DML statement; one that fails leaves nothing and the transaction goes on.
+        """Runs a DML statement; one that fails changes nothing, and the transaction continues.
 
         ``counted`` counts the rows that it scans. ``check`` as in ``query``.
         """
         with self._mutex:
             self._refuse_closed()
             self._repeat_failure()
-            self.state.compile(sql, types)
-            dml = self._active()
-            statement = dml.state.compile(sql, types, counted=counted)
-            if isinstance(statement, Query):
+            # An error is found before the transaction takes the turn to write.
+            statement = self.state.recompile(statement)
+            dml = self._activate()
+            change = dml.state.recompile(statement).read_as(AS_THEY_ARE, counted=counted)
+            if isinstance(change, CompiledQuery):
                 raise invalid_argument("A query was sent where a DML statement is expected.")
-            if counted and not isinstance(statement, Insert):
-                statement = counting(statement)
+            if counted and not isinstance(change, Insert):
+                change = count_scans(change)
             self._writer.reader.scanned[0] = 0
             execute = self._writer.connection.execute
             execute("SAVEPOINT statement")
             watch(self._writer.reader, check)
             try:
-                result = dml.execute(statement, params, self._moment())
+                result = dml.execute(change, params, self._pending_moment())
             except (apsw.Error, SpannerError) as error:
                 if not self._writer.connection.in_transaction:
                     self._end(Phase.ABORTED)
                 else:
                     execute("ROLLBACK TO statement")
                     execute("RELEASE statement")
-                told = self._writer.translated(error)
-                if isinstance(told, SpannerError) and against_constraint(error):
-                    self._failure = told
-                raise told from error
+                refusal = self._writer.translate(error)
+                if isinstance(refusal, SpannerError) and violates_constraint(error):
+                    self._failure = refusal
+                raise refusal from error
             finally:
                 watch(self._writer.reader, None)
             execute("RELEASE statement")
             return replace(result, rows_scanned=self._writer.reader.scanned[0])
 
-    def commit(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
+    def commit(
+        self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> Committed:
         """Makes everything visible at one timestamp. Raises and rolls back when a write fails."""
         with self._mutex:
             self._refuse_closed()
@@ -254,14 +256,14 @@ class ReadWriteTransaction:
             if self._failure is not None:
                 self._end(Phase.CLOSED)
                 raise self._failure
-            dml = self._active()
+            dml = self._activate()
             try:
                 return self._commit(dml, mutations, origin)
             finally:
                 self._end(Phase.CLOSED)
 
     def rollback(self) -> None:
-        """Gives everything up; harmless when there is nothing to give up."""
+        """Rolls back; does nothing if the transaction has ended."""
         with self._mutex:
             if self._phase is Phase.ACTIVE:
                 self._end(Phase.CLOSED)
@@ -281,14 +283,16 @@ class ReadWriteTransaction:
         finally:
             self._mutex.release()
 
-    def _commit(self, dml: Dml, mutations: Sequence[Mutation], origin: Origin) -> Committed:
+    def _commit(
+        self, dml: DmlExecutor, mutations: Sequence[Mutation], origin: TransactionOrigin
+    ) -> Committed:
         """DML first, then mutations, as Spanner orders them."""
         writer = self._writer
         micros = writer.timeline.begin_commit()
         moment = Moment.at(micros)
         try:
             for name in dml.changed:
-                writer.timeline.touched(name, micros)
+                writer.timeline.note_change(name, micros)
             settle(writer.connection, dml, moment)
             writer.connection.execute(SET_LAST_COMMIT, (micros,))
             count = writer.apply(mutations, moment, dml.mutations)
@@ -296,37 +300,39 @@ class ReadWriteTransaction:
             writer.connection.execute("COMMIT")
         except (apsw.Error, SpannerError) as error:
             writer.abandon()
-            raise writer.translated(error) from error
+            raise writer.translate(error) from error
         finally:
             writer.timeline.end_commit()
-            writer.capture.committed()
+            writer.capture.wake_readers()
         return Committed(micros, count)
 
-    def _active(self) -> Dml:
-        """Takes the turn to write, and looks again at what was read without it."""
+    def _activate(self) -> DmlExecutor:
+        """Takes the turn to write, and checks again what was read without it."""
         self._last_used = time.monotonic()
         if self._dml is None:
             writer = self._writer
             writer.turn.acquire(LOCK_WAIT_SECONDS)
             writer.turn.holder = self
             self._phase = Phase.ACTIVE
-            self._dml = Dml(writer.connection, writer.state)
+            self._dml = DmlExecutor(writer.connection, writer.state)
             try:
                 writer.connection.execute("BEGIN IMMEDIATE")
                 writer.connection.execute(SET_LAST_COMMIT, (PENDING,))
                 observed = self._observed
                 if observed is not None and not observed.hold(writer.timeline, writer.state):
-                    raise aborted("Transaction was aborted: another one changed what it had read.")
+                    raise aborted(
+                        "Transaction was aborted: another transaction changed what it read."
+                    )
             except BaseException:
                 self._end(Phase.ABORTED)
                 raise
             self._last_used = time.monotonic()
         return self._dml
 
-    def _moment(self) -> Moment:
+    def _pending_moment(self) -> Moment:
         return Moment.pending(self._writer.clock.now())
 
-    def _now(self) -> Moment:
+    def _snapshot_moment(self) -> Moment:
         """The time of what is read from the snapshot."""
         return Moment.at(self._observations().read_timestamp_micros)
 
@@ -337,7 +343,7 @@ class ReadWriteTransaction:
 
     def _refuse_closed(self) -> None:
         if self._phase is Phase.ABORTED:
-            raise aborted("Transaction was aborted; it must be tried again.")
+            raise aborted("Transaction was aborted: retry the whole transaction.")
         if self._phase is Phase.CLOSED:
             raise transaction_closed()
 
@@ -356,8 +362,8 @@ class ReadWriteTransaction:
         return self._observed.state if self._observed is not None else self._writer.state
 
 
-def against_constraint(error: BaseException) -> bool:
-    """Whether a statement failed for what the rows hold, not for what it says."""
+def violates_constraint(error: BaseException) -> bool:
+    """Whether a statement failed because of the rows, not because of its text."""
     if isinstance(error, SpannerError):
         return error.code is grpc.StatusCode.ALREADY_EXISTS or (
             isinstance(error.__cause__, apsw.ConstraintError)
@@ -365,7 +371,7 @@ def against_constraint(error: BaseException) -> bool:
     return isinstance(error, apsw.ConstraintError)
 
 
-def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:
+def settle(connection: apsw.Connection, dml: DmlExecutor, moment: Moment) -> None:
     """Gives the rows written by DML their commit timestamp."""
     for name in sorted(dml.changed):
         table = dml.state.schema.table(name)
@@ -374,16 +380,16 @@ def settle(connection: apsw.Connection, dml: Dml, moment: Moment) -> None:
         sets = ['"$ts" = :ts']
         for column in commit_columns(table):
             if (name, column.name.casefold()) in dml.pending:
-                text = quote(column.name)
+                text = quote_name(column.name)
                 sets.append(f"{text} = iif({text} = :pending, :text, {text})")
         values: dict[str, Stored] = {"ts": moment.micros}
         if len(sets) > 1:
             values |= {"pending": PENDING_TEXT, "text": moment.text}
         connection.execute(
-            f'UPDATE {current(table.name)} SET {", ".join(sets)} WHERE "$ts" = {PENDING}',
+            f'UPDATE {current_table(table.name)} SET {", ".join(sets)} WHERE "$ts" = {PENDING}',
             values,
         )
         connection.execute(
-            f'UPDATE {replaced(table.name)} SET "$to" = ? WHERE "$to" = {PENDING}',
+            f'UPDATE {history_table(table.name)} SET "$to" = ? WHERE "$to" = {PENDING}',
             (moment.micros,),
         )

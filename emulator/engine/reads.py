@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Index, Schema, Table
-from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, between, clauses, key_parts
+from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, key_clauses, key_parts, range_clause
 from emulator.engine.refusals import (
     column_not_in_index,
     unknown_column,
     unknown_index,
     unknown_table,
 )
-from emulator.engine.requests import KeyRange, KeySet, ResultColumn, Stored
 from emulator.sql.statements import TableSource
 from emulator.storage.layout import filter_columns
-from emulator.storage.sqlite import quote
+from emulator.values.requests import KeyRange, KeySet, ResultColumn, Stored
+from emulator.values.sqlite_text import quote_name
 
 CONDITIONS_AT_ONCE = 200
 
@@ -50,18 +50,19 @@ class ReadPlan:
         values += self.within.values
         wheres = [f"({either})", f"({self.within.sql})"]
         if self.index is not None:
-            wheres += [f"{quote(name)} IS NOT NULL" for name in filter_columns(self.index)]
+            wheres += [f"{quote_name(name)} IS NOT NULL" for name in filter_columns(self.index)]
         order = ", ".join(part.order for part in self.order)
-        selected = [quote(c.name) for c in self.columns] + [quote(p.column) for p in self.order]
+        names = [*(c.name for c in self.columns), *(part.column for part in self.order)]
+        selected = ", ".join(map(quote_name, names))
         sql = (
-            f"SELECT {', '.join(selected)} FROM {source(self.table, self.index, self.table.name)} "
+            f"SELECT {selected} FROM {source(self.table, self.index, self.table.name)} "
             f"WHERE {' AND '.join(wheres)}{f' ORDER BY {order}' if order else ''}"
         )
         return (f"{sql} LIMIT {self.limit}" if self.limit else sql), values
 
     @property
     def single(self) -> bool:
-        """Whether one statement will do."""
+        """Whether one statement reads all its keys."""
         return len(self.conditions) <= CONDITIONS_AT_ONCE
 
 
@@ -74,7 +75,7 @@ def plan_read(
     limit: int,
     within: KeyRange | None = None,
 ) -> ReadPlan:
-    """Resolves the names of a read; ``within`` is its partition. Raises for what is not there."""
+    """Resolves the names of a read; ``within`` is its partition. Raises for unknown names."""
     table = schema.table(table_name)
     if table is None:
         raise unknown_table(table_name)
@@ -90,9 +91,9 @@ def plan_read(
         index,
         tuple(result_column(table, index, name) for name in columns),
         order,
-        tuple(clauses(order, keys, full)),
+        tuple(key_clauses(order, keys, full)),
         limit,
-        EVERYTHING if within is None else between(order, within),
+        EVERYTHING if within is None else range_clause(order, within),
     )
 
 
@@ -109,17 +110,17 @@ def result_column(table: Table, index: Index | None, name: str) -> ResultColumn:
     return ResultColumn(column.name, column.type)
 
 
-def merged(
+def merge_rows(
     plan: ReadPlan, fetch: Callable[[str, Row], Iterator[Row]], source: TableSource
 ) -> list[Row]:
     """The rows of several statements: each once, in key order, up to the limit."""
     width = len(plan.columns)
-    found: dict[Row, Row] = {}
+    rows_by_key: dict[Row, Row] = {}
     for sql, values in plan.statements(source):
         for row in fetch(sql, values):
-            found[row[width:]] = row[:width]
-    keys = list(found)
+            rows_by_key[row[width:]] = row[:width]
+    keys = list(rows_by_key)
     for place, part in reversed(list(enumerate(plan.order))):
         keys.sort(key=lambda key: part.sortable(key[place]), reverse=part.descending)
-    rows = [found[key] for key in keys]
+    rows = [rows_by_key[key] for key in keys]
     return rows[: plan.limit] if plan.limit else rows

@@ -1,4 +1,4 @@
-"""What the engine refuses, one function a refusal, and SQLite's errors in Spanner's words."""
+"""The engine's errors, one function for each, and SQLite's errors translated to Spanner's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import apsw
 import grpc
 
 from ddl.schema import Schema, Table
-from emulator.engine.requests import Stored
 from emulator.errors import (
     SpannerError,
     already_exists,
@@ -20,13 +19,14 @@ from emulator.errors import (
     out_of_range,
 )
 from emulator.storage.layout import KEY_BYTES_MAX
+from emulator.values.requests import Stored
 
 MUTATIONS_MAX = 80_000
 """Of one commit, as Spanner counts them."""
 
 
-def told(key: Sequence[Stored]) -> str:
-    """A key as it stands in a message."""
+def format_key(key: Sequence[Stored]) -> str:
+    """A key as messages write it."""
     parts = [base64.b64encode(k).decode() if isinstance(k, bytes) else k for k in key]
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
@@ -58,12 +58,12 @@ def generated_column_written(table: str, name: str) -> SpannerError:
 
 def key_column_missing(table: str, name: str) -> SpannerError:
     """A write that must find its row does not give the whole key."""
-    return failed_precondition(f"Mutation of table {table} does not give the key column {name}.")
+    return failed_precondition(f"Mutation of table {table} must specify the key column {name}.")
 
 
-def wrong_key_size(expected: int, found: int) -> SpannerError:
+def wrong_key_size(expected: int, actual: int) -> SpannerError:
     """A key has too many or too few parts."""
-    return failed_precondition(f"Wrong number of key parts: expected {expected}, found {found}.")
+    return failed_precondition(f"Wrong number of key parts: expected {expected}, found {actual}.")
 
 
 def wrong_row_size(columns: int) -> SpannerError:
@@ -75,12 +75,12 @@ def wrong_row_size(columns: int) -> SpannerError:
 
 def row_exists(table: str, key: Sequence[Stored]) -> SpannerError:
     """An insert meets a row with its key."""
-    return already_exists(f"Row {told(key)} in table {table} already exists")
+    return already_exists(f"Row {format_key(key)} in table {table} already exists")
 
 
 def row_not_found(table: str, key: Sequence[Stored]) -> SpannerError:
     """An update does not find its row."""
-    return not_found(f"Row {told(key)} in table {table} is missing. Row cannot be updated.")
+    return not_found(f"Row {format_key(key)} in table {table} is missing. Row cannot be updated.")
 
 
 def generated_key_changed(table: str, key: tuple[Stored, ...]) -> SpannerError:
@@ -135,8 +135,8 @@ def transaction_closed() -> SpannerError:
     )
 
 
-def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
-    """A refusal of SQLite as Spanner would say it. Errors of our own making are passed on."""
+def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
+    """An error of SQLite as Spanner's error. A SpannerError behind it is returned as it is."""
     cause = error.__cause__ or error.__context__
     if isinstance(cause, SpannerError):
         return cause
@@ -145,7 +145,7 @@ def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
         if message.startswith(prefix):
             return translate(message.removeprefix(prefix), schema)
     if isinstance(error, apsw.ConstraintError) and "!" in message:
-        return raised(message)
+        return trigger_refusal(message)
     if message.startswith("cannot store "):
         return failed_precondition(f"Invalid value for a column: {message}")
     if isinstance(error, apsw.TooBigError):
@@ -161,8 +161,8 @@ def from_sqlite(error: apsw.Error, schema: Schema) -> SpannerError:
 def table_of(physical: str, schema: Schema) -> tuple[str, str]:
     """Table and column of a name such as ``t$Singers.Name``."""
     table, _, column = physical.partition("$")[2].rpartition(".")
-    found = schema.table(table)
-    return (found.name if found else table), column
+    owner = schema.table(table)
+    return (owner.name if owner else table), column
 
 
 def unique_failed(rest: str, schema: Schema) -> SpannerError:
@@ -172,8 +172,8 @@ def unique_failed(rest: str, schema: Schema) -> SpannerError:
     names = rest.split(", ")
     table, _ = table_of(names[0], schema)
     columns = [name.rpartition(".")[2].casefold() for name in names]
-    found = schema.table(table)
-    if found is not None and columns != [p.column.casefold() for p in found.primary_key]:
+    owner = schema.table(table)
+    if owner is not None and columns != [p.column.casefold() for p in owner.primary_key]:
         for index in schema.indexes_of(table):
             if index.unique and [p.column.casefold() for p in index.parts] == columns:
                 return unique_index_failed(index.name)
@@ -203,8 +203,8 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
         )
     if kind == "vector":
         return invalid_argument(
-            f"The array column {name} has `vector_length`: a value has exactly so many elements, "
-            "and Null is not allowed among them."
+            f"The array column {name} has `vector_length`: its values must have exactly "
+            "that many elements, and none of them may be NULL."
         )
     if kind == "key":
         return invalid_argument(
@@ -215,7 +215,7 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
 
 
 def check_name(table: Table | None, number: str) -> str:
-    """A constraint as Spanner tells it."""
+    """The name of a constraint as Spanner writes it."""
     if table is None or int(number) >= len(table.checks):
         return f"`{number}`"
     return f"`{table.name}`.`{table.checks[int(number)].name or number}`"
@@ -236,8 +236,8 @@ TRANSLATIONS = (
 )
 
 
-def raised(message: str) -> SpannerError:
-    """What one of our triggers raised: kind, names and key, separated by '!'."""
+def trigger_refusal(message: str) -> SpannerError:
+    """The error that a trigger raised: kind, names and key, separated by '!'."""
     kind, parent, child, key = message.split("!", 3)
     if kind == "parent":
         return not_found(

@@ -9,10 +9,10 @@ from itertools import islice
 import apsw
 
 from ddl.schema import Schema
-from emulator.engine.refusals import from_sqlite
-from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
+from emulator.engine.refusals import translate_error
 from emulator.errors import SpannerError
-from emulator.storage.sqlite import Reader
+from emulator.storage.sqlite import StorageReader
+from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 
 ROWS_AT_ONCE = 128
 STEPS_BETWEEN_CHECKS = 200_000
@@ -23,8 +23,8 @@ Check = Callable[[], None]
 Bindings = Mapping[str, Stored] | Sequence[Stored]
 
 
-def stream(
-    reader: Reader,
+def start_query(
+    reader: StorageReader,
     sql: str,
     bindings: Bindings,
     columns: tuple[ResultColumn, ...],
@@ -33,7 +33,7 @@ def stream(
     *,
     profile: bool = False,
     check: Check | None = None,
-) -> Rows:
+) -> ResultRows:
     """Starts a statement.
 
     ``release`` is called once: at the end with True, or by ``close`` before it with False.
@@ -49,7 +49,7 @@ def stream(
         cursor = reader.connection.execute(sql, bindings)
     except apsw.Error as error:
         watch(reader, None)
-        raise from_sqlite(error, schema) from error
+        raise translate_error(error, schema) from error
     except SpannerError:
         watch(reader, None)
         raise
@@ -65,11 +65,11 @@ def stream(
             watch(reader, None)
             release(complete)
 
-    return Rows(columns, batches(cursor, stats, schema, finish), stats, finish)
+    return ResultRows(columns, read_batches(cursor, stats, schema, finish), stats, finish)
 
 
-def watch(reader: Reader, check: Check | None) -> None:
-    """Lets a caller end a statement of which it does not want the answer any more."""
+def watch(reader: StorageReader, check: Check | None) -> None:
+    """Ends a statement while it runs, once ``check`` raises."""
     if check is None:
         reader.connection.set_progress_handler(None)
         return
@@ -81,7 +81,7 @@ def watch(reader: Reader, check: Check | None) -> None:
     reader.connection.set_progress_handler(handler, STEPS_BETWEEN_CHECKS)
 
 
-def batches(
+def read_batches(
     cursor: apsw.Cursor, stats: Stats, schema: Schema, finish: Callable[[bool], None]
 ) -> Iterator[tuple[Stored, ...]]:
     """The rows of a cursor, counted in bunches."""
@@ -91,13 +91,13 @@ def batches(
             yield from rows
         finish(True)
     except apsw.Error as error:
-        raise from_sqlite(error, schema) from error
+        raise translate_error(error, schema) from error
     finally:
         finish(False)
 
 
-def collected(
-    reader: Reader,
+def collect_rows(
+    reader: StorageReader,
     sql: str,
     bindings: Bindings,
     columns: tuple[ResultColumn, ...],
@@ -105,18 +105,20 @@ def collected(
     *,
     profile: bool = False,
     check: Check | None = None,
-) -> Rows:
+) -> ResultRows:
     """All rows at once, for a connection that must not keep a cursor open."""
-    rows = stream(reader, sql, bindings, columns, schema, nothing, profile=profile, check=check)
-    return replayed(columns, list(rows.rows), rows.stats)
+    rows = start_query(
+        reader, sql, bindings, columns, schema, nothing_to_release, profile=profile, check=check
+    )
+    return rows_in_memory(columns, list(rows.rows), rows.stats)
 
 
-def replayed(
+def rows_in_memory(
     columns: tuple[ResultColumn, ...], rows: Sequence[tuple[Stored, ...]], stats: Stats
-) -> Rows:
+) -> ResultRows:
     """A result that is in memory already."""
     stats.rows_returned = len(rows)
-    return Rows(columns, iter(rows), stats, closed)
+    return ResultRows(columns, iter(rows), stats, nothing_to_close)
 
 
 def query_plan(connection: apsw.Connection, sql: str, bindings: Bindings) -> tuple[str, ...]:
@@ -124,9 +126,9 @@ def query_plan(connection: apsw.Connection, sql: str, bindings: Bindings) -> tup
     return tuple(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings))
 
 
-def nothing(_complete: bool) -> None:
+def nothing_to_release(_complete: bool) -> None:
     """There is nothing to release."""
 
 
-def closed() -> None:
+def nothing_to_close() -> None:
     """There is nothing to close."""

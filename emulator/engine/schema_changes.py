@@ -13,14 +13,13 @@ from ddl.parse import parse_statement
 from ddl.schema import Column, Dialect, Schema, TypeCode
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
-from emulator.engine.clock import timestamp_text
-from emulator.engine.definitions import defined, restarted
-from emulator.engine.refusals import from_sqlite
+from emulator.engine.definitions import counters_to_restart, resolve_step
+from emulator.engine.refusals import translate_error
 from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
 from emulator.engine.state import SchemaState
 from emulator.engine.versions import SchemaVersion
-from emulator.engine.view_rules import checked_views
-from emulator.engine.writer import Writer
+from emulator.engine.view_rules import check_views
+from emulator.engine.writer import DatabaseWriter
 from emulator.errors import (
     SpannerError,
     failed_precondition,
@@ -29,13 +28,15 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.sql.compile import compile_expression
-from emulator.sql.types import FLOATS
 from emulator.storage.archives import Archive
 from emulator.storage.integrity import missing_parents, missing_references
-from emulator.storage.layout import layouts
+from emulator.storage.layout import table_layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
-from emulator.storage.sqlite import current, quote
+from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import FLOATS
 
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
@@ -46,24 +47,24 @@ RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
 
 
-def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
-    """Executes one DDL statement; its commit timestamp. Raises SpannerError and changes nothing.
+def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
+    """Executes one DDL statement; returns its commit timestamp. An error changes nothing.
 
     ``descriptors`` are those that came with the statement, for a proto bundle.
     """
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
-        step = parsed(text, state.schema.dialect)
-        proto_bundle.check(step, descriptors)
+        step = parse_step(text, state.schema.dialect)
+        proto_bundle.check_bundle(step, descriptors)
         refuse_options(step)
         refuse_types(step)
         refuse_long_names_and_keys(step)
-        schema = evolved(state.schema, step)
+        schema = evolve_schema(state.schema, step)
         refuse_too_many(schema)
-        restarts = restarted(state.schema, step)
-        change = Change(writer, step, text, descriptors, schema, restarts)
-        micros = writer.alone(change.execute, change.publish)
+        restarts = counters_to_restart(state.schema, step)
+        change = DdlChange(writer, step, text, descriptors, schema, restarts)
+        micros = writer.commit_alone(change.execute, change.publish)
         writer.capture.load()
         return micros
     finally:
@@ -71,12 +72,12 @@ def change_schema(writer: Writer, text: str, descriptors: bytes = b"") -> int:
         writer.turn.release()
 
 
-class Change:
-    """One statement on its way into the file: its next schema, and what it puts away."""
+class DdlChange:
+    """One statement while it is executed: its next schema, and the tables that it archives."""
 
     def __init__(
         self,
-        writer: Writer,
+        writer: DatabaseWriter,
         step: steps.Step,
         text: str,
         descriptors: bytes,
@@ -89,7 +90,7 @@ class Change:
         self._descriptors = descriptors
         self._schema = schema
         self._restarts = restarts
-        self._layouts = layouts(schema, writer.state.layouts)
+        self._layouts = table_layouts(schema, writer.state.layouts)
         self._archives: list[Archive] = []
 
     def execute(self, micros: int) -> None:
@@ -98,9 +99,9 @@ class Change:
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
-        judge(connection, self._step, schema, micros)
-        proto_bundle.save(connection, self._step, self._descriptors)
-        writer.capture.streams_changed(before.schema, schema, micros)
+        check_existing_rows(connection, self._step, schema, micros)
+        proto_bundle.save_bundle(connection, self._step, self._descriptors)
+        writer.capture.apply_stream_changes(before.schema, schema, micros)
         writer.sequences.save()
         save_statement(connection, self._text, micros)
         connection.execute('UPDATE "$state" SET schema_version = ?', (before.version + 1,))
@@ -112,16 +113,18 @@ class Change:
         writer.state = SchemaState(writer.state.version + 1, self._schema, self._layouts, micros)
 
 
-def replayed(statements: Sequence[ExecutedStatement], dialect: Dialect) -> list[SchemaVersion]:
-    """The schemas that a database's own statements lead to, from the empty one on."""
+def replay_statements(
+    statements: Sequence[ExecutedStatement], dialect: Dialect
+) -> list[SchemaVersion]:
+    """The schemas after each of a database's statements, from the empty one on."""
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
-        schema = evolved(versions[-1].schema, parsed(statement.text, dialect))
+        schema = evolve_schema(versions[-1].schema, parse_step(statement.text, dialect))
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
 
 
-def parsed(text: str, dialect: Dialect) -> steps.Step:
+def parse_step(text: str, dialect: Dialect) -> steps.Step:
     """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
     try:
         step = parse_statement(text, dialect)
@@ -134,7 +137,7 @@ def parsed(text: str, dialect: Dialect) -> steps.Step:
     return step
 
 
-def columns_of(step: steps.Step) -> tuple[Column, ...]:
+def step_columns(step: steps.Step) -> tuple[Column, ...]:
     """The columns that a step defines."""
     if isinstance(step, steps.CreateTable):
         return step.table.columns
@@ -156,7 +159,7 @@ def refuse_options(step: steps.Step) -> None:
 
 def refuse_types(step: steps.Step) -> None:
     """INTERVAL is a type of expressions only; only arrays of floats are vectors."""
-    for column in columns_of(step):
+    for column in step_columns(step):
         element = column.type.element
         vector = column.type.vector_length is not None
         if vector and (element is None or element.code not in FLOATS):
@@ -170,13 +173,13 @@ def refuse_types(step: steps.Step) -> None:
                 "that is not stored."
             )
         if TypeCode.INTERVAL in (column.type.code, element and element.code):
-            raise failed_precondition(f"Column {column.name}: INTERVAL is no type of a column.")
+            raise failed_precondition(f"Column {column.name}: INTERVAL cannot be a column type.")
 
 
-def evolved(schema: Schema, step: steps.Step) -> Schema:
+def evolve_schema(schema: Schema, step: steps.Step) -> Schema:
     """The schema after a step, in the server's errors."""
     try:
-        taken = defined(schema, step)
+        taken = resolve_step(schema, step)
         after = schema if taken is None else apply_step(schema, taken)
     except NameNotFoundError as error:
         raise not_found(str(error)) from error
@@ -184,29 +187,31 @@ def evolved(schema: Schema, step: steps.Step) -> Schema:
         raise failed_precondition(str(error)) from error
     retention_seconds(after.options)
     check_streams(after)
-    return checked_views(schema, after, step)
+    return check_views(schema, after, step)
 
 
 def rewrite(
     connection: apsw.Connection, before: Layouts, after: Layouts, schema: Schema, micros: int
 ) -> list[Archive]:
-    """Tables, indexes and triggers; what stands in the way is FAILED_PRECONDITION."""
-    old, new = unlike(before, after), unlike(after, before)
-    now = timestamp_text(micros)
-    backfill = Backfill(defaults(schema, new), {"now_": now, "commit_": now}, micros)
+    """Changes tables, indexes and triggers; rows that violate them are FAILED_PRECONDITION."""
+    old, new = layouts_not_in(before, after), layouts_not_in(after, before)
+    now = timestamp_from_micros(micros)
+    backfill = Backfill(default_expressions(schema, new), {"now_": now, "commit_": now}, micros)
     try:
         return migrate(connection, old, new, backfill)
     except apsw.ConstraintError as error:
-        refusal = from_sqlite(error, schema)
-        raise failed_precondition(f"Existing data is in the way: {refusal.message}") from error
+        refusal = translate_error(error, schema)
+        raise failed_precondition(
+            f"Existing rows violate the new schema: {refusal.message}"
+        ) from error
 
 
-def unlike(layouts: Layouts, others: Layouts) -> Layouts:
+def layouts_not_in(layouts: Layouts, others: Layouts) -> Layouts:
     """Those that are not among the others; what a statement leaves alone is the same object."""
     return {name: each for name, each in layouts.items() if each is not others.get(name)}
 
 
-def defaults(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], str]:
+def default_expressions(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], str]:
     """The defaults of the columns of some tables (in lower case), as SQLite text."""
     return {
         (table.name.casefold(), column.name.casefold()): compile_expression(
@@ -219,8 +224,10 @@ def defaults(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], 
     }
 
 
-def judge(connection: apsw.Connection, step: steps.Step, schema: Schema, micros: int) -> None:
-    """Looks at rows that a new rule speaks of and that no constraint of SQLite has judged."""
+def check_existing_rows(
+    connection: apsw.Connection, step: steps.Step, schema: Schema, micros: int
+) -> None:
+    """Checks existing rows against a new rule that no constraint of SQLite enforces."""
     if isinstance(step, steps.AddForeignKey) and step.foreign_key.enforced:
         table = schema.table(step.table)
         if table is not None:
@@ -257,10 +264,10 @@ def refuse_future_timestamps(
     column = table.column(step.column) if table is not None else None
     if table is None or column is None or not column.allow_commit_timestamp:
         return
-    name = quote(column.name)
+    name = quote_name(column.name)
     row = connection.execute(
-        f"SELECT {name} FROM {current(table.name)} WHERE {name} > ? LIMIT 1",
-        (timestamp_text(micros),),
+        f"SELECT {name} FROM {current_table(table.name)} WHERE {name} > ? LIMIT 1",
+        (timestamp_from_micros(micros),),
     ).fetchone()
     if row is not None:
         raise failed_precondition(
@@ -274,14 +281,14 @@ def retention_seconds(options: Mapping[str, str]) -> int:
     text = options.get("version_retention_period", "1h").strip("'\"")
     number, unit = text[:-1], text[-1:]
     if not number.isdigit() or unit not in DURATION_SECONDS:
-        raise bad_retention(text)
+        raise invalid_retention(text)
     seconds = int(number) * DURATION_SECONDS[unit]
     if not RETENTION_SECONDS_MIN <= seconds <= RETENTION_SECONDS_MAX:
-        raise bad_retention(text)
+        raise invalid_retention(text)
     return seconds
 
 
-def bad_retention(text: str) -> SpannerError:
+def invalid_retention(text: str) -> SpannerError:
     """A retention period that Spanner does not offer."""
     return invalid_argument(
         f"Invalid version_retention_period '{text}': it must be between 1h and 7d, such as '36h'."

@@ -21,12 +21,12 @@ from emulator.limits import (
 
 def refuse_long_names_and_keys(step: steps.Step) -> None:
     """What a statement alone shows. Raises INVALID_ARGUMENT."""
-    for kind, name in names(step):
+    for kind, name in names_of_new_objects(step):
         if any(len(part) > NAME_CHARACTERS_MAX for part in name.split(".")):
             raise invalid_argument(
                 f"{kind} name not valid: {name} has more than {NAME_CHARACTERS_MAX} characters."
             )
-    for what, parts in keys(step):
+    for what, parts in key_definitions(step):
         if len(parts) > KEY_PARTS_MAX:
             raise invalid_argument(
                 f"{what} has {len(parts)} keys which is greater than the maximum allowed"
@@ -34,7 +34,7 @@ def refuse_long_names_and_keys(step: steps.Step) -> None:
             )
 
 
-def names(step: steps.Step) -> Iterator[tuple[str, str]]:
+def names_of_new_objects(step: steps.Step) -> Iterator[tuple[str, str]]:
     """The kinds and names of what a statement creates."""
     if isinstance(step, steps.CreateTable):
         yield "Table", step.table.name
@@ -54,7 +54,7 @@ def names(step: steps.Step) -> Iterator[tuple[str, str]]:
 NAMED = {"VIEW", "SEQUENCE", "ROLE"}
 
 
-def keys(step: steps.Step) -> Iterator[tuple[str, tuple[KeyPart, ...]]]:
+def key_definitions(step: steps.Step) -> Iterator[tuple[str, tuple[KeyPart, ...]]]:
     """The keys that a statement defines, and of what they are."""
     if isinstance(step, steps.CreateTable):
         yield f"Table {step.table.name}", step.table.primary_key
@@ -83,15 +83,15 @@ def refuse_large_table(table: Table, schema: Schema, indexes: int) -> None:
         raise failed_precondition(
             f"Table {table.name} has too many indexes; the limit is {INDEXES_IN_TABLE_MAX}."
         )
-    depth, above = 1, parent(table, schema)
+    depth, above = 1, parent_table(table, schema)
     while above is not None:
-        depth, above = depth + 1, parent(above, schema)
+        depth, above = depth + 1, parent_table(above, schema)
     if depth > INTERLEAVED_TABLES_MAX:
         raise failed_precondition(
             f"Table {table.name} is nested more than {INTERLEAVED_TABLES_MAX} deep."
         )
 
 
-def parent(table: Table, schema: Schema) -> Table | None:
+def parent_table(table: Table, schema: Schema) -> Table | None:
     """The table in which a table is interleaved."""
     return schema.table(table.interleave.parent) if table.interleave is not None else None

@@ -19,12 +19,12 @@ CREATE_SEQUENCES = (
 )
 
 
-def reversed_bits(counter: int) -> int:
+def reverse_bits(counter: int) -> int:
     """The 63 bits below the sign in reverse order."""
     return int(f"{counter:0{BITS}b}"[::-1], 2)
 
 
-def rules(schema: Schema) -> Mapping[str, Identity]:
+def counter_rules(schema: Schema) -> Mapping[str, Identity]:
     """How each counter of a schema counts."""
     columns = {
         identity_counter(table.name, column.name): column.identity
@@ -32,11 +32,13 @@ def rules(schema: Schema) -> Mapping[str, Identity]:
         for column in table.columns
         if column.identity is not None
     }
-    named = {sequence_counter(name): rule(each) for name, each in read_sequences(schema).items()}
+    named = {
+        sequence_counter(name): sequence_rule(each) for name, each in read_sequences(schema).items()
+    }
     return columns | named
 
 
-def rule(sequence: Sequence) -> Identity:
+def sequence_rule(sequence: Sequence) -> Identity:
     """The part of a sequence that counts."""
     low, high = sequence.skip_range_min, sequence.skip_range_max
     skipped = None if low is None or high is None else (low, high)
@@ -59,13 +61,13 @@ class Sequences:
 
     def load(self, schema: Schema) -> None:
         """Takes the rules from the schema and the counters from the file."""
-        self._rules = rules(schema)
+        self._rules = counter_rules(schema)
         rows = self._connection.execute('SELECT name, counter FROM "$sequences"').fetchall()
         self._counters = {str(name): int(str(counter)) for name, counter in rows}
 
     def change(self, schema: Schema, restarted: Mapping[str, int]) -> None:
         """Inside a schema change: forgets what was dropped, and moves counters that were used."""
-        self._rules = rules(schema)
+        self._rules = counter_rules(schema)
         self._counters = {n: c for n, c in self._counters.items() if n in self._rules}
         for name, first in restarted.items():
             if name in self._counters:
@@ -86,12 +88,12 @@ class Sequences:
                 break
             self._counters[name] = counter + 1
             self._drawn.add(name)
-            value = reversed_bits(counter)
+            value = reverse_bits(counter)
             if not low <= value <= high:
                 return value
         kind, _, rest = name.rpartition(" ")
-        told = f"Sequence {rest}" if kind else f"Identity column {name}"
-        raise failed_precondition(f"{told} is exhausted")
+        label = f"Sequence {rest}" if kind else f"Identity column {name}"
+        raise failed_precondition(f"{label} is exhausted")
 
     def state(self, *arguments: apsw.SQLiteValue) -> int | None:
         """The counter, or None before its first value."""

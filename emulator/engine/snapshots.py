@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
-from emulator.storage.sqlite import Reader, Storage
+from emulator.storage.sqlite import Storage, StorageReader
 
 READ_STATE = 'SELECT last_commit, schema_version FROM "$state"'
 KEPT_MAX = 16
@@ -29,13 +29,13 @@ class Snapshot:
     that it shows. ``as_of`` remembers, for each table, whether it had to be read as it was.
     """
 
-    reader: Reader
+    reader: StorageReader
     state: SchemaState
     micros: int
     last_commit: int
     as_of: dict[str, bool] = field(default_factory=dict)
 
-    def changed(self, tables: Iterable[str], timeline: Timeline) -> frozenset[str]:
+    def tables_changed_since(self, tables: Iterable[str], timeline: Timeline) -> frozenset[str]:
         """The tables, in lower case, of which the snapshot may show later changes."""
         if self.last_commit <= self.micros:
             return frozenset()
@@ -49,7 +49,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """Opens snapshots and takes them back."""
+    """Opens and closes snapshots."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Snapshots:
         self.expire()
 
     def expire(self, *, everything: bool = False) -> None:
-        """Gives up snapshots that nobody came back for."""
+        """Returns the connections of snapshots that no client resumed in time."""
         now = time.monotonic()
         with self._lock:
             fresh = [item for item in self._kept if item[0] > now and not everything]

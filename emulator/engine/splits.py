@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ddl.schema import Schema
-from emulator.engine.keys import between, key_parts
+from emulator.engine.keys import key_parts, range_clause
 from emulator.engine.reads import ReadPlan, Row
 from emulator.engine.refusals import unknown_table
-from emulator.engine.requests import KeyRange, Stored
 from emulator.sql.statements import TableSource
+from emulator.values.requests import KeyRange, Stored
 
 WHOLE = KeyRange((), (), start_closed=True, end_closed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QueryPartition:
     """The rows of a table whose key, or index key, lies in a range."""
 
     table: str
@@ -29,7 +29,7 @@ class Part:
         table = schema.table(self.table)
         if table is None:
             raise unknown_table(self.table)
-        clause = between(
+        clause = range_clause(
             key_parts(table, schema.index(self.index) if self.index else None), self.keys
         )
         pieces = clause.sql.split("?")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import apsw
 import apsw.ext
@@ -10,15 +10,59 @@ import apsw.ext
 from ddl.schema import Schema, Type
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
+from emulator.sql.partitionable import find_partitioned_table
 from emulator.sql.statements import Statement
-from emulator.storage.history import AS_IT_IS, Placement, source
+from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout
 
 STATEMENTS_MAX = 2_000
+VARIANTS_MAX = 100
+AS_THEY_ARE: frozenset[str] = frozenset()
+"""Reads every table as it is now."""
+
+
+class CompiledStatement:
+    """A statement compiled for a schema. ``plain`` reads every table as it is now."""
+
+    __slots__ = ("_partitioned", "_variants", "placement", "plain", "schema", "text", "types")
+
+    def __init__(
+        self, text: str, types: Mapping[str, Type], schema: Schema, placement: Placement
+    ) -> None:
+        self.text = text
+        self.types = types
+        self.schema = schema
+        self.placement = placement
+        self._variants: dict[tuple[frozenset[str], bool, str], Statement] = {}
+        self._partitioned: tuple[str, str | None] | None = None
+        self.plain = self.read_as(AS_THEY_ARE)
+
+    def read_as(
+        self, as_of: frozenset[str], *, counted: bool = False, within: str = ""
+    ) -> Statement:
+        """The statement for one way of reading its tables; compiled once for each."""
+        key = (as_of, counted, within)
+        statement = self._variants.get(key)
+        if statement is None:
+            tables = table_source(as_of, counted=counted, within=within, placement=self.placement)
+            statement = compile_statement(self.text, self.schema, self.types, tables)
+            if len(self._variants) >= VARIANTS_MAX:
+                self._variants.clear()
+            self._variants[key] = statement
+        return statement
+
+    def find_partitioned_table(self) -> tuple[str, str | None]:
+        """The table, and the forced index, by whose keys a query is cut into partitions.
+
+        Raises INVALID_ARGUMENT for a query that cannot be cut.
+        """
+        if self._partitioned is None:
+            self._partitioned = find_partitioned_table(self.text, self.schema, self.types)
+        return self._partitioned
 
 
 class SchemaState:
-    """Immutable in meaning; it only remembers what it worked out.
+    """Immutable, apart from its caches.
 
     It is valid from the timestamp ``since`` on, in Unix microseconds, until there is a later one.
     ``version`` is that of the file for which it is made; where its tables lie in a file of a later
@@ -40,7 +84,7 @@ class SchemaState:
         self.placement = placement
         self.has_references = any(table.foreign_keys for table in schema.tables)
         self._plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
-        self._statements: dict[object, Statement] = {}
+        self._statements: dict[object, CompiledStatement] = {}
         self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}
 
     def write_plan(self, table: str, columns: tuple[str, ...]) -> WritePlan:
@@ -53,34 +97,24 @@ class SchemaState:
             self._plans[table, columns] = plan
         return plan
 
-    def compile(
-        self,
-        sql: str,
-        types: Mapping[str, Type],
-        as_of: frozenset[str] = frozenset(),
-        *,
-        counted: bool = False,
-        index_hints: bool = True,
-        within: str = "",
-    ) -> Statement:
-        """A statement for this schema; compiled once per text, types and way of reading."""
-        key = (sql, tuple(sorted(types.items(), key=first)), as_of, counted, index_hints, within)
+    def compile(self, sql: str, types: Mapping[str, Type]) -> CompiledStatement:
+        """A statement for this schema; compiled once per text and types."""
+        key = (sql, tuple(sorted(types.items())))
         statement = self._statements.get(key)
         if statement is None:
-            tables = source(
-                as_of,
-                counted=counted,
-                index_hints=index_hints,
-                within=within,
-                placement=self.placement,
-            )
-            statement = compile_statement(sql, self.schema, types, tables)
+            statement = CompiledStatement(sql, types, self.schema, self.placement)
             if len(self._statements) >= STATEMENTS_MAX:
                 self._statements.clear()
             self._statements[key] = statement
         return statement
 
-    def affected_by_delete(self, table: str) -> set[str]:
+    def recompile(self, statement: CompiledStatement) -> CompiledStatement:
+        """A statement for this schema; the same one if it was compiled for it."""
+        if statement.schema is self.schema and statement.placement is self.placement:
+            return statement
+        return self.compile(statement.text, statement.types)
+
+    def tables_changed_by_delete(self, table: str) -> set[str]:
         """The tables, in lower case, that a delete may change: this one and those that cascade."""
         affected: set[str] = set()
         waiting = [table.casefold()]
@@ -99,25 +133,15 @@ class SchemaState:
 
     def columns_read(self, connection: apsw.Connection, sql: str) -> frozenset[tuple[str, str]]:
         """The SQLite tables and columns that a statement reads, asked of SQLite itself."""
-        found = self._columns_read.get(sql)
-        if found is None:
+        columns = self._columns_read.get(sql)
+        if columns is None:
             info = apsw.ext.query_info(connection, sql, actions=True)
-            found = frozenset(
+            columns = frozenset(
                 (action.table_name.casefold(), action.column_name.casefold())
                 for action in info.actions or ()
                 if action.action_name == "SQLITE_READ"
                 and action.table_name is not None
                 and action.column_name is not None
             )
-            self._columns_read[sql] = found
-        return found
-
-
-def first(pair: tuple[str, Type]) -> str:
-    """The name of a parameter."""
-    return pair[0]
-
-
-def folded(names: Sequence[str]) -> list[str]:
-    """Names in the form in which they are compared."""
-    return [name.casefold() for name in names]
+            self._columns_read[sql] = columns
+        return columns

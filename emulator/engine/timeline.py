@@ -25,7 +25,7 @@ class Timeline:
         self._floor = 0
 
     def restart(self, last_commit: int) -> None:
-        """Everything up to the last commit that the file knows is visible; nothing goes below."""
+        """Makes all commits of the file visible; new timestamps are above them."""
         self._floor = last_commit
         self._clock.observe(last_commit)
 
@@ -43,7 +43,7 @@ class Timeline:
             self._under_way = None
             self._changed.notify_all()
 
-    def touched(self, table: str, micros: int) -> None:
+    def note_change(self, table: str, micros: int) -> None:
         """A commit under way changes a table (its name in lower case)."""
         self._last_change[table] = micros
 

@@ -1,4 +1,4 @@
-"""Who may write to a database: one at a time, and nobody for ever."""
+"""The right to write to a database: one transaction has it at a time, for a bounded time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Turn:
                 raise busy()
 
     def release(self) -> None:
-        """Lets the next one write."""
+        """Releases the turn."""
         self.holder = None
         self._lock.release()
 

@@ -1,4 +1,4 @@
-"""The schemas of a database over time: a read is judged by the one valid at its timestamp."""
+"""The schemas of a database over time: a read uses the one valid at its timestamp."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class SchemaVersions:
         self._lock = threading.Lock()
 
     def add(self, version: SchemaVersion, archives: Sequence[Archive]) -> None:
-        """A schema change was committed, and has put these tables away."""
+        """Adds the schema of a committed change, and the tables that it archived."""
         with self._lock:
             self._versions.append(version)
             self._archives += archives
 
-    def at(self, micros: int, newest: SchemaState) -> SchemaState:
+    def state_at(self, micros: int, newest: SchemaState) -> SchemaState:
         """The schema valid at a timestamp, for a file whose schema is ``newest``."""
         if micros >= newest.since:
             return newest
@@ -67,7 +67,7 @@ class SchemaVersions:
         placement = Placement(nearest, newest.schema)
         return SchemaState(newest.version, version.schema, {}, version.since, placement)
 
-    def expired(self, horizon: int) -> list[Archive]:
+    def expired_archives(self, horizon: int) -> list[Archive]:
         """The archives of which no read at or above the horizon needs anything."""
         with self._lock:
             return [archive for archive in self._archives if archive.until <= horizon]

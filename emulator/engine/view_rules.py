@@ -1,4 +1,4 @@
-"""Views follow what they read: a schema in which one of them makes no sense is refused."""
+"""Views follow what they read: a schema in which a view is invalid is refused."""
 
 from __future__ import annotations
 
@@ -9,35 +9,37 @@ from ddl.schema import Schema, Type, Verbatim
 from ddl.views import KIND, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_statement
-from emulator.sql.statements import Query
+from emulator.sql.statements import CompiledQuery
 from emulator.sql.types import name_of
-from emulator.storage.history import source
+from emulator.storage.history import table_source
 
 Columns = tuple[tuple[str, Type], ...]
 
 
 def view_columns(schema: Schema, view: Verbatim) -> Columns:
     """The columns of a view."""
-    return tuple((column.name, column.type) for column in compiled(schema, view).columns)
+    return tuple((column.name, column.type) for column in compile_view(schema, view).columns)
 
 
-def compiled(schema: Schema, view: Verbatim) -> Query:
-    """The query over the whole view. Raises SpannerError when the view makes no sense."""
+def compile_view(schema: Schema, view: Verbatim) -> CompiledQuery:
+    """The query over the whole view. Raises SpannerError for an invalid view."""
     name = ".".join(f"`{part}`" for part in view.name.split("."))
-    query = compile_statement(f"SELECT v.* FROM {name} AS v", schema, {}, source((), counted=False))
-    assert isinstance(query, Query)
+    query = compile_statement(
+        f"SELECT v.* FROM {name} AS v", schema, {}, table_source((), counted=False)
+    )
+    assert isinstance(query, CompiledQuery)
     return query
 
 
-def checked_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
+def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
     """The schema with its views in an order in which they can be created. Raises SpannerError."""
-    found = list_views(after)
-    if not found:
+    items = list_views(after)
+    if not items:
         return after
     uses: dict[str, set[str]] = {}
-    for view in sorted(found, key=lambda view: not defines(step, view)):
+    for view in sorted(items, key=lambda view: not defines(step, view)):
         try:
-            query = compiled(after, view)
+            query = compile_view(after, view)
         except SpannerError as error:
             raise refusal(step, view, error) from error
         columns = tuple((column.name, column.type) for column in query.columns)
@@ -46,21 +48,21 @@ def checked_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
         else:
             check_types(before, step, view, columns)
         uses[view.name.casefold()] = {*query.views} - {view.name.casefold()}
-    return replace(after, verbatim=ordered(after.verbatim, uses))
+    return replace(after, verbatim=order_views(after.verbatim, uses))
 
 
-def same(left: Verbatim, right: Verbatim) -> bool:
+def same_object(left: Verbatim, right: Verbatim) -> bool:
     """Whether both are the same object."""
     return left.kind == right.kind and left.name.casefold() == right.name.casefold()
 
 
 def defines(step: steps.Step, view: Verbatim) -> bool:
     """Whether a step is the definition of this view."""
-    return isinstance(step, steps.CreateVerbatim) and same(step.item, view)
+    return isinstance(step, steps.CreateVerbatim) and same_object(step.item, view)
 
 
 def refusal(step: steps.Step, view: Verbatim, error: SpannerError) -> SpannerError:
-    """What Spanner says of a step that leaves a view without sense."""
+    """Spanner's error for a step that makes a view invalid."""
     if defines(step, view):
         if "is recursive" in error.message:
             return failed_precondition(
@@ -77,16 +79,16 @@ def refusal(step: steps.Step, view: Verbatim, error: SpannerError) -> SpannerErr
     }.get(type(step))
     if dropped is not None:
         return failed_precondition(
-            f"Cannot drop {dropped} `{named(step)}` on which there are dependent views: "
+            f"Cannot drop {dropped} `{step_subject(step)}` on which there are dependent views: "
             f"{view.name}."
         )
     return failed_precondition(
-        f"Cannot alter `{named(step)}`. The new definition causes the definition of VIEW "
+        f"Cannot alter `{step_subject(step)}`. The new definition causes the definition of VIEW "
         f"`{view.name}` to become invalid with the following diagnostic message: {error.message}"
     )
 
 
-def named(step: steps.Step) -> str:
+def step_subject(step: steps.Step) -> str:
     """What a step is about."""
     match step:
         case steps.DropTable(name) | steps.DropIndex(name) | steps.DropVerbatim(_, name):
@@ -116,24 +118,24 @@ def check_names(view: Verbatim, columns: Columns) -> None:
 
 def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Columns) -> None:
     """A step may not change the type of another view's column."""
-    if not any(same(view, known) for known in list_views(before)):
+    if not any(same_object(view, item) for item in list_views(before)):
         return
     for (name, was), (_, now) in zip(view_columns(before, view), columns, strict=False):
         if was != now:
             raise failed_precondition(
-                f"Cannot alter `{named(step)}`. Action would implicitly change the type of an "
-                f"output column for VIEW `{view.name}` from `{name_of(was)}` to `{name_of(now)}` "
-                f"({name})."
+                f"Cannot alter `{step_subject(step)}`. Action would implicitly change the type of "
+                f"an output column for VIEW `{view.name}` from `{name_of(was)}` to "
+                f"`{name_of(now)}` ({name})."
             )
 
 
-def ordered(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple[Verbatim, ...]:
+def order_views(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple[Verbatim, ...]:
     """The same objects; a view comes after those that it reads."""
     waiting = [item for item in items if item.kind == KIND]
     placed: list[Verbatim] = []
     while waiting:
-        known = {item.name.casefold() for item in placed}
-        ready = next(item for item in waiting if uses[item.name.casefold()] <= known)
+        ready_names = {item.name.casefold() for item in placed}
+        ready = next(item for item in waiting if uses[item.name.casefold()] <= ready_names)
         waiting.remove(ready)
         placed.append(ready)
     return (*(item for item in items if item.kind != KIND), *placed)

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Column, Index, Schema, Table, TypeCode
-from emulator.engine.clock import timestamp_text
 from emulator.engine.refusals import (
     generated_column_written,
     unknown_column,
     unknown_table,
 )
-from emulator.engine.requests import Stored
 from emulator.errors import invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
 from emulator.sql.statements import Expression
-from emulator.storage.sqlite import PENDING, current, literal, quote
+from emulator.storage.sqlite import PENDING, current_table
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import Stored
+from emulator.values.sqlite_text import quote_name, quote_text
 
 PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
 """Stands in a commit-timestamp column until the commit; above every timestamp."""
@@ -39,17 +40,17 @@ class Moment:
     @classmethod
     def at(cls, micros: int) -> Moment:
         """A commit at a known timestamp."""
-        text = timestamp_text(micros)
+        text = timestamp_from_micros(micros)
         return cls(micros, text, text)
 
     @classmethod
     def pending(cls, now_micros: int) -> Moment:
         """A write of a transaction that has not committed yet."""
-        return cls(PENDING, PENDING_TEXT, timestamp_text(now_micros))
+        return cls(PENDING, PENDING_TEXT, timestamp_from_micros(now_micros))
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class RowStatement:
     """A statement that binds a row's values by number and then the ``extra`` values of a moment."""
 
     sql: str
@@ -70,7 +71,7 @@ class KeyRule:
     """How the generated columns of a key follow from the columns of a row.
 
     ``sql`` binds a row and gives them. ``keyed`` is the plan for rows that end with them; it is
-    None where they were given: they stand at ``places``.
+    None where the client gave them: they are at ``places``.
     """
 
     sql: str
@@ -89,9 +90,9 @@ class WritePlan:
 
     table: Table
     columns: tuple[Column, ...]
-    insert: Prepared
-    update: Prepared
-    upsert: Prepared | None
+    insert: RowStatement
+    update: RowStatement
+    upsert: RowStatement | None
     delete: str
     find: str
     keys: tuple[int, ...]
@@ -109,9 +110,9 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
     table = schema.table(table_name)
     if table is None:
         raise unknown_table(table_name)
-    columns = tuple(named_column(table, name) for name in column_names)
+    columns = tuple(writable_column(table, name) for name in column_names)
     if len({c.name for c in columns}) != len(columns):
-        raise invalid_argument(f"Columns are named twice in a mutation of {table.name}.")
+        raise invalid_argument(f"A mutation of table {table.name} names a column twice.")
     places = {c.name: place for place, c in enumerate(columns)}
     key_columns = [key_column(table, part.column) for part in table.primary_key]
     left_out = [c for c in key_columns if c.name not in places and not has_value(c)]
@@ -119,26 +120,26 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
     places |= {c.name: len(places) + n for n, c in enumerate(left_out)}
     keys = tuple(places.get(c.name, -1) for c in key_columns)
     identified = -1 not in keys
-    writer = Writer(schema, table, columns, places, key_columns)
+    writer = PlanBuilder(schema, table, columns, places, key_columns)
     return WritePlan(
         table=table,
         columns=columns,
         insert=writer.insert(),
-        update=writer.update() if identified else Prepared("", ()),
+        update=writer.update() if identified else RowStatement("", ()),
         upsert=writer.upsert() if identified and writer.upsert_in_one_step() else None,
-        delete=writer.by_key(f"DELETE FROM {current(table.name)}"),
-        find=writer.by_key(f"SELECT 1 FROM {current(table.name)}"),
+        delete=writer.key_statement(f"DELETE FROM {current_table(table.name)}"),
+        find=writer.key_statement(f"SELECT 1 FROM {current_table(table.name)}"),
         keys=keys,
         identified=identified,
         padding=len(left_out),
         key_may_be_null=any(not c.not_null for c in key_columns),
-        stampable=stampable(schema, table),
+        stampable=stampable_columns(schema, table),
         timestamps=tuple(
             place
             for place, c in enumerate(columns)
             if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
         ),
-        mutations_per_row=len(columns) + entries(schema, table, columns),
+        mutations_per_row=len(columns) + count_index_entries(schema, table, columns),
         key_rule=key_rule(schema, table, columns, key_columns),
     )
 
@@ -148,22 +149,22 @@ def key_rule(
 ) -> KeyRule | None:
     """The rule, when the key has generated columns and what they depend on is given."""
     generated = [c for c in key_columns if c.generated is not None]
-    given = {c.name for c in columns}
+    written = {c.name for c in columns}
     expressions = [compile_expression(c.generated or "", table, schema) for c in generated]
-    if not generated or any(not given >= set(e.columns) for e in expressions):
+    if not generated or any(not written >= set(e.columns) for e in expressions):
         return None
-    named = ", ".join(f"?{n} AS {quote(c.name)}" for n, c in enumerate(columns, 1))
+    named = ", ".join(f"?{n} AS {quote_name(c.name)}" for n, c in enumerate(columns, 1))
     sql = f"SELECT {', '.join(e.sql for e in expressions)} FROM (SELECT {named})"
     names = [c.name for c in columns]
-    missing = [c.name for c in generated if c.name not in given]
+    missing = [c.name for c in generated if c.name not in written]
     if missing and len(missing) < len(generated):
         return None
     keyed = plan_write(schema, table.name, [*names, *missing]) if missing else None
-    places = tuple(names.index(c.name) for c in generated if c.name in given)
+    places = tuple(names.index(c.name) for c in generated if c.name in written)
     return KeyRule(sql, keyed, places)
 
 
-def named_column(table: Table, name: str) -> Column:
+def writable_column(table: Table, name: str) -> Column:
     """A column that a client may write."""
     column = table.column(name)
     if column is None:
@@ -179,7 +180,7 @@ def has_value(column: Column) -> bool:
     return column.default is not None or column.generated is not None or column.identity is not None
 
 
-def stampable(schema: Schema, table: Table) -> frozenset[str]:
+def stampable_columns(schema: Schema, table: Table) -> frozenset[str]:
     """The columns that take the commit timestamp: those with the option, and in a key only when
     all tables of the interleaved family agree."""
     family = family_of(schema, table)
@@ -187,7 +188,7 @@ def stampable(schema: Schema, table: Table) -> frozenset[str]:
         part.column.casefold()
         for member in family
         for part in member.primary_key
-        if not allows(member, part.column)
+        if not allows_commit_timestamp(member, part.column)
     }
     keys = {part.column.casefold() for part in table.primary_key}
     return frozenset(
@@ -197,7 +198,7 @@ def stampable(schema: Schema, table: Table) -> frozenset[str]:
     )
 
 
-def allows(table: Table, name: str) -> bool:
+def allows_commit_timestamp(table: Table, name: str) -> bool:
     """Whether a column has the option for commit timestamps."""
     column = table.column(name)
     return column is not None and column.allow_commit_timestamp
@@ -227,19 +228,19 @@ def key_column(table: Table, name: str) -> Column:
     return column
 
 
-def entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:
+def count_index_entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:
     """How many index entries a written row changes, for the commit's statistics."""
     written = {c.name.casefold() for c in columns}
-    return sum(1 for index in schema.indexes_of(table.name) if speaks_of(index, written))
+    return sum(1 for index in schema.indexes_of(table.name) if covers_any(index, written))
 
 
-def speaks_of(index: Index, written: set[str]) -> bool:
+def covers_any(index: Index, written: set[str]) -> bool:
     """Whether an index keeps one of these columns."""
     kept = {p.column.casefold() for p in index.parts} | {c.casefold() for c in index.storing}
     return bool(kept & written)
 
 
-class Writer:
+class PlanBuilder:
     """Builds the statements of one plan."""
 
     def __init__(
@@ -257,7 +258,7 @@ class Writer:
         self.key_columns = key_columns
         self.key_names = {c.name for c in key_columns}
 
-    def insert(self) -> Prepared:
+    def insert(self) -> RowStatement:
         """INSERT with the defaults of the columns that are not given."""
         written = [(c.name, f"?{self.places[c.name] + 1}") for c in self.writable()]
         defaults = [
@@ -271,15 +272,17 @@ class Writer:
             *((name, expression.sql) for name, expression in defaults),
             *self.identities(),
         ]
-        names = ", ".join(quote(name) for name, _ in pairs)
+        names = ", ".join(quote_name(name) for name, _ in pairs)
         values = ", ".join(value for _, value in pairs)
-        text = f"INSERT INTO {current(self.table.name)} ({names}) VALUES ({values})"
-        return Prepared(text, ("ts", *moments(expression for _, expression in defaults)))
+        text = f"INSERT INTO {current_table(self.table.name)} ({names}) VALUES ({values})"
+        return RowStatement(
+            text, ("ts", *moment_parameters(expression for _, expression in defaults))
+        )
 
     def identities(self) -> list[tuple[str, str]]:
         """The IDENTITY columns that are not given draw their next value."""
         return [
-            (c.name, f"next_value_({literal(identity_counter(self.table.name, c.name))})")
+            (c.name, f"next_value_({quote_text(identity_counter(self.table.name, c.name))})")
             for c in self.table.columns
             if c.identity is not None and c.name not in self.places
         ]
@@ -290,9 +293,9 @@ class Writer:
 
     def changes(self, commit: str) -> list[tuple[str, str]]:
         """What an update of a row sets: given columns beside the key, and ON UPDATE."""
-        given = [c for c in self.writable() if c.name not in self.key_names]
-        pairs = [(c.name, f"?{self.places[c.name] + 1}") for c in given]
-        if given:
+        settable = [c for c in self.writable() if c.name not in self.key_names]
+        pairs = [(c.name, f"?{self.places[c.name] + 1}") for c in settable]
+        if settable:
             pairs += [
                 (c.name, commit)
                 for c in self.table.columns
@@ -300,57 +303,57 @@ class Writer:
             ]
         return pairs
 
-    def update(self) -> Prepared:
-        """UPDATE of the row with the given key; RETURNING tells whether it was there."""
+    def update(self) -> RowStatement:
+        """UPDATE of the row with the given key; RETURNING shows whether it exists."""
         changes = self.changes(":commit_")
         stamp = f"?{len(self.columns) + 1}"
         moved = ("$ts", stamp if changes else f'coalesce("$ts", {stamp})')
-        sets = ", ".join(f"{quote(name)} = {value}" for name, value in [moved, *changes])
+        sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in [moved, *changes])
         where = self.match([f"?{self.places[c.name] + 1}" for c in self.key_columns])
-        text = f"UPDATE {current(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
+        text = f"UPDATE {current_table(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
         touched = any(value == ":commit_" for _, value in changes)
-        return Prepared(text, ("ts", "commit_") if touched else ("ts",))
+        return RowStatement(text, ("ts", "commit_") if touched else ("ts",))
 
-    def upsert(self) -> Prepared:
+    def upsert(self) -> RowStatement:
         """INSERT .. ON CONFLICT DO UPDATE."""
         insert = self.insert()
-        keys = ", ".join(quote(c.name) for c in self.key_columns) or '("$ts" IS NULL)'
+        keys = ", ".join(quote_name(c.name) for c in self.key_columns) or '("$ts" IS NULL)'
         changes = self.changes("excluded")
         if not changes:
-            return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
+            return RowStatement(f"{insert.sql} ON CONFLICT ({keys}) DO NOTHING", insert.extra)
         names = [name for name, _ in changes] + ["$ts"]
-        sets = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in names)
-        return Prepared(f"{insert.sql} ON CONFLICT ({keys}) DO UPDATE SET {sets}", insert.extra)
+        sets = ", ".join(f"{quote_name(name)} = excluded.{quote_name(name)}" for name in names)
+        return RowStatement(f"{insert.sql} ON CONFLICT ({keys}) DO UPDATE SET {sets}", insert.extra)
 
     def upsert_in_one_step(self) -> bool:
         """SQLite judges the new row alone first: only right when nothing depends on the old one."""
-        given = set(self.places)
-        missing = [c for c in self.table.columns if c.name not in given and c.on_update is None]
+        written = set(self.places)
+        missing = [c for c in self.table.columns if c.name not in written and c.on_update is None]
         judged = bool(self.table.checks) or any(
             c.generated is not None and (c.not_null or c.name in self.key_names)
             for c in self.table.columns
         )
         return not (judged and missing)
 
-    def by_key(self, head: str) -> str:
+    def key_statement(self, head: str) -> str:
         """A statement about the row with a key; binds the key's parts in order."""
         return f"{head} WHERE {self.match([f'?{n + 1}' for n in range(len(self.key_columns))])}"
 
     def match(self, values: Sequence[str]) -> str:
         """The condition that finds a row by its key; NULL equals NULL."""
         parts = (
-            f"{quote(c.name)} {'=' if c.not_null else 'IS'} {value}"
+            f"{quote_name(c.name)} {'=' if c.not_null else 'IS'} {value}"
             for c, value in zip(self.key_columns, values, strict=True)
         )
         return " AND ".join(parts) or "TRUE"
 
 
-def moments(expressions: Iterable[Expression]) -> list[str]:
+def moment_parameters(expressions: Iterable[Expression]) -> list[str]:
     """The named parameters of expressions, in the order in which SQLite numbers them."""
-    found: dict[str, None] = {}
+    parameters: dict[str, None] = {}
     for expression in expressions:
         flags = {"commit_": expression.bindings.commit, "now_": expression.bindings.now}
         named = [name for name, used in flags.items() if used]
         for name in sorted(named, key=lambda name: expression.sql.find(f":{name}")):
-            found[name] = None
-    return list(found)
+            parameters[name] = None
+    return list(parameters)

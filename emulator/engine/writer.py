@@ -12,22 +12,14 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from emulator.engine.change_streams.capture import Capture
+from emulator.engine.change_streams.capture import ChangeCapture
 from emulator.engine.clock import Clock
 from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import (
     MUTATIONS_MAX,
     broken_foreign_key,
-    from_sqlite,
     too_many_mutations,
-)
-from emulator.engine.requests import (
-    PLAIN_ORIGIN,
-    Committed,
-    Mutation,
-    MutationKind,
-    Origin,
-    Write,
+    translate_error,
 )
 from emulator.engine.sequences import Sequences
 from emulator.engine.state import SchemaState
@@ -38,6 +30,14 @@ from emulator.engine.write_plans import Moment
 from emulator.errors import SpannerError
 from emulator.storage.integrity import broken_reference
 from emulator.storage.sqlite import Storage
+from emulator.values.requests import (
+    PLAIN_ORIGIN,
+    Committed,
+    Mutation,
+    MutationKind,
+    RowWrite,
+    TransactionOrigin,
+)
 
 COMMITS_TOGETHER_MAX = 64
 WAIT_SECONDS = 20.0
@@ -45,7 +45,7 @@ SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
 
 
 def ignore(_micros: int) -> None:
-    """Nothing follows a commit."""
+    """Does nothing after a commit."""
 
 
 @dataclass(slots=True)
@@ -53,17 +53,17 @@ class Request:
     """A mutation-only commit and, after it, how it ended."""
 
     mutations: Sequence[Mutation]
-    origin: Origin = PLAIN_ORIGIN
+    origin: TransactionOrigin = PLAIN_ORIGIN
     committed: Committed | None = None
     error: BaseException | None = field(default=None)
 
     @property
     def done(self) -> bool:
-        """Whether somebody has dealt with it."""
+        """Whether it was committed or failed."""
         return self.committed is not None or self.error is not None
 
 
-class Writer:
+class DatabaseWriter:
     """The writing connection of a database. Only the holder of ``turn`` may use it."""
 
     def __init__(self, storage: Storage, clock: Clock, timeline: Timeline) -> None:
@@ -73,12 +73,14 @@ class Writer:
         self.timeline = timeline
         self.turn = Turn()
         self.sequences = Sequences(self.connection)
-        self.capture = Capture(self.connection)
+        self.capture = ChangeCapture(self.connection)
         self.state: SchemaState
         self.versions: SchemaVersions
         self._waiting: deque[Request] = deque()
 
-    def write(self, mutations: Sequence[Mutation], origin: Origin = PLAIN_ORIGIN) -> Committed:
+    def write(
+        self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
+    ) -> Committed:
         """Commits mutations alone; the fast path."""
         request = Request(mutations, origin)
         self._waiting.append(request)
@@ -93,7 +95,7 @@ class Writer:
         return request.committed
 
     def _await_turn(self, request: Request) -> None:
-        """Waits for the turn; whoever gives up must not be committed by another afterwards."""
+        """Waits for the turn; no other request may commit one that timed out."""
         try:
             self.turn.acquire(WAIT_SECONDS)
         except SpannerError:
@@ -113,14 +115,14 @@ class Writer:
             self._commit_together(batch)
         except (apsw.Error, SpannerError) as error:
             self.abandon()
-            fail(batch, self.translated(error))
+            fail(batch, self.translate(error))
         except BaseException as error:
             self.abandon()
             fail(batch, error)
             raise
         finally:
             self.timeline.end_commit()
-            self.capture.committed()
+            self.capture.wake_readers()
 
     def _commit_together(self, batch: Sequence[Request]) -> None:
         """Each request in a savepoint of its own; nothing counts before the COMMIT.
@@ -147,7 +149,7 @@ class Writer:
                 count = self.apply(request.mutations, Moment.at(micros))
                 self.finish(micros, request.origin)
             except (apsw.Error, SpannerError) as error:
-                request.error = self.translated(error)
+                request.error = self.translate(error)
                 if not self.connection.in_transaction:
                     raise
                 execute("ROLLBACK TO one")
@@ -167,27 +169,27 @@ class Writer:
         state, connection = self.state, self.connection
         count, marked = before, False
         for mutation in mutations:
-            if isinstance(mutation, Write):
+            if isinstance(mutation, RowWrite):
                 plan = state.write_plan(mutation.table, mutation.columns)
                 replaces = mutation.kind is MutationKind.REPLACE
                 affected = (
-                    state.affected_by_delete(plan.table.name)
+                    state.tables_changed_by_delete(plan.table.name)
                     if replaces
                     else (plan.table.name.casefold(),)
                 )
             else:
                 plan, replaces = None, True
-                affected = state.affected_by_delete(mutation.table)
+                affected = state.tables_changed_by_delete(mutation.table)
             if replaces and not marked:
                 connection.execute(SET_LAST_COMMIT, (moment.micros,))
                 marked = True
             for name in affected:
-                self.timeline.touched(name, moment.micros)
-            if plan is not None and isinstance(mutation, Write):
+                self.timeline.note_change(name, moment.micros)
+            if plan is not None and isinstance(mutation, RowWrite):
                 rows = resolve(plan, mutation.rows, moment)
                 write_rows(connection, plan, mutation.kind, rows, moment)
                 count += plan.mutations_per_row * len(rows)
-            elif not isinstance(mutation, Write):
+            elif not isinstance(mutation, RowWrite):
                 count += delete_rows(connection, state.schema, mutation, moment)
             if count > MUTATIONS_MAX:
                 break
@@ -195,10 +197,10 @@ class Writer:
             raise too_many_mutations()
         return count
 
-    def finish(self, micros: int, origin: Origin = PLAIN_ORIGIN) -> None:
-        """What comes before every COMMIT: foreign keys must hold, drawn counters must last.
+    def finish(self, micros: int, origin: TransactionOrigin = PLAIN_ORIGIN) -> None:
+        """Prepares a COMMIT: saves counters, checks foreign keys, records for change streams.
 
-        Change streams record what the transaction changed.
+        Raises when a foreign key does not hold.
         """
         self.sequences.save()
         self.check_references()
@@ -230,10 +232,12 @@ class Writer:
         if noted:
             self.connection.execute('DELETE FROM "$references"')
 
-    def alone(self, work: Callable[[int], None], committed: Callable[[int], None] = ignore) -> int:
+    def commit_alone(
+        self, work: Callable[[int], None], committed: Callable[[int], None] = ignore
+    ) -> int:
         """Runs work in a commit of its own, with its timestamp; everything or nothing.
 
-        ``committed`` is called before any read at the timestamp goes on. The caller holds the turn.
+        ``committed`` is called before reads at the timestamp continue. The caller holds the turn.
         """
         micros = self.timeline.begin_commit()
         try:
@@ -244,26 +248,26 @@ class Writer:
             committed(micros)
         except (apsw.Error, SpannerError) as error:
             self.abandon()
-            raise self.translated(error) from error
+            raise self.translate(error) from error
         except BaseException:
             self.abandon()
             raise
         finally:
             self.timeline.end_commit()
-            self.capture.committed()
+            self.capture.wake_readers()
         return micros
 
     def abandon(self) -> None:
-        """Rolls back whatever is open."""
+        """Rolls back an open transaction."""
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def translated(self, error: BaseException) -> BaseException:
-        """SQLite's refusals in Spanner's words."""
-        return from_sqlite(error, self.state.schema) if isinstance(error, apsw.Error) else error
+    def translate(self, error: BaseException) -> BaseException:
+        """An error of SQLite as Spanner's error; other errors are returned as they are."""
+        return translate_error(error, self.state.schema) if isinstance(error, apsw.Error) else error
 
 
 def fail(batch: Sequence[Request], error: BaseException) -> None:
-    """None of these commits took place."""
+    """Marks commits as failed."""
     for request in batch:
         request.committed, request.error = None, request.error or error

@@ -12,14 +12,14 @@ import grpc
 
 from emulator.errors import SpannerError
 from emulator.faults import FaultInjector
-from emulator.unsupported import method as unsupported_method
+from emulator.unsupported import unsupported_method
 from emulator.wire.messages import Message
 from emulator.wire.status import abort
 
 LOG = logging.getLogger("emulator")
 
 
-class Context:
+class RpcContext:
     """The caller: its deadline, and whether it still waits."""
 
     def __init__(self, grpc_context: grpc.ServicerContext) -> None:
@@ -42,8 +42,8 @@ class Context:
             time.sleep(min(ahead / 1_000_000, 0.1))
 
 
-Unary = Callable[[Message, Context], Message]
-Streaming = Callable[[Message, Context], Iterator[bytes]]
+Unary = Callable[[Message, RpcContext], Message]
+Streaming = Callable[[Message, RpcContext], Iterator[bytes]]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Message, Message]"
 
 
@@ -65,26 +65,26 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
         """The handler of one call."""
-        found = self._handlers.get(handler_call_details.method)
-        return found or unknown(handler_call_details.method)
+        handler = self._handlers.get(handler_call_details.method)
+        return handler or unknown_method(handler_call_details.method)
 
     def _handler(self, call: Call) -> Handler:
         deserialize = call.request.FromString
         if call.streaming is not None:
             return grpc.unary_stream_rpc_method_handler(
-                self._guarded_stream(call.streaming), deserialize, None
+                self._guard_stream(call.streaming), deserialize, None
             )
         if call.unary is None:
             raise ValueError("a call needs a function")
-        return grpc.unary_unary_rpc_method_handler(self._guarded(call.unary), deserialize, to_bytes)
+        return grpc.unary_unary_rpc_method_handler(self._guard(call.unary), deserialize, to_bytes)
 
-    def _guarded(self, function: Unary) -> Callable[[Message, grpc.ServicerContext], Message]:
+    def _guard(self, function: Unary) -> Callable[[Message, grpc.ServicerContext], Message]:
         faults = self._faults
 
         def handle(request: Message, context: grpc.ServicerContext) -> Message:
             try:
                 faults.delay()
-                return function(request, Context(context))
+                return function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
             except Exception as error:  # noqa: BLE001 - the server must live
@@ -92,7 +92,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
         return handle
 
-    def _guarded_stream(
+    def _guard_stream(
         self, function: Streaming
     ) -> Callable[[Message, grpc.ServicerContext], Iterator[bytes]]:
         faults = self._faults
@@ -100,7 +100,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         def handle(request: Message, context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
                 faults.delay()
-                yield from function(request, Context(context))
+                yield from function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
             except Exception as error:  # noqa: BLE001 - the server must live
@@ -116,13 +116,13 @@ def to_bytes(message: Message) -> bytes:
 
 
 def fail(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    """An error of ours: logged with its trace, INTERNAL for the client; the server lives."""
+    """Answers INTERNAL for a fault of the server, which logs it and continues."""
     LOG.error("A call failed inside the embedded Spanner", exc_info=error)
     message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
     abort(context, SpannerError(grpc.StatusCode.INTERNAL, message))
 
 
-def unknown(name: str) -> Handler:
+def unknown_method(name: str) -> Handler:
     """Answers any method of any shape with UNIMPLEMENTED."""
 
     def handle(_requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:

@@ -6,19 +6,19 @@ import struct
 from collections.abc import Iterator
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.change_streams.reading import Asked, Caller, Place
-from emulator.engine.requests import ResultColumn, Stored
+from emulator.engine.change_streams.reading import Caller, Place, ReadArguments
 from emulator.errors import invalid_argument, unimplemented
-from emulator.services.calls import Context
+from emulator.services.calls import RpcContext
 from emulator.services.sessions import Session
 from emulator.services.streams import Streams
 from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
-from emulator.sql.types import INT64, STRING
-from emulator.storage import forms
-from emulator.wire.encoding import RowEncoder, delimited
+from emulator.values import forms
+from emulator.values.requests import ResultColumn, Stored
+from emulator.values.types import INT64, STRING
+from emulator.wire.encoding import RowEncoder, delimit
 from emulator.wire.messages import Message
 from emulator.wire.results import METADATA, TOKEN
-from emulator.wire.types import metadata
+from emulator.wire.types import result_metadata
 from emulator.wire.values import decoder
 
 PLAN = 1
@@ -29,34 +29,34 @@ READ_TIMESTAMP = 2**63 - 2
 """What Spanner says for the read timestamp of such a query; it must not be used."""
 
 
-def stream(
-    call: ReadCall, session: Session, request: Message, streams: Streams, context: Context
+def stream_records(
+    call: ReadCall, session: Session, request: Message, streams: Streams, context: RpcContext
 ) -> Iterator[bytes]:
     """PartialResultSet messages, one a record, each with a resume token."""
     check_transaction(request)
     if request.query_mode == PLAN:
         raise unimplemented("Query plans of change streams")
-    asked = arguments(call, request)
+    arguments = read_arguments(call, request)
     caller = Caller(context.check, context.when_gone)
-    after = resumption(request.resume_token)
+    after = parse_token(request.resume_token)
     encoder = RowEncoder([CHANGE_RECORD])
-    head = delimited(METADATA, metadata_of(request).SerializeToString())
+    head = delimit(METADATA, stream_metadata(request).SerializeToString())
     with streams.room():
-        records = session.database.engine.change_streams.read(asked, after, caller)
+        records = session.database.engine.change_streams.read(arguments, after, caller)
         for number, (place, text) in enumerate(records, start=1):
-            token = delimited(TOKEN, TOKEN_LAYOUT.pack(MAGIC, *place))
+            token = delimit(TOKEN, TOKEN_LAYOUT.pack(MAGIC, *place))
             yield head + encoder.encode([(text,)]) + token
             head = b""
             context.check()
             streams.may_break(number)
 
 
-def metadata_of(request: Message) -> Message:
+def stream_metadata(request: Message) -> Message:
     """The one column, and the transaction's special timestamp when it was asked for."""
-    told = metadata((COLUMN,))
+    message = result_metadata((COLUMN,))
     if request.transaction.single_use.read_only.return_read_timestamp:
-        told.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
-    return told
+        message.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
+    return message
 
 
 def check_transaction(request: Message) -> None:
@@ -75,7 +75,7 @@ def check_transaction(request: Message) -> None:
         )
 
 
-def refuse_whole() -> None:
+def refuse_unary() -> None:
     """ExecuteSql cannot answer such a query."""
     raise invalid_argument(
         "Change stream queries are not supported for the ExecuteSql API. Please use the "
@@ -83,11 +83,11 @@ def refuse_whole() -> None:
     )
 
 
-def arguments(call: ReadCall, request: Message) -> Asked:
+def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
     """The values of a call. Raises INVALID_ARGUMENT for those that are NULL and may not be."""
-    start = timestamp(value(call, "start_timestamp", TIMESTAMP, request))
-    beat = value(call, "heartbeat_milliseconds", INT64, request)
-    token = value(call, "partition_token", STRING, request)
+    start = timestamp_micros(argument_value(call, "start_timestamp", TIMESTAMP, request))
+    beat = argument_value(call, "heartbeat_milliseconds", INT64, request)
+    token = argument_value(call, "partition_token", STRING, request)
     options = call.arguments.get("read_options")
     if start is None:
         raise invalid_argument("start_timestamp must not be null.")
@@ -95,39 +95,39 @@ def arguments(call: ReadCall, request: Message) -> Asked:
         raise invalid_argument("heartbeat_milliseconds must not be null.")
     if options is not None:
         array = Type(TypeCode.ARRAY, element=STRING)
-        if value(call, "read_options", array, request) is not None:
+        if argument_value(call, "read_options", array, request) is not None:
             raise invalid_argument("read_options must be null.")
-    end = timestamp(value(call, "end_timestamp", TIMESTAMP, request))
-    return Asked(call.stream, start, end, None if token is None else str(token), beat)
+    end = timestamp_micros(argument_value(call, "end_timestamp", TIMESTAMP, request))
+    return ReadArguments(call.stream, start, end, None if token is None else str(token), beat)
 
 
-def timestamp(form: Stored) -> int | None:
+def timestamp_micros(form: Stored) -> int | None:
     """A timestamp argument in Unix microseconds."""
     return None if form is None else forms.micros_from_timestamp(str(form))
 
 
-def value(call: ReadCall, name: str, type_: Type, request: Message) -> Stored:
+def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> Stored:
     """An argument in storage form: a parameter's value or a literal."""
     argument = call.arguments.get(name)
     if argument is None:
         return None
     try:
         if argument.parameter is not None:
-            fields = {key.casefold(): given for key, given in request.params.fields.items()}
+            fields = {key.casefold(): field for key, field in request.params.fields.items()}
             if argument.parameter.casefold() not in fields:
                 raise invalid_argument(f"No parameter found for binding: {argument.parameter}")
             return decoder(type_)(fields[argument.parameter.casefold()])
         if argument.text is None:
             return None
         if type_ is TIMESTAMP:
-            return forms.timestamp(argument.text)
+            return forms.timestamp_form(argument.text)
         return int(argument.text) if type_ is INT64 else argument.text
     except ValueError as error:
         raise invalid_argument(f"Invalid value for {name}: {error}") from error
 
 
-def resumption(token: bytes) -> Place | None:
-    """Where a stream that broke goes on."""
+def parse_token(token: bytes) -> Place | None:
+    """Where a broken stream resumes."""
     if not token:
         return None
     try:

@@ -53,5 +53,9 @@ class Churner:
             try:
                 database.engine.churn_streams(choice)
             except SpannerError as error:
-                # A long transaction holds the turn, or the database goes: the next round will do.
-                LOG.info("Partitions of %s were left as they are: %s", database.name, error)
+                # A long transaction holds the turn, or the database is closing.
+                LOG.info(
+                    "The partitions of %s stay as they are until the next round: %s",
+                    database.name,
+                    error,
+                )

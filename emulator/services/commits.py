@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from google.protobuf.empty_pb2 import Empty
 
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import PLAIN_ORIGIN, Committed, Origin
 from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument
 from emulator.faults import FaultInjector
-from emulator.services.calls import Context
-from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.services.calls import RpcContext
+from emulator.services.sessions import Session, Sessions, SessionTransaction
+from emulator.values.requests import PLAIN_ORIGIN, Committed, TransactionOrigin
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -25,7 +25,7 @@ class Commits:
         self._sessions = sessions
         self._faults = faults
 
-    def commit(self, request: Message, context: Context) -> Message:
+    def commit(self, request: Message, context: RpcContext) -> Message:
         """Commits a transaction, or mutations alone. A commit that comes again gets its answer."""
         session = self._sessions.get(request.session)
         kind = request.WhichOneof("transaction")
@@ -36,34 +36,34 @@ class Commits:
             if request.single_use_transaction.WhichOneof("mode") != "read_write":
                 raise invalid_argument("A commit needs a read-write transaction.")
             options = request.single_use_transaction
-            origin = origin_of(request, options.exclude_txn_from_change_streams)
+            origin = transaction_origin(request, options.exclude_txn_from_change_streams)
             committed = self._write(session, request.mutations, origin)
         else:
             raise invalid_argument("A commit needs a transaction.")
-        self._faults.after_commit()
+        self._faults.may_lose_answer()
         answer = m.CommitResponse()
-        times.fill(answer.commit_timestamp, committed.commit_timestamp_micros)
+        times.fill_timestamp(answer.commit_timestamp, committed.commit_timestamp_micros)
         if request.return_commit_stats:
             answer.commit_stats.mutation_count = committed.mutation_count
         return answer
 
-    def rollback(self, request: Message, context: Context) -> Message:
-        """Gives a transaction up; what is committed stays."""
+    def rollback(self, request: Message, context: RpcContext) -> Message:
+        """Rolls a transaction back; a committed one stays committed."""
         session = self._sessions.get(request.session)
         transaction = self._sessions.transaction(session, request.transaction_id)
-        committable(transaction)
+        expect_read_write(transaction)
         with transaction.lock:
             if transaction.committed is not None:
                 raise failed_precondition("Cannot rollback a transaction after Commit().")
             transaction.roll_back()
         return Empty()
 
-    def batch_write(self, request: Message, context: Context) -> Iterator[bytes]:
-        """Commits each group on its own and tells of each."""
+    def batch_write(self, request: Message, context: RpcContext) -> Iterator[bytes]:
+        """Commits each group on its own and streams their results."""
         session = self._sessions.get(request.session)
         if not request.mutation_groups:
             raise invalid_argument("BatchWrite needs at least one group of mutations.")
-        origin = origin_of(request, request.exclude_txn_from_change_streams)
+        origin = transaction_origin(request, request.exclude_txn_from_change_streams)
         for index, group in enumerate(request.mutation_groups):
             context.check()
             answer = m.BatchWriteResponse(indexes=[index])
@@ -73,33 +73,33 @@ class Commits:
                 answer.status.CopyFrom(to_status(error))
             else:
                 answer.status.SetInParent()
-                times.fill(answer.commit_timestamp, committed.commit_timestamp_micros)
+                times.fill_timestamp(answer.commit_timestamp, committed.commit_timestamp_micros)
             yield answer.SerializeToString()
 
-    def _write(self, session: Session, protos: Message, origin: Origin) -> Committed:
+    def _write(self, session: Session, protos: Message, origin: TransactionOrigin) -> Committed:
         """Mutations alone: the shortest way to the engine."""
-        self._faults.before_commit()
+        self._faults.may_abort_commit()
         database = session.database
         mutations = database.mutations.read(database.engine.schema, protos)
         return database.engine.write(mutations, origin)
 
     def _commit_transaction(
-        self, session: Session, transaction: Transaction, request: Message
+        self, session: Session, transaction: SessionTransaction, request: Message
     ) -> Committed:
-        engine = committable(transaction)
+        engine = expect_read_write(transaction)
         with transaction.lock:
             if transaction.committed is not None:
                 return transaction.committed
             if transaction.failure is not None:
                 raise transaction.failure
             if transaction.ended:
-                raise ended(transaction)
+                raise transaction_over(transaction)
             database = session.database
             try:
-                self._faults.before_commit()
+                self._faults.may_abort_commit()
                 mutations = database.mutations.read(database.engine.schema, request.mutations)
                 transaction.committed = engine.commit(
-                    mutations, origin_of(request, transaction.excluded)
+                    mutations, transaction_origin(request, transaction.excluded)
                 )
             except SpannerError as error:
                 transaction.roll_back()
@@ -113,8 +113,8 @@ class Commits:
             return transaction.committed
 
 
-def committable(transaction: Transaction) -> ReadWriteTransaction:
-    """The engine's transaction. Raises when it is of a kind that has no end to be told."""
+def expect_read_write(transaction: SessionTransaction) -> ReadWriteTransaction:
+    """The engine's transaction. Raises unless it is read-write."""
     if not isinstance(transaction.engine, ReadWriteTransaction):
         raise failed_precondition(
             "Cannot commit or rollback a read-only or partitioned-dml transaction."
@@ -122,13 +122,13 @@ def committable(transaction: Transaction) -> ReadWriteTransaction:
     return transaction.engine
 
 
-def origin_of(request: Message, excluded: bool) -> Origin:
+def transaction_origin(request: Message, excluded: bool) -> TransactionOrigin:
     """What change streams learn of a transaction."""
     tag = request.request_options.transaction_tag
-    return Origin(tag, excluded) if tag or excluded else PLAIN_ORIGIN
+    return TransactionOrigin(tag, excluded) if tag or excluded else PLAIN_ORIGIN
 
 
-def ended(transaction: Transaction) -> SpannerError:
+def transaction_over(transaction: SessionTransaction) -> SpannerError:
     """A commit after a rollback, or after the server gave the transaction up."""
     if transaction.aborted:
         return aborted("Transaction was aborted.")

@@ -11,11 +11,12 @@ from google.protobuf.empty_pb2 import Empty
 from ddl.errors import DdlError
 from ddl.parse import parse_statement
 from emulator import limits, unsupported
+from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, failed_precondition, invalid_argument
-from emulator.services.calls import Call, Context
-from emulator.services.operations import run_in_background, succeeded
-from emulator.services.paging import page
-from emulator.services.registry import HostedDatabase, Registry, now_micros
+from emulator.services.calls import Call, RpcContext
+from emulator.services.operations import run_in_background, set_response
+from emulator.services.paging import cut_page
+from emulator.services.registry import HostedDatabase, Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -50,8 +51,8 @@ class DatabaseAdmin:
             ),
         }
 
-    def create(self, request: Message, context: Context) -> Message:
-        """A new database with its extra statements; refused at once when one of them is."""
+    def create(self, request: Message, context: RpcContext) -> Message:
+        """Creates a database with its extra statements; fails at once if one of them is invalid."""
         match = CREATE_DATABASE.match(request.create_statement)
         identifier = next(filter(None, match.groups()), "") if match else ""
         if not DATABASE_ID.match(identifier):
@@ -69,25 +70,27 @@ class DatabaseAdmin:
         for statement in statements:
             check_syntax(statement)
 
-        proto = shown(self._registry.create_database(name, statements, request.proto_descriptors))
+        proto = database_message(
+            self._registry.create_database(name, statements, request.proto_descriptors)
+        )
         operation = operation_name(name)
         self._registry.start_operation(operation, m.CreateDatabaseMetadata(database=name))
-        self._registry.change_operation(operation, lambda started: succeeded(started, proto))
+        self._registry.change_operation(operation, lambda started: set_response(started, proto))
         return self._registry.operation(operation)
 
-    def get(self, request: Message, context: Context) -> Message:
+    def get(self, request: Message, context: RpcContext) -> Message:
         """A database."""
-        return shown(self._registry.database(request.name))
+        return database_message(self._registry.database(request.name))
 
-    def list(self, request: Message, context: Context) -> Message:
+    def list(self, request: Message, context: RpcContext) -> Message:
         """The databases of an instance."""
         self._registry.instance(request.parent)
-        databases, token = page(self._registry.databases_of(request.parent), request)
+        databases, token = cut_page(self._registry.databases_of(request.parent), request)
         answer = m.ListDatabasesResponse(next_page_token=token)
-        answer.databases.extend(shown(database) for database in databases)
+        answer.databases.extend(database_message(database) for database in databases)
         return answer
 
-    def update(self, request: Message, context: Context) -> Message:
+    def update(self, request: Message, context: RpcContext) -> Message:
         """Drop protection, the only field that can be changed."""
         paths = list(request.update_mask.paths)
         if paths != ["enable_drop_protection"]:
@@ -99,7 +102,7 @@ class DatabaseAdmin:
         def work() -> Message:
             database.drop_protection = request.database.enable_drop_protection
             self._registry.save()
-            return shown(database)
+            return database_message(database)
 
         return run_in_background(
             self._registry,
@@ -109,14 +112,14 @@ class DatabaseAdmin:
             work,
         )
 
-    def update_ddl(self, request: Message, context: Context) -> Message:
-        """Executes statements in order, in the background; those before a failing one stay."""
+    def update_ddl(self, request: Message, context: RpcContext) -> Message:
+        """Executes statements in the background; those before a failing one take effect."""
         database = self._registry.database(request.database)
         statements = list(request.statements)
         if not 0 < len(statements) <= limits.STATEMENTS_IN_DDL_MAX:
             raise invalid_argument(
-                "UpdateDatabaseDdl needs at least one statement and takes "
-                f"{limits.STATEMENTS_IN_DDL_MAX} at most."
+                "UpdateDatabaseDdl needs at least one statement and at most "
+                f"{limits.STATEMENTS_IN_DDL_MAX}."
             )
         if request.operation_id and not OPERATION_ID.match(request.operation_id):
             raise invalid_argument(f"Invalid operation id: {request.operation_id}")
@@ -131,7 +134,7 @@ class DatabaseAdmin:
             lambda: self._execute(database, request, name),
         )
 
-    def get_ddl(self, request: Message, context: Context) -> Message:
+    def get_ddl(self, request: Message, context: RpcContext) -> Message:
         """Statements that create the same schema again."""
         database = self._registry.database(request.database)
         return m.GetDatabaseDdlResponse(
@@ -139,7 +142,7 @@ class DatabaseAdmin:
             proto_descriptors=database.engine.proto_descriptors(),
         )
 
-    def drop(self, request: Message, context: Context) -> Message:
+    def drop(self, request: Message, context: RpcContext) -> Message:
         """Deletes a database, unless it is protected."""
         if self._registry.database(request.database).drop_protection:
             raise failed_precondition(
@@ -148,12 +151,12 @@ class DatabaseAdmin:
         self._registry.drop_database(request.database)
         return Empty()
 
-    def list_operations(self, request: Message, context: Context) -> Message:
+    def list_operations(self, request: Message, context: RpcContext) -> Message:
         """The operations of an instance's databases."""
         self._registry.instance(request.parent)
         prefix = f"{request.parent}/databases/"
         names = sorted(name for name in self._registry.operations if name.startswith(prefix))
-        listed, token = page(names, request)
+        listed, token = cut_page(names, request)
         answer = m.ListDatabaseOperationsResponse(next_page_token=token)
         answer.operations.extend(self._registry.operation(name) for name in listed)
         return answer
@@ -163,12 +166,12 @@ class DatabaseAdmin:
         statements = list(request.statements)
         metadata = m.UpdateDatabaseDdlMetadata(database=database.name, statements=statements)
         for _ in statements:
-            times.fill(metadata.progress.add().start_time, now_micros())
+            times.fill_timestamp(metadata.progress.add().start_time, wall_micros())
 
         def on_done(index: int, commit_timestamp_micros: int) -> None:
-            times.fill(metadata.commit_timestamps.add(), commit_timestamp_micros)
+            times.fill_timestamp(metadata.commit_timestamps.add(), commit_timestamp_micros)
             metadata.progress[index].progress_percent = 100
-            times.fill(metadata.progress[index].end_time, now_micros())
+            times.fill_timestamp(metadata.progress[index].end_time, wall_micros())
             self._registry.change_operation(
                 name, lambda operation: operation.metadata.Pack(metadata)
             )
@@ -192,7 +195,7 @@ def operation_name(database: str, identifier: str = "") -> str:
     return f"{database}/operations/{identifier or f'_auto_op_{uuid.uuid4().hex}'}"
 
 
-def shown(database: HostedDatabase) -> Message:
+def database_message(database: HostedDatabase) -> Message:
     """A database as the API shows it."""
     proto = m.DatabaseProto(
         name=database.name,
@@ -203,7 +206,7 @@ def shown(database: HostedDatabase) -> Message:
             "version_retention_period", "1h"
         ).strip("'\""),
     )
-    times.fill(proto.create_time, database.create_time_micros)
+    times.fill_timestamp(proto.create_time, database.create_time_micros)
     earliest = max(database.create_time_micros, database.engine.oldest_readable())
-    times.fill(proto.earliest_version_time, earliest)
+    times.fill_timestamp(proto.earliest_version_time, earliest)
     return proto

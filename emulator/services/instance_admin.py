@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
+from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, invalid_argument, not_found, unimplemented
-from emulator.services.calls import Call, Context
-from emulator.services.operations import succeeded
-from emulator.services.paging import page
-from emulator.services.registry import Registry, now_micros
+from emulator.services.calls import Call, RpcContext
+from emulator.services.operations import set_response
+from emulator.services.paging import cut_page
+from emulator.services.registry import Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -45,37 +46,39 @@ class InstanceAdmin:
             SERVICE + "DeleteInstance": Call(m.DeleteInstanceRequest, self.delete),
         }
 
-    def list_configs(self, request: Message, context: Context) -> Message:
-        """The one configuration that there is."""
+    def list_configs(self, request: Message, context: RpcContext) -> Message:
+        """The only configuration."""
         answer = m.ListInstanceConfigsResponse()
-        answer.instance_configs.append(config(f"{request.parent}/instanceConfigs/{CONFIG_ID}"))
+        answer.instance_configs.append(
+            config_message(f"{request.parent}/instanceConfigs/{CONFIG_ID}")
+        )
         return answer
 
-    def get_config(self, request: Message, context: Context) -> Message:
+    def get_config(self, request: Message, context: RpcContext) -> Message:
         """That configuration."""
         if not request.name.endswith(f"/instanceConfigs/{CONFIG_ID}"):
             raise not_found(f"Instance config not found: {request.name}")
-        return config(request.name)
+        return config_message(request.name)
 
-    def list(self, request: Message, context: Context) -> Message:
+    def list(self, request: Message, context: RpcContext) -> Message:
         """The instances of a project."""
         prefix = f"{request.parent}/instances/"
         names = sorted(name for name in self._registry.instances if name.startswith(prefix))
-        shown, token = page(names, request)
+        shown, token = cut_page(names, request)
         answer = m.ListInstancesResponse(next_page_token=token)
         answer.instances.extend(self._registry.instance(name) for name in shown)
         return answer
 
-    def get(self, request: Message, context: Context) -> Message:
+    def get(self, request: Message, context: RpcContext) -> Message:
         """An instance, or the fields of it that the mask names."""
-        found = self._registry.instance(request.name)
+        instance = self._registry.instance(request.name)
         if not request.field_mask.paths:
-            return found
+            return instance
         answer = m.InstanceProto()
-        request.field_mask.MergeMessage(found, answer)
+        request.field_mask.MergeMessage(instance, answer)
         return answer
 
-    def create(self, request: Message, context: Context) -> Message:
+    def create(self, request: Message, context: RpcContext) -> Message:
         """A new instance, ready at once."""
         if not PROJECT.match(request.parent) or not INSTANCE_ID.match(request.instance_id):
             raise invalid_argument(
@@ -88,13 +91,13 @@ class InstanceAdmin:
         proto.CopyFrom(request.instance)
         proto.name, proto.state = name, READY
         proto.display_name = proto.display_name or request.instance_id
-        size(proto, proto.node_count, proto.processing_units)
-        times.fill(proto.create_time, now_micros())
-        times.fill(proto.update_time, now_micros())
+        set_size(proto, proto.node_count, proto.processing_units)
+        times.fill_timestamp(proto.create_time, wall_micros())
+        times.fill_timestamp(proto.update_time, wall_micros())
         self._registry.put_instance(proto)
-        return self._finished(proto, m.CreateInstanceMetadata(instance=proto))
+        return self._finish_operation(proto, m.CreateInstanceMetadata(instance=proto))
 
-    def update(self, request: Message, context: Context) -> Message:
+    def update(self, request: Message, context: RpcContext) -> Message:
         """Changes the fields that the mask names."""
         proto = m.InstanceProto()
         proto.CopyFrom(self._registry.instance(request.instance.name))
@@ -111,37 +114,37 @@ class InstanceAdmin:
             proto.labels.clear()
             proto.labels.update(request.instance.labels)
         if "node_count" in paths:
-            size(proto, request.instance.node_count, 0)
+            set_size(proto, request.instance.node_count, 0)
         elif "processing_units" in paths:
-            size(proto, 0, request.instance.processing_units)
-        times.fill(proto.update_time, now_micros())
+            set_size(proto, 0, request.instance.processing_units)
+        times.fill_timestamp(proto.update_time, wall_micros())
         self._registry.put_instance(proto)
-        return self._finished(proto, m.UpdateInstanceMetadata(instance=proto))
+        return self._finish_operation(proto, m.UpdateInstanceMetadata(instance=proto))
 
-    def delete(self, request: Message, context: Context) -> Message:
-        """Removes an instance with its databases; one that is not there is NOT_FOUND."""
+    def delete(self, request: Message, context: RpcContext) -> Message:
+        """Removes an instance with its databases; a missing one is NOT_FOUND."""
         self._registry.delete_instance(request.name)
         return Empty()
 
-    def _finished(self, proto: Message, metadata: Message) -> Message:
-        """An operation that is done as soon as it is told."""
-        times.fill(metadata.start_time, now_micros())
-        times.fill(metadata.end_time, now_micros())
+    def _finish_operation(self, proto: Message, metadata: Message) -> Message:
+        """An operation that is already done when it is returned."""
+        times.fill_timestamp(metadata.start_time, wall_micros())
+        times.fill_timestamp(metadata.end_time, wall_micros())
         name = f"{proto.name}/operations/{uuid.uuid4().hex}"
         self._registry.start_operation(name, metadata)
-        self._registry.change_operation(name, lambda operation: succeeded(operation, proto))
+        self._registry.change_operation(name, lambda operation: set_response(operation, proto))
         answer: Operation = self._registry.operation(name)
         return answer
 
 
-def size(proto: Message, nodes: int, units: int) -> None:
-    """Nodes and processing units say the same; one of them is given."""
+def set_size(proto: Message, nodes: int, units: int) -> None:
+    """Sets nodes and processing units, of which a request gives one."""
     if nodes < 0 or units < 0 or (nodes and units and nodes * UNITS_PER_NODE != units):
         raise invalid_argument("Only one of node_count and processing_units may be given.")
     proto.processing_units = units or nodes * UNITS_PER_NODE or UNITS_PER_NODE
     proto.node_count = proto.processing_units // UNITS_PER_NODE
 
 
-def config(name: str) -> Message:
+def config_message(name: str) -> Message:
     """The configuration as the API shows it."""
     return m.InstanceConfigProto(name=name, display_name="Embedded Spanner")

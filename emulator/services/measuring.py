@@ -7,21 +7,25 @@ import time
 
 from emulator.engine.query_stats import Execution, QueryStats
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.services.sessions import Transaction
-from emulator.services.statements import MEASURED, Outcome, Prepared
+from emulator.services.sessions import SessionTransaction
+from emulator.services.statements import MEASURED, BoundStatement, StatementOutcome
 from emulator.wire.messages import Message
 
 
 class Measurement:
     """One execution that runs."""
 
-    __slots__ = ("_cpu", "_done", "_prepared", "_started", "_stats", "_tag", "_thread", "_writing")
+    __slots__ = ("_cpu", "_done", "_started", "_statement", "_stats", "_tag", "_thread", "_writing")
 
     def __init__(
-        self, stats: QueryStats, prepared: Prepared, transaction: Transaction, tag: str
+        self,
+        stats: QueryStats,
+        statement: BoundStatement,
+        transaction: SessionTransaction,
+        tag: str,
     ) -> None:
         self._stats = stats
-        self._prepared = prepared
+        self._statement = statement
         self._tag = tag
         self._writing = isinstance(transaction.engine, ReadWriteTransaction)
         self._done = False
@@ -29,21 +33,22 @@ class Measurement:
         self._cpu = time.thread_time()
         self._started = time.perf_counter()
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """The statement gave an error."""
         self._record(0, None, failed=True)
 
-    def until_read(self, outcome: Outcome, *, counted: bool) -> Outcome:
+    def record_when_read(self, outcome: StatementOutcome, *, counted: bool) -> StatementOutcome:
         """The outcome; the execution ends when its rows are closed."""
         rows = outcome.rows
         close = rows.close
 
-        def closed() -> None:
+        def close_and_record() -> None:
             close()
-            found = outcome.row_count if outcome.row_count is not None else rows.stats.rows_returned
-            self._record(found, rows.stats.rows_scanned if counted else None)
+            count = outcome.row_count
+            count = rows.stats.rows_returned if count is None else count
+            self._record(count, rows.stats.rows_scanned if counted else None)
 
-        rows.close = closed
+        rows.close = close_and_record
         return outcome
 
     def _record(self, rows: int, rows_scanned: int | None, *, failed: bool = False) -> None:
@@ -53,9 +58,9 @@ class Measurement:
         same = threading.get_ident() == self._thread
         self._stats.record(
             Execution(
-                self._prepared.sql,
+                self._statement.compiled.text,
                 self._tag,
-                self._prepared.part is not None,
+                self._statement.part is not None,
                 time.perf_counter() - self._started,
                 time.thread_time() - self._cpu if same else 0.0,
                 rows,
@@ -66,11 +71,11 @@ class Measurement:
         )
 
 
-def counts_rows(stats: QueryStats, request: Message) -> bool:
-    """Whether this execution counts the rows that it scans: asked for, or one of a sample.
+def should_count_rows(stats: QueryStats, request: Message) -> bool:
+    """Whether this execution counts the rows that it scans: on request, or as a sample.
 
-    A stream that is taken up again must meet its rows in the order of before: it is no sample.
+    A resumed stream must read its rows in the same order as before: it is never a sample.
     """
     if request.query_mode in MEASURED:
         return True
-    return not request.resume_token and stats.counts(request.sql)
+    return not request.resume_token and stats.should_count(request.sql)

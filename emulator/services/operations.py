@@ -11,7 +11,7 @@ from google.longrunning import operations_pb2
 from google.protobuf.empty_pb2 import Empty
 
 from emulator.errors import SpannerError
-from emulator.services.calls import Call, Context
+from emulator.services.calls import Call, RpcContext
 from emulator.services.registry import Registry
 from emulator.wire.messages import Message
 from emulator.wire.status import to_status
@@ -38,33 +38,35 @@ class Operations:
             SERVICE + "WaitOperation": Call(p.WaitOperationRequest, self.wait),
         }
 
-    def get(self, request: Message, context: Context) -> Message:
+    def get(self, request: Message, context: RpcContext) -> Message:
         """An operation as it is now."""
         return self._registry.operation(request.name)
 
-    def list(self, request: Message, context: Context) -> Message:
+    def list(self, request: Message, context: RpcContext) -> Message:
         """The operations under a name."""
         prefix = request.name.rstrip("/")
         prefix = prefix if prefix.endswith("/operations") else prefix + "/operations"
-        found = [name for name in self._registry.operations if name.startswith(prefix + "/")]
+        names = [name for name in self._registry.operations if name.startswith(prefix + "/")]
         return operations_pb2.ListOperationsResponse(
-            operations=[self._registry.operation(name) for name in sorted(found)]
+            operations=[self._registry.operation(name) for name in sorted(names)]
         )
 
-    def cancel(self, request: Message, context: Context) -> Message:
+    def cancel(self, request: Message, context: RpcContext) -> Message:
         """Accepted for every operation; a statement that runs is finished, as in Spanner."""
         self._registry.operation(request.name)
         return Empty()
 
-    def delete(self, request: Message, context: Context) -> Message:
+    def delete(self, request: Message, context: RpcContext) -> Message:
         """Forgets an operation."""
         self._registry.delete_operation(request.name)
         return Empty()
 
-    def wait(self, request: Message, context: Context) -> Message:
+    def wait(self, request: Message, context: RpcContext) -> Message:
         """Returns when the operation is done or the time is over."""
-        asked = request.timeout.seconds + request.timeout.nanos / 1e9
-        seconds = min(asked, WAIT_SECONDS_MAX) if request.HasField("timeout") else WAIT_SECONDS_MAX
+        requested = request.timeout.seconds + request.timeout.nanos / 1e9
+        seconds = (
+            min(requested, WAIT_SECONDS_MAX) if request.HasField("timeout") else WAIT_SECONDS_MAX
+        )
         return self._registry.wait_operation(request.name, seconds)
 
 
@@ -83,23 +85,23 @@ def perform(registry: Registry, name: str, work: Callable[[], Message]) -> None:
         response = work()
     except SpannerError as error:
         status = to_status(error)
-        registry.change_operation(name, lambda operation: failed(operation, status))
+        registry.change_operation(name, lambda operation: set_error(operation, status))
     except Exception as error:
         LOG.exception("An operation failed inside the embedded Spanner")
         message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
         status = to_status(SpannerError(grpc.StatusCode.INTERNAL, message))
-        registry.change_operation(name, lambda operation: failed(operation, status))
+        registry.change_operation(name, lambda operation: set_error(operation, status))
     else:
-        registry.change_operation(name, lambda operation: succeeded(operation, response))
+        registry.change_operation(name, lambda operation: set_response(operation, response))
 
 
-def failed(operation: Message, status: Message) -> None:
+def set_error(operation: Message, status: Message) -> None:
     """The operation ended with an error."""
     operation.error.CopyFrom(status)
     operation.done = True
 
 
-def succeeded(operation: Message, response: Message) -> None:
+def set_response(operation: Message, response: Message) -> None:
     """The operation ended with a result."""
     operation.response.Pack(response)
     operation.done = True

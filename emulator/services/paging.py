@@ -12,7 +12,7 @@ from emulator.wire.messages import Message
 Item = TypeVar("Item")
 
 
-def page(items: Sequence[Item], request: Message) -> tuple[Sequence[Item], str]:
+def cut_page(items: Sequence[Item], request: Message) -> tuple[Sequence[Item], str]:
     """The items of the page that a request asks for, and the token of the next one."""
     token = request.page_token or "0"
     if not token.isascii() or not token.isdigit() or request.page_size < 0:

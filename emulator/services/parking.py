@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from emulator import limits
-from emulator.services.statements import Outcome
+from emulator.services.statements import StatementOutcome
 from emulator.wire.results import ResultStream
 
 Place = tuple[str, bytes, bytes]
@@ -19,10 +19,10 @@ Place = tuple[str, bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
+class ParkedStream:
     """A stream between two calls."""
 
-    outcome: Outcome
+    outcome: StatementOutcome
     result: ResultStream
     until: float
 
@@ -32,27 +32,27 @@ class Parking:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parked: OrderedDict[Place, Parked] = OrderedDict()
+        self._parked: OrderedDict[Place, ParkedStream] = OrderedDict()
 
-    def leave(self, place: Place, outcome: Outcome, result: ResultStream) -> None:
+    def leave(self, place: Place, outcome: StatementOutcome, result: ResultStream) -> None:
         """Keeps a stream for its client."""
         until = time.monotonic() + limits.PARKED_SECONDS
         with self._lock:
             before = self._parked.pop(place, None)
-            self._parked[place] = Parked(outcome, result, until)
+            self._parked[place] = ParkedStream(outcome, result, until)
         if before is not None:
             before.outcome.rows.close()
         self._sweep()
 
-    def fetch(self, place: Place) -> Parked | None:
+    def fetch(self, place: Place) -> ParkedStream | None:
         """The stream that stopped at this token; None when it is not here (any more)."""
         with self._lock:
             return self._parked.pop(place, None)
 
     def _sweep(self) -> None:
-        """Closes what waited too long, and the oldest when there are too many."""
+        """Closes streams that waited too long, and the oldest if there are too many."""
         now = time.monotonic()
-        gone: list[Parked] = []
+        gone: list[ParkedStream] = []
         with self._lock:
             while self._parked:
                 place, oldest = next(iter(self._parked.items()))

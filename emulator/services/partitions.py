@@ -11,16 +11,14 @@ import json
 from collections.abc import Callable, Sequence
 
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.engine.requests import KeyRange, KeySet, Stored
 from emulator.errors import SpannerError, invalid_argument
-from emulator.services.calls import Context
+from emulator.services.calls import RpcContext
 from emulator.services.sessions import Sessions
-from emulator.services.statements import prepare
-from emulator.services.transactions import Selected, Transactions
-from emulator.sql.partitionable import partitioned_table
-from emulator.sql.statements import Query
+from emulator.services.statements import bind_statement
+from emulator.services.transactions import SelectedTransaction, Transactions
+from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire import messages as m
-from emulator.wire.keys import key_set, key_types
+from emulator.wire.keys import key_types, read_key_set
 from emulator.wire.messages import Message
 
 MAGIC = b"swp2"
@@ -36,38 +34,40 @@ class Partitions:
         self._sessions = sessions
         self._transactions = transactions
 
-    def query(self, request: Message, context: Context) -> Message:
+    def query(self, request: Message, context: RpcContext) -> Message:
         """The partitions of a query."""
         session = self._sessions.get(request.session)
         selected = self._transactions.select(session, request.transaction, context)
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             state = selected.transaction.engine.state
-            prepared = prepare(state, request.sql, request.params, request.param_types)
-            if not isinstance(prepared.statement, Query):
+            statement = bind_statement(state, request.sql, request.params, request.param_types)
+            if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")
-            table, index = partitioned_table(request.sql, state.schema, prepared.types)
-            return answer(
+            table, index = statement.compiled.find_partitioned_table()
+            return partition_response(
                 selected,
                 query_digest(request),
-                lambda engine: engine.splits(table, index, KeySet(all=True), wanted(request)),
+                lambda engine: engine.splits(
+                    table, index, KeySet(all=True), partition_limit(request)
+                ),
             )
 
-    def read(self, request: Message, context: Context) -> Message:
+    def read(self, request: Message, context: RpcContext) -> Message:
         """The partitions of a read."""
         session = self._sessions.get(request.session)
         index = request.index or None
         selected = self._transactions.select(session, request.transaction, context)
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             schema = selected.transaction.engine.state.schema
-            keys = key_set(key_types(schema, request.table, request.index), request.key_set)
-            return answer(
+            keys = read_key_set(key_types(schema, request.table, request.index), request.key_set)
+            return partition_response(
                 selected,
                 read_digest(request),
-                lambda engine: engine.splits(request.table, index, keys, wanted(request)),
+                lambda engine: engine.splits(request.table, index, keys, partition_limit(request)),
             )
 
 
-def wanted(request: Message) -> int:
+def partition_limit(request: Message) -> int:
     """How many partitions there may be; ``partition_size_bytes`` is a hint that is not followed."""
     limit = int(request.partition_options.max_partitions)
     if limit < 0 or request.partition_options.partition_size_bytes < 0:
@@ -75,18 +75,20 @@ def wanted(request: Message) -> int:
     return min(limit or PARTITIONS_DEFAULT, PARTITIONS_MAX)
 
 
-def answer(
-    selected: Selected,
+def partition_response(
+    selected: SelectedTransaction,
     digest: bytes,
     ranges: Callable[[ReadOnlyTransaction], list[KeyRange]],
 ) -> Message:
     """The partitions, and the transaction that was begun for them."""
     transaction = selected.transaction
     if not isinstance(transaction.engine, ReadOnlyTransaction) or not transaction.id:
-        raise invalid_argument("Partitions need a read-only transaction that is not single-use.")
+        raise invalid_argument(
+            "Partitions need a read-only transaction with an id: single-use transactions have none."
+        )
     response = m.PartitionResponse()
-    for one in ranges(transaction.engine):
-        response.partitions.add(partition_token=to_token(digest, one))
+    for keys in ranges(transaction.engine):
+        response.partitions.add(partition_token=make_token(digest, keys))
     response.transaction.id = transaction.id
     if selected.begun is not None:
         response.transaction.CopyFrom(selected.begun)
@@ -106,31 +108,31 @@ def read_digest(request: Message) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
-def to_token(digest: bytes, keys: KeyRange) -> bytes:
+def make_token(digest: bytes, keys: KeyRange) -> bytes:
     """A token: what it belongs to, and its range."""
-    text = json.dumps([to_json(keys.start), to_json(keys.end), keys.end_closed]).encode()
+    text = json.dumps([key_to_json(keys.start), key_to_json(keys.end), keys.end_closed]).encode()
     return MAGIC + hashlib.sha256(digest + text).digest() + text
 
 
-def range_of(token: bytes, digest: bytes) -> KeyRange:
+def read_token(token: bytes, digest: bytes) -> KeyRange:
     """The range of a token, which fits only the query or read that it was made for."""
     head, text = token[:HEAD_BYTES], token[HEAD_BYTES:]
     if head != MAGIC + hashlib.sha256(digest + text).digest():
         raise wrong_token()
     try:
         start, end, end_closed = json.loads(text)
-        return KeyRange(from_json(start), from_json(end), True, bool(end_closed))
+        return KeyRange(key_from_json(start), key_from_json(end), True, bool(end_closed))
     except (ValueError, TypeError) as error:
         raise wrong_token() from error
 
 
-def to_json(key: Sequence[Stored]) -> list[object]:
+def key_to_json(key: Sequence[Stored]) -> list[object]:
     """A key as JSON; bytes as a list with their hexadecimal text."""
     return [[part.hex()] if isinstance(part, bytes) else part for part in key]
 
 
-def from_json(key: Sequence[object]) -> tuple[Stored, ...]:
-    """The key of ``to_json``. Raises ValueError or TypeError for anything else."""
+def key_from_json(key: Sequence[object]) -> tuple[Stored, ...]:
+    """The key of ``key_to_json``. Raises ValueError or TypeError for anything else."""
     parts: list[Stored] = []
     for part in key:
         if isinstance(part, list):
@@ -145,6 +147,6 @@ def from_json(key: Sequence[object]) -> tuple[Stored, ...]:
 def wrong_token() -> SpannerError:
     """A token of something else, or none of ours."""
     return invalid_argument(
-        "The partition token does not belong to this query or read: everything but the token must "
-        "be as it was when the token was made."
+        "The partition token does not belong to this query or read: send the request that created "
+        "the token, with nothing but the token added."
     )

@@ -7,31 +7,42 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.engine.splits import Part
+from emulator.engine.splits import QueryPartition
 from emulator.errors import SpannerError, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services import change_streams
-from emulator.services.calls import Context
-from emulator.services.measuring import Measurement, counts_rows
-from emulator.services.partitions import query_digest, range_of, read_digest
+from emulator.services.calls import RpcContext
+from emulator.services.measuring import Measurement, should_count_rows
+from emulator.services.partitions import query_digest, read_digest, read_token
 from emulator.services.request_options import check_options, check_priority
-from emulator.services.sessions import Session, Sessions, Transaction
-from emulator.services.statements import PLAN, Outcome, Prepared, prepare, run, run_dml
-from emulator.services.streams import Streams, whole
-from emulator.services.transactions import Selected, Transactions, precommit, writable
+from emulator.services.sessions import Session, Sessions, SessionTransaction
+from emulator.services.statements import (
+    PLAN,
+    BoundStatement,
+    StatementOutcome,
+    bind_statement,
+    run,
+    run_dml,
+)
+from emulator.services.streams import Streams, encode_whole
+from emulator.services.transactions import (
+    SelectedTransaction,
+    Transactions,
+    add_precommit_token,
+    expect_writable,
+)
 from emulator.sql.change_streams import read_call
-from emulator.sql.partitionable import partitioned_table
-from emulator.sql.statements import Query
 from emulator.wire import messages as m
-from emulator.wire.keys import key_set, key_types
+from emulator.wire.keys import key_types, read_key_set
 from emulator.wire.messages import Message
 from emulator.wire.status import to_status
 from emulator.wire.tokens import Resume
-from emulator.wire.types import metadata
+from emulator.wire.types import result_metadata
 
 
-class Queries:
+class QueryMethods:
     """Reads and statements."""
 
     def __init__(
@@ -41,38 +52,41 @@ class Queries:
         self._transactions = transactions
         self._streams = Streams(faults)
 
-    def execute_sql(self, request: Message, context: Context) -> Message:
+    def execute_sql(self, request: Message, context: RpcContext) -> Message:
         """Runs a statement; the whole result in one message."""
-        schema = self._sessions.get(request.session).database.engine.schema
-        if read_call(request.sql, schema) is not None:
-            change_streams.refuse_whole()
-        prepared, selected, _ = self._prepared(request, context)
+        session = self._sessions.get(request.session)
+        if read_call(request.sql, session.database.engine.schema) is not None:
+            change_streams.refuse_unary()
+        statement, selected, _ = self._prepare(session, request, context)
+        stats = session.database.engine.query_stats
         return self._execute(
-            request, prepared, selected, lambda o: [whole(o, selected.transaction)]
+            request, statement, selected, stats, lambda o: [encode_whole(o, selected.transaction)]
         )[0]
 
-    def execute_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
+    def execute_streaming(self, request: Message, context: RpcContext) -> Iterator[bytes]:
         """Runs a statement; a query's stream can be resumed."""
         session = self._sessions.get(request.session)
         call = read_call(request.sql, session.database.engine.schema)
         if call is not None:
-            yield from change_streams.stream(call, session, request, self._streams, context)
+            yield from change_streams.stream_records(call, session, request, self._streams, context)
             return
-        prepared, selected, place = self._prepared(request, context)
+        statement, selected, place = self._prepare(session, request, context)
         transaction = selected.transaction
-        if not isinstance(prepared.statement, Query) and request.query_mode != PLAN:
+        stats = session.database.engine.query_stats
+        if not statement.is_query and request.query_mode != PLAN:
             yield from self._execute(
                 request,
-                prepared,
+                statement,
                 selected,
+                stats,
                 lambda o: list(self._streams.stream(o, transaction, None, context)),
             )
             return
-        outcome = self._run(prepared, selected, request)
-        what = query_digest(request)
-        yield from self._streams.stream(outcome, transaction, place, context, what)
+        outcome = self._run(statement, selected, request, stats)
+        digest = query_digest(request)
+        yield from self._streams.stream(outcome, transaction, place, context, digest)
 
-    def execute_batch(self, request: Message, context: Context) -> Message:
+    def execute_batch(self, request: Message, context: RpcContext) -> Message:
         """Runs DML statements in order; the first that fails ends the batch, said in its status."""
         session = self._sessions.get(request.session)
         if not request.statements:
@@ -80,150 +94,163 @@ class Queries:
         check_priority(request)
         selected = self._transactions.select(session, request.transaction, context)
         transaction = selected.transaction
-        writable(transaction)
+        expect_writable(transaction)
         digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
         with transaction.lock:
-            known = transaction.answered(request.seqno, digest)
-            if known is not None:
-                return known
+            previous = transaction.find_answer(request.seqno, digest)
+            if previous is not None:
+                return previous
             answer = self._batch(session, selected, request)
             transaction.remember(request.seqno, digest, answer)
         return answer
 
-    def read(self, request: Message, context: Context) -> Message:
+    def read(self, request: Message, context: RpcContext) -> Message:
         """Reads rows by key; the whole result in one message."""
         selected, outcome, _ = self._read(request, context)
-        return whole(outcome, selected.transaction)
+        return encode_whole(outcome, selected.transaction)
 
-    def read_streaming(self, request: Message, context: Context) -> Iterator[bytes]:
+    def read_streaming(self, request: Message, context: RpcContext) -> Iterator[bytes]:
         """Reads rows by key; the stream can be resumed."""
         selected, outcome, place = self._read(request, context)
-        what = read_digest(request)
-        yield from self._streams.stream(outcome, selected.transaction, place, context, what)
+        digest = read_digest(request)
+        yield from self._streams.stream(outcome, selected.transaction, place, context, digest)
 
-    def _prepared(
-        self, request: Message, context: Context
-    ) -> tuple[Prepared, Selected, Resume | None]:
-        """The statement of a request and its transaction."""
-        session = self._sessions.get(request.session)
-        place = resumption(request)
+    def _prepare(
+        self, session: Session, request: Message, context: RpcContext
+    ) -> tuple[BoundStatement, SelectedTransaction, Resume | None]:
+        """The statement of a request, its transaction, and where its stream resumes."""
+        place = parse_resume(request)
         selected = self._transactions.select(session, request.transaction, context, place)
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             check_options(request, selected.transaction.engine)
             state = selected.transaction.engine.state
-            prepared = prepare(state, request.sql, request.params, request.param_types)
+            statement = bind_statement(state, request.sql, request.params, request.param_types)
             if request.partition_token:
-                within = range_of(request.partition_token, query_digest(request))
-                table = partitioned_table(request.sql, state.schema, prepared.types)
-                prepared = replace(prepared, part=Part(*table, within))
-        return prepared, selected, place
+                within = read_token(request.partition_token, query_digest(request))
+                part = QueryPartition(*statement.compiled.find_partitioned_table(), within)
+                statement = replace(statement, part=part)
+        return statement, selected, place
 
     def _execute(
         self,
         request: Message,
-        prepared: Prepared,
-        selected: Selected,
-        write: Callable[[Outcome], list[bytes]],
+        statement: BoundStatement,
+        selected: SelectedTransaction,
+        stats: QueryStats,
+        write: Callable[[StatementOutcome], list[bytes]],
     ) -> list[bytes]:
         """DML runs once for each seqno: a request that comes again gets the first answer again."""
-        if isinstance(prepared.statement, Query) or request.query_mode == PLAN:
-            return write(self._run(prepared, selected, request))
+        if statement.is_query or request.query_mode == PLAN:
+            return write(self._run(statement, selected, request, stats))
         transaction = selected.transaction
         digest = hashlib.sha256(
             request.sql.encode() + request.params.SerializeToString(deterministic=True)
         ).digest()
         with transaction.lock:
-            known = transaction.answered(request.seqno, digest)
-            if isinstance(known, list):
-                return known
-            answer = write(self._run(prepared, selected, request))
+            previous = transaction.find_answer(request.seqno, digest)
+            if isinstance(previous, list):
+                return previous
+            answer = write(self._run(statement, selected, request, stats))
             if not isinstance(transaction.engine, PartitionedDmlTransaction):
                 transaction.remember(request.seqno, digest, answer)
             return answer
 
-    def _run(self, prepared: Prepared, selected: Selected, request: Message) -> Outcome:
+    def _run(
+        self,
+        statement: BoundStatement,
+        selected: SelectedTransaction,
+        request: Message,
+        stats: QueryStats,
+    ) -> StatementOutcome:
         """Runs a statement; a transaction that it was to begin ends with it when it fails."""
         if request.query_mode == PLAN:
-            return self._planned(prepared, selected)
-        stats = self._sessions.get(request.session).database.engine.query_stats
+            return self._plan(statement, selected)
         tag = request.request_options.request_tag
-        measurement = Measurement(stats, prepared, selected.transaction, tag)
-        counted = counts_rows(stats, request)
+        measurement = Measurement(stats, statement, selected.transaction, tag)
+        counted = should_count_rows(stats, request)
         try:
-            outcome = run(prepared, selected, request.query_mode, counted=counted)
+            outcome = run(statement, selected, request.query_mode, counted=counted)
         except SpannerError:
-            measurement.failed()
+            measurement.record_failure()
             selected.abandon()
             raise
-        return measurement.until_read(outcome, counted=counted)
+        return measurement.record_when_read(outcome, counted=counted)
 
-    def _measured_dml(self, session: Session, prepared: Prepared, selected: Selected) -> Outcome:
+    def _run_batch_dml(
+        self, stats: QueryStats, statement: BoundStatement, selected: SelectedTransaction
+    ) -> StatementOutcome:
         """A statement of a batch."""
-        stats = session.database.engine.query_stats
-        measurement = Measurement(stats, prepared, selected.transaction, "")
-        counted = stats.counts(prepared.sql)
+        measurement = Measurement(stats, statement, selected.transaction, "")
+        counted = stats.should_count(statement.compiled.text)
         try:
-            outcome = run_dml(prepared, selected, 0, counted=counted)
+            outcome = run_dml(statement, selected, 0, counted=counted)
         except SpannerError:
-            measurement.failed()
+            measurement.record_failure()
             raise
-        return measurement.until_read(outcome, counted=counted)
+        return measurement.record_when_read(outcome, counted=counted)
 
-    def _planned(self, prepared: Prepared, selected: Selected) -> Outcome:
+    def _plan(self, statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
         """A plan; nothing is run."""
         try:
-            return run(prepared, selected, PLAN)
+            return run(statement, selected, PLAN)
         except SpannerError:
             selected.abandon()
             raise
 
-    def _read(self, request: Message, context: Context) -> tuple[Selected, Outcome, Resume | None]:
+    def _read(
+        self, request: Message, context: RpcContext
+    ) -> tuple[SelectedTransaction, StatementOutcome, Resume | None]:
         session = self._sessions.get(request.session)
-        place = resumption(request)
+        place = parse_resume(request)
         within = None
         if request.partition_token:
-            within = range_of(request.partition_token, read_digest(request))
+            within = read_token(request.partition_token, read_digest(request))
         if request.limit < 0 or not request.columns:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
         selected = self._transactions.select(session, request.transaction, context, place)
         engine = selected.transaction.engine
-        with selected.or_abandoned():
+        with selected.abandon_on_error():
             check_options(request, engine)
-            keys = key_set(
+            keys = read_key_set(
                 key_types(engine.state.schema, request.table, request.index), request.key_set
             )
             if isinstance(engine, PartitionedDmlTransaction):
-                raise invalid_argument("Partitioned DML transactions do not take reads.")
+                raise invalid_argument("Partitioned DML transactions do not support reads.")
             index = request.index or None
-            asked = request.table, index, tuple(request.columns), keys, request.limit
+            arguments = request.table, index, tuple(request.columns), keys, request.limit
             if within is None:
-                rows = engine.read(*asked, check=selected.check)
+                rows = engine.read(*arguments, check=selected.check)
             elif isinstance(engine, ReadOnlyTransaction):
-                rows = engine.read(*asked, check=selected.check, within=within)
+                rows = engine.read(*arguments, check=selected.check, within=within)
             else:
-                raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        return selected, Outcome(rows, selected.told(metadata(rows.columns))), place
+                raise invalid_argument(
+                    "A partition can only be read in the transaction that created it."
+                )
+        return (
+            selected,
+            StatementOutcome(rows, selected.add_transaction(result_metadata(rows.columns))),
+            place,
+        )
 
-    def _batch(self, session: Session, selected: Selected, request: Message) -> Message:
+    def _batch(self, session: Session, selected: SelectedTransaction, request: Message) -> Message:
         """The results of a batch up to the first statement that fails."""
         answer = m.ExecuteBatchDmlResponse()
         transaction = selected.transaction
         try:
-            for statement in request.statements:
-                prepared = prepare(
-                    transaction.engine.state,
-                    statement.sql,
-                    statement.params,
-                    statement.param_types,
+            for proto in request.statements:
+                statement = bind_statement(
+                    transaction.engine.state, proto.sql, proto.params, proto.param_types
                 )
-                if isinstance(prepared.statement, Query):
+                if statement.is_query:
                     raise invalid_argument(
-                        f"ExecuteBatchDml takes DML statements only: {statement.sql}"
+                        f"ExecuteBatchDml supports only DML statements: {proto.sql}"
                     )
                 begun = None if answer.result_sets else selected.begun
-                first = Selected(transaction, begun, selected.check)
-                outcome = self._measured_dml(session, prepared, first)
-                answer.result_sets.add().ParseFromString(whole(outcome, unmarked(transaction)))
+                first = SelectedTransaction(transaction, begun, selected.check)
+                outcome = self._run_batch_dml(session.database.engine.query_stats, statement, first)
+                answer.result_sets.add().ParseFromString(
+                    encode_whole(outcome, strip_precommit(transaction))
+                )
         except SpannerError as error:
             if error.retry_delay_seconds is not None:
                 selected.abandon()
@@ -231,15 +258,17 @@ class Queries:
             if not answer.result_sets:
                 selected.abandon()
             answer.status.CopyFrom(to_status(error))
-        precommit(transaction, answer)
+        add_precommit_token(transaction, answer)
         return answer
 
 
-def unmarked(transaction: Transaction) -> Transaction:
-    """The transaction without the precommit tokens, which stand once in the answer of a batch."""
-    return Transaction(transaction.id, transaction.session, transaction.engine, multiplexed=False)
+def strip_precommit(transaction: SessionTransaction) -> SessionTransaction:
+    """The transaction without the precommit tokens, which a batch returns only once."""
+    return SessionTransaction(
+        transaction.id, transaction.session, transaction.engine, multiplexed=False
+    )
 
 
-def resumption(request: Message) -> Resume | None:
-    """Where a stream is taken up again; None for a new one."""
+def parse_resume(request: Message) -> Resume | None:
+    """Where a stream resumes; None for a new one."""
     return Resume.from_bytes(request.resume_token) if request.resume_token else None

@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +15,10 @@ from pathlib import Path
 import grpc
 from google.longrunning.operations_pb2 import Operation
 
-from emulator.engine.clock import Clock
+from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
-from emulator.errors import SpannerError, already_exists, not_found
+from emulator.errors import SpannerError, already_exists, not_found, resource_not_found
 from emulator.wire.messages import InstanceProto, Message
 from emulator.wire.mutations import MutationReader
 from emulator.wire.status import to_status
@@ -30,14 +29,9 @@ FILE = "registry.json"
 DIRECTORY = "databases"
 
 
-def now_micros() -> int:
-    """Unix time in microseconds."""
-    return time.time_ns() // 1000
-
-
 @dataclass(slots=True)
 class HostedDatabase:
-    """A database and what the admin API says of it. ``file`` is empty in memory."""
+    """A database with its properties in the admin API. ``file`` is empty in memory."""
 
     name: str
     file: str
@@ -69,10 +63,10 @@ class Registry:
 
     def instance(self, name: str) -> Message:
         """An instance. Raises NOT_FOUND as Spanner does."""
-        found = self.instances.get(name)
-        if found is None:
-            raise missing("Instance", INSTANCE_TYPE, name)
-        return found
+        proto = self.instances.get(name)
+        if proto is None:
+            raise resource_not_found("Instance", INSTANCE_TYPE, name)
+        return proto
 
     def put_instance(self, proto: Message) -> None:
         """Adds or replaces an instance."""
@@ -91,10 +85,10 @@ class Registry:
 
     def database(self, name: str) -> HostedDatabase:
         """A database. Raises NOT_FOUND as Spanner does."""
-        found = self.databases.get(name)
-        if found is None:
-            raise missing("Database", DATABASE_TYPE, name)
-        return found
+        hosted = self.databases.get(name)
+        if hosted is None:
+            raise resource_not_found("Database", DATABASE_TYPE, name)
+        return hosted
 
     def databases_of(self, instance: str) -> list[HostedDatabase]:
         """The databases of an instance, by name."""
@@ -109,7 +103,7 @@ class Registry:
         if name in self.databases:
             raise already_exists(f"Database already exists: {name}")
         file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
-        created = self._open(name, file, now_micros())
+        created = self._open(name, file, wall_micros())
         try:
             created.engine.update_ddl(statements, descriptors=descriptors)
         except SpannerError:
@@ -143,11 +137,11 @@ class Registry:
     def operation(self, name: str) -> Message:
         """A copy of an operation as it is now."""
         with self._lock:
-            found = self.operations.get(name)
-            if found is None:
+            operation = self.operations.get(name)
+            if operation is None:
                 raise not_found(f"Operation not found: {name}")
             copy = Operation()
-            copy.CopyFrom(found)
+            copy.CopyFrom(operation)
             return copy
 
     def change_operation(self, name: str, change: Callable[[Message], None]) -> None:
@@ -192,7 +186,7 @@ class Registry:
             return
         with self._lock:
             content = {
-                "instances": [packed(i) for i in self.instances.values()],
+                "instances": [encode_message(i) for i in self.instances.values()],
                 "databases": [
                     {
                         "name": d.name,
@@ -202,7 +196,7 @@ class Registry:
                     }
                     for d in self.databases.values()
                 ],
-                "operations": [packed(o) for o in self.operations.values()],
+                "operations": [encode_message(o) for o in self.operations.values()],
                 "sessions": self.lasting_sessions,
             }
             written = self._data_dir / (FILE + ".new")
@@ -238,13 +232,13 @@ class Registry:
 
     def _remove_strays(self, data_dir: Path) -> None:
         """Files of databases that were dropped, or never finished, when the process ended."""
-        known = {database.file for database in self.databases.values()}
+        files = {database.file for database in self.databases.values()}
         for path in (data_dir / DIRECTORY).iterdir():
-            if path.name.partition(".sqlite")[0] + ".sqlite" not in known:
+            if path.name.partition(".sqlite")[0] + ".sqlite" not in files:
                 path.unlink()
 
 
-def packed(message: Message) -> str:
+def encode_message(message: Message) -> str:
     """A message as text."""
     return base64.b64encode(message.SerializeToString()).decode("ascii")
 
@@ -254,14 +248,7 @@ def interrupt(operation: Message) -> None:
     operation.done = True
     error = SpannerError(
         grpc.StatusCode.ABORTED,
-        "The server was restarted while the operation ran; the database's schema says which of its "
+        "The server restarted while the operation ran: GetDatabaseDdl shows which of its "
         "statements were executed.",
     )
     operation.error.CopyFrom(to_status(error))
-
-
-def missing(kind: str, type_name: str, name: str) -> SpannerError:
-    """NOT_FOUND with the detail by which clients tell what it was."""
-    return SpannerError(
-        grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(type_name, name)
-    )

@@ -25,8 +25,8 @@ def check_options(request: Message, engine: Engine) -> None:
     count = len(getattr(request.directed_read_options, kind).replica_selections)
     if count > SELECTIONS_MAX:
         raise invalid_argument(
-            f"The directed_read_options have {count} replica_selections in {kind}: there may be "
-            f"{SELECTIONS_MAX} at most."
+            f"The directed_read_options have {count} replica_selections in {kind}: the "
+            f"maximum is {SELECTIONS_MAX}."
         )
 
 

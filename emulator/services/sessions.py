@@ -9,25 +9,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from emulator import limits
+from emulator.engine.clock import wall_micros
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import Committed
-from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument, not_found
+from emulator.errors import (
+    SpannerError,
+    aborted,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    resource_not_found,
+)
 from emulator.faults import FaultInjector
-from emulator.services.registry import HostedDatabase, Registry, missing, now_micros
+from emulator.services.registry import HostedDatabase, Registry
+from emulator.values.requests import Committed
 from emulator.wire.messages import Message
 
 MARK, RUN = b"swtx", secrets.token_bytes(4)
-"""Every transaction's id begins with these: it is one, and of this run of the server."""
+"""Every transaction id begins with these: the mark of an id, and this run of the server."""
 
 SESSION_TYPE = "google.spanner.v1.Session"
 Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
 
 
 @dataclass(slots=True)
-class Transaction:
-    """A transaction by its id. ``answers`` holds what was answered to each seqno of DML.
+class SessionTransaction:
+    """A transaction by its id. ``answers`` holds the response to each seqno of DML.
 
     ``lock`` keeps the requests of one read-write transaction apart.
     """
@@ -45,17 +53,17 @@ class Transaction:
     failure: SpannerError | None = None
     excluded: bool = False
 
-    def answered(self, seqno: int, request: bytes) -> object | None:
-        """What was answered to this seqno before, or None. Raises for one out of order."""
+    def find_answer(self, seqno: int, request: bytes) -> object | None:
+        """The earlier response to this seqno, or None. Raises for a seqno that is out of order."""
         if not seqno:
             return None
-        known = self.answers.get(seqno)
-        if known is not None:
-            if known[0] != request:
+        previous = self.answers.get(seqno)
+        if previous is not None:
+            if previous[0] != request:
                 raise invalid_argument(
                     f"Previously received a different request with this seqno. seqno={seqno}"
                 )
-            return known[1]
+            return previous[1]
         newest = max(self.answers, default=0)
         if seqno < newest:
             raise invalid_argument(
@@ -79,16 +87,16 @@ class Transaction:
 
 @dataclass(slots=True)
 class Session:
-    """A session. Multiplexed ones take any number of transactions at once, others one."""
+    """A session. A multiplexed one runs any number of transactions at once, another only one."""
 
     name: str
     database: HostedDatabase
     labels: Mapping[str, str] = field(default_factory=dict)
     creator_role: str = ""
     multiplexed: bool = False
-    create_time_micros: int = field(default_factory=now_micros)
-    last_use_micros: int = field(default_factory=now_micros)
-    active: Transaction | None = None
+    create_time_micros: int = field(default_factory=wall_micros)
+    last_use_micros: int = field(default_factory=wall_micros)
+    active: SessionTransaction | None = None
 
 
 class Sessions:
@@ -99,7 +107,7 @@ class Sessions:
         self._faults = faults
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
-        self._transactions: OrderedDict[bytes, Transaction] = OrderedDict()
+        self._transactions: OrderedDict[bytes, SessionTransaction] = OrderedDict()
         for name, database in registry.lasting_sessions.items():
             hosted = registry.databases.get(database)
             if hosted is not None:
@@ -124,20 +132,20 @@ class Sessions:
         """A session whose database is still there. Raises NOT_FOUND as Spanner does."""
         session = self._sessions.get(name)
         if session is None or self._faults.loses_session():
-            raise missing("Session", SESSION_TYPE, name)
+            raise resource_not_found("Session", SESSION_TYPE, name)
         database = session.database
         if self._registry.databases.get(database.name) is not database:
             self.delete(name)
-            raise missing("Session", SESSION_TYPE, name)
-        session.last_use_micros = now_micros()
+            raise resource_not_found("Session", SESSION_TYPE, name)
+        session.last_use_micros = wall_micros()
         return session
 
-    def of(self, database_name: str) -> list[Session]:
+    def list_sessions(self, database_name: str) -> list[Session]:
         """The sessions of a database, by name; multiplexed ones are not listed."""
         database = self._registry.database(database_name)
         with self._lock:
-            found = [s for s in self._sessions.values() if s.database is database]
-        return sorted((s for s in found if not s.multiplexed), key=lambda s: s.name)
+            sessions = [s for s in self._sessions.values() if s.database is database]
+        return sorted((s for s in sessions if not s.multiplexed), key=lambda s: s.name)
 
     def delete(self, name: str) -> None:
         """Ends a session and gives its open transaction up."""
@@ -145,14 +153,14 @@ class Sessions:
         if session is not None and session.active is not None:
             session.active.roll_back()
 
-    def begin(self, session: Session, engine: Engine) -> Transaction:
-        """Gives a transaction an id. In a plain session it takes the place of the one before."""
-        begun = Transaction(new_id(), session.name, engine, session.multiplexed)
+    def begin(self, session: Session, engine: Engine) -> SessionTransaction:
+        """Gives a transaction an id. In a plain session it replaces the previous one."""
+        begun = SessionTransaction(new_id(), session.name, engine, session.multiplexed)
         if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
             before, session.active = session.active, begun
             if before is not None and not before.ended:
                 before.roll_back()
-        forgotten: list[Transaction] = []
+        forgotten: list[SessionTransaction] = []
         with self._lock:
             self._transactions[begun.id] = begun
             while len(self._transactions) > limits.TRANSACTIONS_KEPT_MAX:
@@ -161,26 +169,26 @@ class Sessions:
             old.roll_back()
         return begun
 
-    def transaction(self, session: Session, identifier: bytes) -> Transaction:
+    def transaction(self, session: Session, identifier: bytes) -> SessionTransaction:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
-        found = self._transactions.get(identifier)
-        if found is None and of_an_earlier_run(identifier):
-            raise aborted("The transaction was lost when the server was started again.")
-        if found is None:
+        transaction = self._transactions.get(identifier)
+        if transaction is None and is_of_earlier_run(identifier):
+            raise aborted("The transaction was lost when the server restarted.")
+        if transaction is None:
             raise not_found(f"Transaction not found: {identifier.hex()}")
-        if found.session != session.name:
+        if transaction.session != session.name:
             raise foreign_transaction(identifier)
-        return found
+        return transaction
 
 
 def new_id() -> bytes:
-    """The id of a transaction, by which a later run of the server knows that it was one."""
+    """A transaction id that a later run of the server recognizes as one."""
     return MARK + RUN + secrets.token_bytes(8)
 
 
-def of_an_earlier_run(identifier: bytes) -> bool:
-    """True for a transaction that a server began which is gone. Spanner: a transaction that is lost
-    is ABORTED, so that clients try it again."""
+def is_of_earlier_run(identifier: bytes) -> bool:
+    """Whether an earlier run of the server began a transaction. Spanner answers ABORTED for a lost
+    transaction, so that clients retry it."""
     return identifier.startswith(MARK) and not identifier.startswith(MARK + RUN)
 
 

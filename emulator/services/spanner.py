@@ -9,13 +9,13 @@ from google.protobuf.empty_pb2 import Empty
 from emulator import limits
 from emulator.errors import invalid_argument
 from emulator.faults import FaultInjector
-from emulator.services.calls import Call, Context
+from emulator.services.calls import Call, RpcContext
 from emulator.services.commits import Commits
-from emulator.services.paging import page
+from emulator.services.paging import cut_page
 from emulator.services.partitions import Partitions
-from emulator.services.queries import Queries
+from emulator.services.queries import QueryMethods
 from emulator.services.sessions import Session, Sessions
-from emulator.services.transactions import Transactions, precommit, shown
+from emulator.services.transactions import Transactions, add_precommit_token, transaction_message
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -23,14 +23,14 @@ from emulator.wire.messages import Message
 SERVICE = "/google.spanner.v1.Spanner/"
 
 
-class Spanner:
+class SpannerApi:
     """The methods of the service; sessions and BeginTransaction here, the rest in their modules."""
 
     def __init__(self, sessions: Sessions, faults: FaultInjector) -> None:
         self._sessions = sessions
         self._transactions = Transactions(sessions)
         self._commits = Commits(sessions, faults)
-        self._queries = Queries(sessions, self._transactions, faults)
+        self._queries = QueryMethods(sessions, self._transactions, faults)
         self._partitions = Partitions(sessions, self._transactions)
 
     def calls(self) -> Mapping[str, Call]:
@@ -56,11 +56,11 @@ class Spanner:
         }
         return {SERVICE + name: call for name, call in named.items()}
 
-    def create_session(self, request: Message, context: Context) -> Message:
+    def create_session(self, request: Message, context: RpcContext) -> Message:
         """A new session, multiplexed on request."""
         return session_message(self._sessions.create(request.database, request.session))
 
-    def batch_create_sessions(self, request: Message, context: Context) -> Message:
+    def batch_create_sessions(self, request: Message, context: RpcContext) -> Message:
         """Several sessions at once; fewer than asked for when that is very many."""
         if request.session_count < 1:
             raise invalid_argument(
@@ -70,36 +70,36 @@ class Spanner:
         if request.session_template.multiplexed:
             raise invalid_argument("Multiplexed sessions may not be created in batch.")
         count = min(request.session_count, limits.SESSIONS_IN_BATCH_MAX)
-        made = (
+        sessions = (
             self._sessions.create(request.database, request.session_template) for _ in range(count)
         )
         answer = m.BatchCreateSessionsResponse()
-        answer.session.extend(session_message(session) for session in made)
+        answer.session.extend(session_message(session) for session in sessions)
         return answer
 
-    def get_session(self, request: Message, context: Context) -> Message:
+    def get_session(self, request: Message, context: RpcContext) -> Message:
         """A session."""
         return session_message(self._sessions.get(request.name))
 
-    def list_sessions(self, request: Message, context: Context) -> Message:
+    def list_sessions(self, request: Message, context: RpcContext) -> Message:
         """The sessions of a database."""
-        sessions, token = page(self._sessions.of(request.database), request)
+        sessions, token = cut_page(self._sessions.list_sessions(request.database), request)
         answer = m.ListSessionsResponse(next_page_token=token)
         answer.sessions.extend(session_message(session) for session in sessions)
         return answer
 
-    def delete_session(self, request: Message, context: Context) -> Message:
-        """Ends a session; one that is not there is no error."""
+    def delete_session(self, request: Message, context: RpcContext) -> Message:
+        """Ends a session; a missing one is not an error."""
         self._sessions.delete(request.name)
         return Empty()
 
-    def begin(self, request: Message, context: Context) -> Message:
+    def begin(self, request: Message, context: RpcContext) -> Message:
         """Begins a transaction; with ``mutation_key`` one of mutations only."""
         session = self._sessions.get(request.session)
         transaction = self._transactions.begin(session, request.options, context)
-        answer = shown(transaction, request.options)
+        answer = transaction_message(transaction, request.options)
         if request.HasField("mutation_key"):
-            precommit(transaction, answer)
+            add_precommit_token(transaction, answer)
         return answer
 
 
@@ -111,6 +111,6 @@ def session_message(session: Session) -> Message:
         creator_role=session.creator_role,
         multiplexed=session.multiplexed,
     )
-    times.fill(proto.create_time, session.create_time_micros)
-    times.fill(proto.approximate_last_use_time, session.last_use_micros)
+    times.fill_timestamp(proto.create_time, session.create_time_micros)
+    times.fill_timestamp(proto.approximate_last_use_time, session.last_use_micros)
     return proto

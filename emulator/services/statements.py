@@ -1,4 +1,4 @@
-"""Statements: parameters decoded, run in a transaction, and what came of it."""
+"""Statements: their parameters are decoded, they run in a transaction, and have an outcome."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from ddl.schema import Type, TypeCode
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
-from emulator.engine.splits import Part
-from emulator.engine.state import SchemaState
+from emulator.engine.results import nothing_to_close
+from emulator.engine.splits import QueryPartition
+from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.errors import invalid_argument
-from emulator.services.transactions import Selected, writable
-from emulator.sql.statements import Query, Statement
+from emulator.services.transactions import SelectedTransaction, expect_writable
+from emulator.sql.statements import CompiledQuery, Statement
+from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.messages import Message, ResultSetStats
-from emulator.wire.types import from_proto, metadata
+from emulator.wire.types import read_type, result_metadata
 from emulator.wire.values import decoder
 
 PLAN, PROFILE, WITH_STATS, WITH_PLAN_AND_STATS = 1, 2, 3, 4
@@ -25,34 +26,42 @@ KINDS = {"bool_value": Type(TypeCode.BOOL), "number_value": Type(TypeCode.FLOAT6
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A statement with its parameters in storage form; ``types`` are the declared ones."""
+class BoundStatement:
+    """A compiled statement with the values of its parameters, in storage form.
 
-    sql: str
-    statement: Statement
+    ``part`` is the partition of a query that is to be read; None reads all of it.
+    """
+
+    compiled: CompiledStatement
     params: Mapping[str, Stored]
-    types: Mapping[str, Type]
-    part: Part | None = None
+    part: QueryPartition | None = None
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it only reads."""
+        return isinstance(self.compiled.plain, CompiledQuery)
 
     @property
     def columns(self) -> tuple[ResultColumn, ...]:
         """What the statement returns."""
-        if isinstance(self.statement, Query):
-            return self.statement.columns
-        return self.statement.returning.columns if self.statement.returning else ()
+        statement = self.compiled.plain
+        if isinstance(statement, CompiledQuery):
+            return statement.columns
+        return statement.returning.columns if statement.returning else ()
 
     @property
     def undeclared(self) -> tuple[ResultColumn, ...]:
         """The parameters whose types were inferred."""
-        declared = {name.casefold() for name in self.types}
-        return tuple(p for p in self.statement.bindings.user if p.name.casefold() not in declared)
+        declared = {name.casefold() for name in self.compiled.types}
+        user = self.compiled.plain.bindings.user
+        return tuple(p for p in user if p.name.casefold() not in declared)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StatementOutcome:
     """What a statement gave, before it is written to the wire."""
 
-    rows: Rows
+    rows: ResultRows
     metadata: Message
     row_count: int | None = None
     lower_bound: bool = False
@@ -74,78 +83,85 @@ class Outcome:
         return stats
 
 
-def prepare(
+def bind_statement(
     state: SchemaState, sql: str, params: Message, param_types: Mapping[str, Message]
-) -> Prepared:
+) -> BoundStatement:
     """Compiles a statement for the schema of its transaction and decodes its parameters;
     undeclared ones take the inferred type."""
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
-    types = {name: from_proto(proto) for name, proto in param_types.items() if proto.code}
-    given = {name.casefold(): (name, value) for name, value in params.fields.items()}
-    statement = state.compile(sql, types)
-    told = untyped_kinds(statement, types, given)
-    if told:
-        types |= told
-        statement = state.compile(sql, types)
+    types = {name: read_type(proto) for name, proto in param_types.items() if proto.code}
+    sent = {name.casefold(): (name, value) for name, value in params.fields.items()}
+    compiled = state.compile(sql, types)
+    kinds = kinds_of_untyped(compiled.plain, types, sent)
+    if kinds:
+        compiled = state.compile(sql, types | kinds)
     values: dict[str, Stored] = {}
-    for parameter in statement.bindings.user:
-        name, value = given.get(parameter.name.casefold(), (parameter.name, None))
+    for parameter in compiled.plain.bindings.user:
+        name, value = sent.get(parameter.name.casefold(), (parameter.name, None))
         if value is None:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
         try:
             values[name] = decoder(parameter.type)(value)
         except ValueError as error:
             raise invalid_argument(f"Invalid value for bind parameter {name}: {error}") from error
-    return Prepared(sql, statement, values, types)
+    return BoundStatement(compiled, values)
 
 
-def untyped_kinds(
-    statement: Statement, types: Mapping[str, Type], given: Mapping[str, tuple[str, Message]]
+def kinds_of_untyped(
+    statement: Statement, types: Mapping[str, Type], sent: Mapping[str, tuple[str, Message]]
 ) -> dict[str, Type]:
-    """Undeclared parameters that nothing but their JSON kind tells about (true, 1.5)."""
+    """Undeclared parameters whose only hint at a type is their JSON kind (true, 1.5)."""
     declared = {name.casefold() for name in types}
-    found: dict[str, Type] = {}
+    kinds: dict[str, Type] = {}
     for parameter in statement.bindings.user:
-        name, value = given.get(parameter.name.casefold(), ("", None))
+        name, value = sent.get(parameter.name.casefold(), ("", None))
         undeclared = parameter.name.casefold() not in declared
         if undeclared and value is not None and parameter.type.code is TypeCode.STRING:
             kind = KINDS.get(value.WhichOneof("kind"))
             if kind is not None:
-                found[name] = kind
-    return found
+                kinds[name] = kind
+    return kinds
 
 
-def run(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
+def run(
+    statement: BoundStatement, selected: SelectedTransaction, mode: int, *, counted: bool = False
+) -> StatementOutcome:
     """Runs a statement in a transaction, once; DML that is sent again is dealt with before.
 
     ``counted`` counts the rows that it scans.
     """
     engine = selected.transaction.engine
     if mode == PLAN:
-        return planned(prepared, selected)
+        return plan_statement(statement, selected)
     profile = counted or mode in MEASURED
-    if isinstance(prepared.statement, Query):
+    compiled, params = statement.compiled, statement.params
+    if statement.is_query:
         if isinstance(engine, PartitionedDmlTransaction):
-            raise invalid_argument("Partitioned DML transactions do not take queries.")
-        asked = prepared.sql, prepared.params, prepared.types
-        if prepared.part is None:
-            rows = engine.query(*asked, profile=profile, check=selected.check)
+            raise invalid_argument("Partitioned DML transactions do not support queries.")
+        part = statement.part
+        if part is None:
+            rows = engine.query(compiled, params, profile=profile, check=selected.check)
         elif isinstance(engine, ReadOnlyTransaction):
-            rows = engine.query(*asked, profile=profile, check=selected.check, part=prepared.part)
+            rows = engine.query(compiled, params, profile=profile, check=selected.check, part=part)
         else:
-            raise invalid_argument("A partition is read in the read-only transaction it is of.")
-        return Outcome(rows, selected.told(metadata(rows.columns)), mode=mode)
+            raise invalid_argument(
+                "A partition can only be read in the transaction that created it."
+            )
+        return StatementOutcome(
+            rows, selected.add_transaction(result_metadata(rows.columns)), mode=mode
+        )
     if isinstance(engine, PartitionedDmlTransaction):
-        asked = prepared.sql, prepared.params, prepared.types
-        result = engine.execute(*asked, counted=profile)
+        result = engine.execute(compiled, params, counted=profile)
         rows = no_rows(result.rows_scanned)
-        told = selected.told(metadata(()))
-        return Outcome(rows, told, result.row_count, lower_bound=True, mode=mode)
-    return run_dml(prepared, selected, mode, counted=profile)
+        message = selected.add_transaction(result_metadata(()))
+        return StatementOutcome(rows, message, result.row_count, lower_bound=True, mode=mode)
+    return run_dml(statement, selected, mode, counted=profile)
 
 
-def run_dml(prepared: Prepared, selected: Selected, mode: int, *, counted: bool = False) -> Outcome:
+def run_dml(
+    statement: BoundStatement, selected: SelectedTransaction, mode: int, *, counted: bool = False
+) -> StatementOutcome:
     """INSERT, UPDATE or DELETE in a read-write transaction."""
     transaction = selected.transaction
     if isinstance(transaction.engine, ReadOnlyTransaction):
@@ -157,33 +173,31 @@ def run_dml(prepared: Prepared, selected: Selected, mode: int, *, counted: bool 
             "DML statements can only be performed in a read-write or partitioned-dml transaction. "
             "Current transaction type is ReadOnly."
         )
-    result = writable(transaction).execute_dml(
-        prepared.sql, prepared.params, prepared.types, counted=counted, check=selected.check
+    result = expect_writable(transaction).execute_dml(
+        statement.compiled, statement.params, counted=counted, check=selected.check
     )
     rows = result.returned or no_rows()
     rows.stats.rows_scanned = result.rows_scanned
-    return Outcome(rows, selected.told(metadata(rows.columns)), result.row_count, mode=mode)
+    return StatementOutcome(
+        rows, selected.add_transaction(result_metadata(rows.columns)), result.row_count, mode=mode
+    )
 
 
-def planned(prepared: Prepared, selected: Selected) -> Outcome:
+def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
     """PLAN: columns, inferred parameters and SQLite's plan; nothing is run."""
-    shown = selected.told(metadata(prepared.columns, prepared.undeclared))
+    shown = selected.add_transaction(result_metadata(statement.columns, statement.undeclared))
     rows = no_rows()
     engine = selected.transaction.engine
-    if isinstance(prepared.statement, Query) and isinstance(engine, ReadOnlyTransaction):
-        explained = engine.query(prepared.sql, prepared.params, prepared.types, profile=True)
+    if statement.is_query and isinstance(engine, ReadOnlyTransaction):
+        explained = engine.query(statement.compiled, statement.params, profile=True)
         explained.close()
         rows.stats.plan = explained.stats.plan
-    return Outcome(rows, shown, mode=PLAN)
+    return StatementOutcome(rows, shown, mode=PLAN)
 
 
-def no_rows(rows_scanned: int = 0) -> Rows:
+def no_rows(rows_scanned: int = 0) -> ResultRows:
     """A result without columns."""
-    return Rows((), iter(()), Stats(rows_scanned=rows_scanned), nothing)
-
-
-def nothing() -> None:
-    """There is nothing to close."""
+    return ResultRows((), iter(()), Stats(rows_scanned=rows_scanned), nothing_to_close)
 
 
 def fill_measured(stats: Message, measured: Stats) -> None:

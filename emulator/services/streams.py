@@ -12,12 +12,12 @@ from emulator import limits
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.errors import SpannerError
 from emulator.faults import FaultInjector, unavailable
-from emulator.services.calls import Context
+from emulator.services.calls import RpcContext
 from emulator.services.parking import Parking
-from emulator.services.sessions import Transaction
-from emulator.services.statements import Outcome
-from emulator.services.transactions import precommit
-from emulator.wire.encoding import RowEncoder, delimited
+from emulator.services.sessions import SessionTransaction
+from emulator.services.statements import StatementOutcome
+from emulator.services.transactions import add_precommit_token
+from emulator.wire.encoding import RowEncoder, delimit
 from emulator.wire.messages import Message, PartialResultSet, ResultSet
 from emulator.wire.results import STATS, ResultStream
 from emulator.wire.tokens import Resume
@@ -45,38 +45,40 @@ class Streams:
             self._room.release()
 
     def may_break(self, rows: int) -> None:
-        """Raises UNAVAILABLE when a fault breaks a stream after so many rows."""
+        """Raises UNAVAILABLE when a fault breaks a stream after this many rows."""
         limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
         if limit and rows % limit == 0 and self._faults.breaks_stream(rows):
             raise unavailable("The stream broke (fault injected).")
 
     def stream(
         self,
-        outcome: Outcome,
-        transaction: Transaction,
+        outcome: StatementOutcome,
+        transaction: SessionTransaction,
         place: Resume | None,
-        context: Context,
-        what: bytes = b"",
+        context: RpcContext,
+        digest: bytes = b"",
     ) -> Iterator[bytes]:
         """PartialResultSet messages; the rows are closed whatever happens.
 
-        ``what`` tells the query or read from others of the session.
+        ``digest`` distinguishes the query or read from others of the session.
         """
         if not self._room.acquire(blocking=False):
             outcome.rows.close()
             raise too_many_streams()
         kept = False
         try:
-            outcome, result = self._taken_up(outcome, transaction, place, what)
+            outcome, result = self._resume(outcome, transaction, place, digest)
             first = result.place.rows
             limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
-            messages = result.chunks(self._ending(outcome, transaction), rows_in_chunk_max=limit)
+            messages = result.chunks(
+                self._make_ending(outcome, transaction), rows_in_chunk_max=limit
+            )
             for message in messages:
                 yield message
                 context.check()
                 if limit and self._faults.breaks_stream(result.place.rows - first):
                     token = result.place.to_bytes()
-                    self._parking.leave((transaction.session, what, token), outcome, result)
+                    self._parking.leave((transaction.session, digest, token), outcome, result)
                     kept = True
                     raise unavailable("The stream broke (fault injected).")
         finally:
@@ -84,12 +86,16 @@ class Streams:
                 outcome.rows.close()
             self._room.release()
 
-    def _taken_up(
-        self, outcome: Outcome, transaction: Transaction, place: Resume | None, what: bytes
-    ) -> tuple[Outcome, ResultStream]:
-        """A stream at the place where it goes on."""
+    def _resume(
+        self,
+        outcome: StatementOutcome,
+        transaction: SessionTransaction,
+        place: Resume | None,
+        digest: bytes,
+    ) -> tuple[StatementOutcome, ResultStream]:
+        """A stream at the place from which it resumes."""
         if place is not None:
-            parked = self._parking.fetch((transaction.session, what, place.to_bytes()))
+            parked = self._parking.fetch((transaction.session, digest, place.to_bytes()))
             if parked is not None:
                 outcome.rows.close()
                 parked.result.repeat_metadata(outcome.metadata.SerializeToString())
@@ -105,40 +111,43 @@ class Streams:
             result.skip(place)
         return outcome, result
 
-    def _ending(self, outcome: Outcome, transaction: Transaction) -> Callable[[], bytes]:
-        """The fields of the last message, told when all rows are read."""
+    def _make_ending(
+        self, outcome: StatementOutcome, transaction: SessionTransaction
+    ) -> Callable[[], bytes]:
+        """Returns a function that builds the last message's fields once all rows are read."""
 
-        def ending() -> bytes:
+        def last_message() -> bytes:
             outcome.rows.close()
             last = PartialResultSet()
-            precommit(transaction, last)
+            add_precommit_token(transaction, last)
             stats = outcome.stats()
             data: bytes = last.SerializeToString()
-            return data + delimited(STATS, stats.SerializeToString()) if stats else data
+            return data + delimit(STATS, stats.SerializeToString()) if stats else data
 
-        return ending
+        return last_message
 
 
 def too_many_streams() -> SpannerError:
     """Every stream holds a thread."""
     return SpannerError(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
-        f"The embedded Spanner serves at most {limits.STREAMS_MAX} open streams.",
+        f"The embedded Spanner serves at most {limits.STREAMS_MAX} streams at once: "
+        "close one and retry.",
     )
 
 
-def whole(outcome: Outcome, transaction: Transaction) -> bytes:
+def encode_whole(outcome: StatementOutcome, transaction: SessionTransaction) -> bytes:
     """One ResultSet, as ExecuteSql and Read answer."""
     encoder = RowEncoder([column.type for column in outcome.rows.columns])
     try:
         rows = [
-            delimited(RESULT_ROW, b"".join([delimited(LIST_ITEM, v) for v in encoder.values(row)]))
+            delimit(RESULT_ROW, b"".join([delimit(LIST_ITEM, v) for v in encoder.values(row)]))
             for row in outcome.rows.rows
         ]
     finally:
         outcome.rows.close()
     head: Message = ResultSet(metadata=outcome.metadata)
-    precommit(transaction, head)
+    add_precommit_token(transaction, head)
     stats = outcome.stats()
     if stats is not None:
         head.stats.CopyFrom(stats)

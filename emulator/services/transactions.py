@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.requests import BoundKind, Origin, TimestampBound
 from emulator.engine.results import Check
 from emulator.errors import SpannerError, invalid_argument
-from emulator.services.calls import Context
-from emulator.services.sessions import Session, Sessions, Transaction
+from emulator.services.calls import RpcContext
+from emulator.services.sessions import Session, Sessions, SessionTransaction
+from emulator.values.requests import BoundKind, TimestampBound, TransactionOrigin
 from emulator.wire import messages, times
 from emulator.wire.messages import Message
 from emulator.wire.tokens import Resume
@@ -29,24 +29,24 @@ WAIT_MICROS_MAX = 3_600 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """A transaction for one request; ``begun`` is what the answer's metadata must say of it.
+class SelectedTransaction:
+    """A transaction for one request; ``begun`` is its description for the response's metadata.
 
     ``check`` raises when nobody waits for the answer any more.
     """
 
-    transaction: Transaction
+    transaction: SessionTransaction
     begun: Message | None = None
     check: Check | None = None
 
-    def told(self, metadata: Message) -> Message:
+    def add_transaction(self, metadata: Message) -> Message:
         """The metadata of a result, with the transaction where the client needs it."""
         if self.begun is not None:
             metadata.transaction.CopyFrom(self.begun)
         return metadata
 
     @contextmanager
-    def or_abandoned(self) -> Iterator[None]:
+    def abandon_on_error(self) -> Iterator[None]:
         """Gives the transaction up when the request is refused."""
         try:
             yield
@@ -66,15 +66,15 @@ class Transactions:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
-    def begin(self, session: Session, options: Message, context: Context) -> Transaction:
+    def begin(self, session: Session, options: Message, context: RpcContext) -> SessionTransaction:
         """A transaction with an id, as BeginTransaction or a first statement asks for it."""
         mode = options.WhichOneof("mode")
         engine = session.database.engine
         if mode == "read_only":
-            wanted = bound(options.read_only, single_use=False)
-            return self._sessions.begin(session, read_only(session, wanted, context))
+            bound = read_bound(options.read_only, single_use=False)
+            return self._sessions.begin(session, begin_read_only(session, bound, context))
         if mode == "partitioned_dml":
-            origin = Origin(excluded=options.exclude_txn_from_change_streams)
+            origin = TransactionOrigin(excluded=options.exclude_txn_from_change_streams)
             return self._sessions.begin(session, engine.partitioned_dml(origin))
         if mode == "read_write":
             begun = self._sessions.begin(session, engine.read_write())
@@ -83,53 +83,59 @@ class Transactions:
         raise invalid_argument("BeginTransaction needs a transaction mode.")
 
     def select(
-        self, session: Session, selector: Message, context: Context, place: Resume | None = None
-    ) -> Selected:
+        self, session: Session, selector: Message, context: RpcContext, place: Resume | None = None
+    ) -> SelectedTransaction:
         """The transaction that a TransactionSelector names.
 
-        ``place`` is where a stream is taken up again: a read-only transaction that is begun for the
+        ``place`` is where a stream resumes: a read-only transaction that is begun for the
         request then reads at the same timestamp as before.
         """
         kind = selector.WhichOneof("selector")
         if kind == "id":
-            return Selected(self._sessions.transaction(session, selector.id), check=context.check)
+            return SelectedTransaction(
+                self._sessions.transaction(session, selector.id), check=context.check
+            )
         if kind == "begin":
             options = selector.begin
             if place is not None and options.WhichOneof("mode") == "read_only":
-                engine = read_only(session, exactly(place), context)
+                engine = begin_read_only(session, exact_bound(place), context)
                 transaction = self._sessions.begin(session, engine)
             else:
                 transaction = self.begin(session, options, context)
-            return Selected(transaction, shown(transaction, options), context.check)
+            return SelectedTransaction(
+                transaction, transaction_message(transaction, options), context.check
+            )
         options = selector.single_use
         if options.WhichOneof("mode") not in {None, "read_only"}:
             raise invalid_argument(
                 "Transaction mode for read only single use transaction should be read_only."
             )
-        wanted = bound(options.read_only, single_use=True)
+        bound = read_bound(options.read_only, single_use=True)
         if place is not None:
-            wanted = exactly(place)
-        engine = read_only(session, wanted, context)
-        transaction = Transaction(b"", session.name, engine, session.multiplexed)
+            bound = exact_bound(place)
+        engine = begin_read_only(session, bound, context)
+        transaction = SessionTransaction(b"", session.name, engine, session.multiplexed)
         returned = options.read_only.return_read_timestamp
-        begun = shown(transaction, options) if returned else None
-        return Selected(transaction, begun, context.check)
+        begun = transaction_message(transaction, options) if returned else None
+        return SelectedTransaction(transaction, begun, context.check)
 
 
-def read_only(session: Session, wanted: TimestampBound, context: Context) -> ReadOnlyTransaction:
+def begin_read_only(
+    session: Session, bound: TimestampBound, context: RpcContext
+) -> ReadOnlyTransaction:
     """A read-only transaction, once its timestamp has come; a caller that leaves ends the wait."""
-    ahead = wanted.micros - time.time_ns() // 1000
-    if wanted.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
-        context.wait_until(wanted.micros)
-    return session.database.engine.read_only(wanted)
+    ahead = bound.micros - time.time_ns() // 1000
+    if bound.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
+        context.wait_until(bound.micros)
+    return session.database.engine.read_only(bound)
 
 
-def exactly(place: Resume) -> TimestampBound:
+def exact_bound(place: Resume) -> TimestampBound:
     """The timestamp at which a stream was read."""
     return TimestampBound(BoundKind.READ_TIMESTAMP, place.read_timestamp_micros)
 
 
-def bound(options: Message, *, single_use: bool) -> TimestampBound:
+def read_bound(options: Message, *, single_use: bool) -> TimestampBound:
     """The timestamp bound of read-only options."""
     kind = options.WhichOneof("timestamp_bound")
     if kind is None or kind == "strong":
@@ -139,22 +145,22 @@ def bound(options: Message, *, single_use: bool) -> TimestampBound:
         raise invalid_argument(
             f"Timestamp bound: {kind} for read can be only be used for a single use transaction."
         )
-    amount = times.micros(getattr(options, kind))
+    amount = times.to_micros(getattr(options, kind))
     if amount < 0:
         raise invalid_argument(f"{kind} must not be negative.")
     return TimestampBound(chosen, amount)
 
 
-def shown(transaction: Transaction, options: Message) -> Message:
+def transaction_message(transaction: SessionTransaction, options: Message) -> Message:
     """A transaction as the API shows it: read-only ones say their timestamp on request."""
     proto = messages.Transaction(id=transaction.id)
     engine = transaction.engine
     if isinstance(engine, ReadOnlyTransaction) and options.read_only.return_read_timestamp:
-        times.fill(proto.read_timestamp, engine.read_timestamp_micros)
+        times.fill_timestamp(proto.read_timestamp, engine.read_timestamp_micros)
     return proto
 
 
-def precommit(transaction: Transaction, target: Message) -> None:
+def add_precommit_token(transaction: SessionTransaction, target: Message) -> None:
     """Multiplexed read-write transactions hand a token from answer to answer, up to the commit."""
     if transaction.multiplexed and isinstance(transaction.engine, ReadWriteTransaction):
         transaction.seen += 1
@@ -162,7 +168,7 @@ def precommit(transaction: Transaction, target: Message) -> None:
         target.precommit_token.seq_num = transaction.seen
 
 
-def writable(transaction: Transaction) -> ReadWriteTransaction:
+def expect_writable(transaction: SessionTransaction) -> ReadWriteTransaction:
     """The engine's read-write transaction. Raises when it is of another kind."""
     if not isinstance(transaction.engine, ReadWriteTransaction):
         raise not_writable()

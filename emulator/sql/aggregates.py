@@ -14,7 +14,8 @@ from emulator.sql.compiler import Compiler
 from emulator.sql.composites import refuse_array_of_arrays
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
+from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.values.types import (
     BOOL,
     BYTES,
     FLOAT64,
@@ -24,17 +25,14 @@ from emulator.sql.types import (
     NUMBERS,
     NUMERIC,
     STRING,
-    Typed,
     array,
-    name_of,
-    refuse_interval,
 )
 
 UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class AggregateArgument:
     """The argument of an aggregate and the clauses beside it.
 
     ``rows`` is what to say behind the call: which rows count. ``limit`` is SQLite text or "".
@@ -51,7 +49,7 @@ class Argument:
     over: str = ""
 
 
-Aggregate = Callable[[str, Argument, Context], Typed]
+Aggregate = Callable[[str, AggregateArgument, Context], Typed]
 
 
 def aggregate(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -77,23 +75,25 @@ def aggregate_call(
         return Typed(f"COUNT(*){over}", INT64)
     if not node.expressions:
         raise errors.invalid_argument(f"No matching signature for aggregate function {name}")
-    given = argument(compiler, node, scope, context)
+    argument = read_argument(compiler, node, scope, context)
     if over:
-        refuse_over_window(name, given)
-    return AGGREGATE_CALLS[name](name, replace(given, over=over), context)
+        refuse_over_window(name, argument)
+    return AGGREGATE_CALLS[name](name, replace(argument, over=over), context)
 
 
-def refuse_over_window(name: str, given: Argument) -> None:
+def refuse_over_window(name: str, argument: AggregateArgument) -> None:
     """What an aggregate may not say, or cannot do here, over a window."""
-    if given.order or given.limit:
+    if argument.order or argument.limit:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not allowed in {name} with OVER")
-    if given.distinct:
+    if argument.distinct:
         raise errors.unimplemented(f"DISTINCT in {name} with OVER")
-    if given.extreme is not None:
+    if argument.extreme is not None:
         raise errors.unimplemented(f"HAVING MAX and MIN in {name} with OVER")
 
 
-def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Argument:
+def read_argument(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> AggregateArgument:
     """Reads the arguments; the clauses are wrapped around the last one."""
     name = node.name.upper()
     first, others = node.expressions[0], list(node.expressions[1:])
@@ -101,8 +101,10 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
     limit, order, rows = "", "", ""
     extreme = None
     if isinstance(last, exp.Limit):
-        found = require(compiler.compile(last.expression, scope, context), INT64, context, "LIMIT")
-        limit, last = f"fn_not_negative({found.sql}, 'LIMIT')", last.this
+        row_limit = require(
+            compiler.compile(last.expression, scope, context), INT64, context, "LIMIT"
+        )
+        limit, last = f"fn_not_negative({row_limit.sql}, 'LIMIT')", last.this
     if isinstance(last, exp.Order):
         terms = [
             order_terms(compiler.compile(each.this, scope, context), each)
@@ -139,32 +141,34 @@ def argument(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
         raise errors.unimplemented(f"HAVING MAX and MIN in {name}")
     if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
-    return Argument(item, more, distinct, order, rows, limit, extreme)
+    return AggregateArgument(item, more, distinct, order, rows, limit, extreme)
 
 
-def count(name: str, given: Argument, context: Context) -> Typed:
+def count(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """COUNT([DISTINCT] x)."""
-    return Typed(f"COUNT({given.distinct}{given.item.sql}){given.rows}{given.over}", INT64)
+    return Typed(
+        f"COUNT({argument.distinct}{argument.item.sql}){argument.rows}{argument.over}", INT64
+    )
 
 
-def count_if(name: str, given: Argument, context: Context) -> Typed:
+def count_if(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """COUNTIF(condition)."""
-    test = require(given.item, BOOL, context, "The argument of COUNTIF")
-    return Typed(f"COUNT({given.distinct}CASE WHEN {test.sql} THEN 1 END){given.over}", INT64)
+    test = require(argument.item, BOOL, context, "The argument of COUNTIF")
+    return Typed(f"COUNT({argument.distinct}CASE WHEN {test.sql} THEN 1 END){argument.over}", INT64)
 
 
-def total(name: str, given: Argument, context: Context) -> Typed:
+def sum_or_avg(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """SUM and AVG of numbers; an INT64 sum that overflows is OUT_OF_RANGE."""
-    type_ = given.item.type or INT64
+    type_ = argument.item.type or INT64
     if type_ == INTERVAL:
-        return Typed(f"agg_{name.lower()}_interval({given.item.sql}){given.over}", INTERVAL)
+        return Typed(f"agg_{name.lower()}_interval({argument.item.sql}){argument.over}", INTERVAL)
     if type_.code not in NUMBERS:
         raise errors.invalid_argument(
             f"No matching signature for aggregate function {name}"
             f" for argument types: {name_of(type_)}"
         )
-    if given.item.type is None:
-        require(given.item, INT64, context, name)
+    if argument.item.type is None:
+        require(argument.item, INT64, context, name)
     function = name.lower()
     if type_.code is TypeCode.INT64:
         kind, result = "int64", INT64 if function == "sum" else FLOAT64
@@ -172,120 +176,120 @@ def total(name: str, given: Argument, context: Context) -> Typed:
         kind, result = "numeric", NUMERIC
     else:
         kind, result = "float64", FLOAT64
-    if given.over:
-        return Typed(f"win_{function}_{kind}({given.item.sql}){given.over}", result)
+    if argument.over:
+        return Typed(f"win_{function}_{kind}({argument.item.sql}){argument.over}", result)
     sqlite = function if kind == "int64" else f"agg_{function}_{kind}"
-    return Typed(f"{sqlite}({given.distinct}{given.item.sql})", result)
+    return Typed(f"{sqlite}({argument.distinct}{argument.item.sql})", result)
 
 
-def smallest(name: str, given: Argument, context: Context) -> Typed:
+def min_or_max(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """MIN and MAX: storage forms sort as their values, NaN apart."""
-    type_ = given.item.type or INT64
+    type_ = argument.item.type or INT64
     if type_.code in UNGROUPABLE:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
     function = name.lower()
     if type_ == INTERVAL:
-        return Typed(f"agg_{function}_interval({given.item.sql}){given.over}", INTERVAL)
+        return Typed(f"agg_{function}_interval({argument.item.sql}){argument.over}", INTERVAL)
     if type_.code in FLOATS:
-        return Typed(f"agg_{function}_float64({given.item.sql}){given.over}", type_)
-    return Typed(f"{function}({given.distinct}{given.item.sql}){given.over}", type_)
+        return Typed(f"agg_{function}_float64({argument.item.sql}){argument.over}", type_)
+    return Typed(f"{function}({argument.distinct}{argument.item.sql}){argument.over}", type_)
 
 
-def any_value(name: str, given: Argument, context: Context) -> Typed:
+def any_value(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """ANY_VALUE(x [HAVING MAX | MIN y])."""
-    if given.extreme is None:
-        return Typed(f"max({given.item.sql}){given.over}", given.item.type)
-    word, by = given.extreme
+    if argument.extreme is None:
+        return Typed(f"max({argument.item.sql}){argument.over}", argument.item.type)
+    word, by = argument.extreme
     if by.type is not None and by.type.code in UNGROUPABLE | FLOATS:
         raise errors.unimplemented(f"HAVING {word.upper()} of {name_of(by.type)}")
-    return Typed(f"agg_at_{word}({given.item.sql}, {by.sql})", given.item.type)
+    return Typed(f"agg_at_{word}({argument.item.sql}, {by.sql})", argument.item.type)
 
 
-def logical(name: str, given: Argument, context: Context) -> Typed:
+def logical_and_or(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """LOGICAL_AND, LOGICAL_OR."""
-    test = require(given.item, BOOL, context, f"The argument of {name}")
-    return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql}){given.over}", BOOL)
+    test = require(argument.item, BOOL, context, f"The argument of {name}")
+    return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql}){argument.over}", BOOL)
 
 
-def bitwise(name: str, given: Argument, context: Context) -> Typed:
+def bit_aggregate(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """BIT_AND, BIT_OR, BIT_XOR."""
-    item = require(given.item, INT64, context, f"The argument of {name}")
-    return Typed(f"agg_{name.lower()}({given.distinct}{item.sql}){given.over}", INT64)
+    item = require(argument.item, INT64, context, f"The argument of {name}")
+    return Typed(f"agg_{name.lower()}({argument.distinct}{item.sql}){argument.over}", INT64)
 
 
-def spread(name: str, given: Argument, context: Context) -> Typed:
+def stddev_or_variance(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """STDDEV and VARIANCE of a sample: NULL of fewer than two values."""
-    item = given.item
+    item = argument.item
     if item.type is not None and item.type.code is TypeCode.NUMERIC:
         item = Typed(f"numeric_to_float64({item.sql})", FLOAT64)
     item = require(item, FLOAT64, context, f"The argument of {name}")
     function = "agg_deviation" if name.startswith("STDDEV") else "agg_variance"
-    return Typed(f"{function}({given.distinct}{item.sql}){given.over}", FLOAT64)
+    return Typed(f"{function}({argument.distinct}{item.sql}){argument.over}", FLOAT64)
 
 
-def limited(sql: str, given: Argument) -> str:
+def limit_elements(sql: str, argument: AggregateArgument) -> str:
     """The first elements of an array, where LIMIT says so."""
-    return f"fn_first_elements({sql}, {given.limit})" if given.limit else sql
+    return f"fn_first_elements({sql}, {argument.limit})" if argument.limit else sql
 
 
-def array_agg(name: str, given: Argument, context: Context) -> Typed:
+def array_agg(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """ARRAY_AGG(x): NULL of no rows."""
-    type_ = given.item.type or INT64
+    type_ = argument.item.type or INT64
     refuse_array_of_arrays(type_)
-    values = f"{given.distinct}{given.item.sql}{given.order}"
-    sql = f"agg_array_or_null({values}){given.rows}{given.over}"
-    return Typed(limited(sql, given), array(type_))
+    values = f"{argument.distinct}{argument.item.sql}{argument.order}"
+    sql = f"agg_array_or_null({values}){argument.rows}{argument.over}"
+    return Typed(limit_elements(sql, argument), array(type_))
 
 
-def array_concat_agg(name: str, given: Argument, context: Context) -> Typed:
+def array_concat_agg(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """ARRAY_CONCAT_AGG(array): NULL arrays add nothing, NULL of no array at all."""
-    if given.item.type is None or given.item.type.code is not TypeCode.ARRAY:
-        raise errors.invalid_argument(f"{name} is not defined for {name_of(given.item.type)}")
-    sql = f"agg_array_or_null({given.item.sql}{given.order}){given.over}"
-    return Typed(f"fn_flatten({limited(sql, given)})", given.item.type)
+    if argument.item.type is None or argument.item.type.code is not TypeCode.ARRAY:
+        raise errors.invalid_argument(f"{name} is not defined for {name_of(argument.item.type)}")
+    sql = f"agg_array_or_null({argument.item.sql}{argument.order}){argument.over}"
+    return Typed(f"fn_flatten({limit_elements(sql, argument)})", argument.item.type)
 
 
-def string_agg(name: str, given: Argument, context: Context) -> Typed:
+def string_agg(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """STRING_AGG(x [, delimiter]): NULLs add nothing, NULL of nothing."""
-    wanted = BYTES if given.item.type == BYTES else STRING
-    item = require(given.item, wanted, context, f"The argument of {name}")
-    delimiter = "','" if wanted is STRING else "x'2c'"
-    if given.more:
-        delimiter = require(given.more[0], wanted, context, "The delimiter").sql
+    text_type = BYTES if argument.item.type == BYTES else STRING
+    item = require(argument.item, text_type, context, f"The argument of {name}")
+    delimiter = "','" if text_type is STRING else "x'2c'"
+    if argument.more:
+        delimiter = require(argument.more[0], text_type, context, "The delimiter").sql
     rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
-    values = f"{given.distinct}{item.sql}{given.order}"
-    gathered = limited(f"agg_array_or_null({values}){rows}{given.over}", given)
-    suffix = "" if wanted is STRING else "_bytes"
-    return Typed(f"fn_array_to_string{suffix}({gathered}, {delimiter})", wanted)
+    values = f"{argument.distinct}{item.sql}{argument.order}"
+    gathered = limit_elements(f"agg_array_or_null({values}){rows}{argument.over}", argument)
+    suffix = "" if text_type is STRING else "_bytes"
+    return Typed(f"fn_array_to_string{suffix}({gathered}, {delimiter})", text_type)
 
 
 AGGREGATE_CALLS: dict[str, Aggregate] = {
     "COUNT": count,
     "COUNTIF": count_if,
-    "SUM": total,
-    "AVG": total,
-    "MIN": smallest,
-    "MAX": smallest,
+    "SUM": sum_or_avg,
+    "AVG": sum_or_avg,
+    "MIN": min_or_max,
+    "MAX": min_or_max,
     "ANY_VALUE": any_value,
-    "LOGICAL_AND": logical,
-    "LOGICAL_OR": logical,
-    "BIT_AND": bitwise,
-    "BIT_OR": bitwise,
-    "BIT_XOR": bitwise,
+    "LOGICAL_AND": logical_and_or,
+    "LOGICAL_OR": logical_and_or,
+    "BIT_AND": bit_aggregate,
+    "BIT_OR": bit_aggregate,
+    "BIT_XOR": bit_aggregate,
     "ARRAY_AGG": array_agg,
     "ARRAY_CONCAT_AGG": array_concat_agg,
     "STRING_AGG": string_agg,
-    "STDDEV": spread,
-    "STDDEV_SAMP": spread,
-    "VARIANCE": spread,
-    "VAR_SAMP": spread,
+    "STDDEV": stddev_or_variance,
+    "STDDEV_SAMP": stddev_or_variance,
+    "VARIANCE": stddev_or_variance,
+    "VAR_SAMP": stddev_or_variance,
 }
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """True when an aggregate function stands in the expression, outside of subqueries.
+    """Whether an expression contains an aggregate function outside of subqueries.
 
-    One over a window is none, but its arguments may hold some.
+    One with OVER does not count, but its arguments may contain some.
     """
     over = isinstance(node.parent, exp.Window) and node.arg_key == "this"
     if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATE_CALLS and not over:

@@ -46,7 +46,7 @@ ZSTD_COMPRESS ZSTD_DECOMPRESS_TO_BYTES ZSTD_DECOMPRESS_TO_STRING
 """Functions that Spanner has and this server has not."""
 
 
-def call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """A function call; names are without regard to case."""
     name = node.name.upper()
     if name in AGGREGATE_CALLS:
@@ -68,23 +68,25 @@ def call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
     return overload(name, items, context)
 
 
-def safe(compiler: Compiler, node: exp.SafeFunc, scope: Scope, context: Context) -> Typed:
+def compile_safe_call(
+    compiler: Compiler, node: exp.SafeFunc, scope: Scope, context: Context
+) -> Typed:
     """SAFE.f(...): NULL where f is an error; errors of the arguments stay errors."""
-    found = compiler.compile(node.this, scope, context)
-    if not OWN_FUNCTION.match(found.sql) or isinstance(node.this, exp.Window):
+    inner = compiler.compile(node.this, scope, context)
+    if not OWN_FUNCTION.match(inner.sql) or isinstance(node.this, exp.Window):
         raise errors.unimplemented(f"SAFE. before {node.this.sql('bigquery')[:40]!r}")
-    return Typed("safe_" + found.sql, found.type, column=found.column)
+    return Typed("safe_" + inner.sql, inner.type, column=inner.column)
 
 
-def elsewhere(compiler: Compiler, node: exp.Func, scope: Scope, context: Context) -> Typed:
+def refuse_net_call(compiler: Compiler, node: exp.Func, scope: Scope, context: Context) -> Typed:
     """NET. functions."""
     raise errors.unimplemented(f"the function {node.sql('bigquery').split('(')[0]}")
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Anonymous: call,
-    exp.SafeFunc: safe,
-    exp.NetFunc: elsewhere,
+    exp.Anonymous: compile_call,
+    exp.SafeFunc: compile_safe_call,
+    exp.NetFunc: refuse_net_call,
     exp.Extract: time_calls.extract,
     exp.Window: windows.window,
     exp.Interval: interval_calls.interval,

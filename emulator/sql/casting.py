@@ -7,7 +7,7 @@ from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.composites import array_of, elements, field_of, struct_of
 from emulator.sql.scope import Context
-from emulator.sql.types import Typed, name_of, plain
+from emulator.sql.types import Typed, drop_length, name_of
 
 # (from, to) -> the SQLite function of CAST; names are registered by emulator.sql.functions.
 CASTS = {
@@ -50,63 +50,63 @@ CASTS = {
 }
 
 
-def cast_written(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
+def cast_explicitly(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     """A CAST as written; of arrays and structs part by part."""
-    found = cast(item, wanted, safe, context)
+    result = cast(item, target, safe, context)
     # Spanner gives a CAST the name of the column that it casts nowhere.
-    return Typed(found.sql, found.type, parts=found.parts)
+    return Typed(result.sql, result.type, parts=result.parts)
 
 
-def cast(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
+def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     """CAST and SAFE_CAST: the latter gives NULL where the former is an error."""
-    if wanted.code in {TypeCode.ARRAY, TypeCode.STRUCT} and item.type is not None:
-        return composite(item, wanted, safe, context)
-    implicit = None if item.literal is not None and safe else coerce(item, wanted, context)
+    if target.code in {TypeCode.ARRAY, TypeCode.STRUCT} and item.type is not None:
+        return cast_composite(item, target, safe, context)
+    implicit = None if item.literal is not None and safe else coerce(item, target, context)
     if implicit is not None:
-        return Typed(sized(implicit.sql, wanted, safe), plain(wanted))
+        return Typed(refuse_length(implicit.sql, target, safe), drop_length(target))
     assert item.type is not None
-    function = CASTS.get((item.type.code, wanted.code))
+    function = CASTS.get((item.type.code, target.code))
     if function is None:
         raise errors.invalid_argument(
-            f"Invalid cast from {name_of(item.type)} to {name_of(wanted)}"
+            f"Invalid cast from {name_of(item.type)} to {name_of(target)}"
         )
     prefix = "safe_" if safe else ""
     sql = f"{prefix}{function}({item.sql})" if function else item.sql
-    return Typed(sized(sql, wanted, safe), plain(wanted))
+    return Typed(refuse_length(sql, target, safe), drop_length(target))
 
 
-def sized(sql: str, wanted: Type, safe: bool) -> str:
+def refuse_length(sql: str, target: Type, safe: bool) -> str:
     """A cast to STRING(n), BYTES(n): too long a value is an error."""
-    if wanted.length is None:
+    if target.length is None:
         return sql
     raise errors.unimplemented("a CAST to a type with a length")
 
 
-def composite(item: Typed, wanted: Type, safe: bool, context: Context) -> Typed:
+def cast_composite(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     """A cast of an array or a struct."""
     assert item.type is not None
-    if item.type.code is not wanted.code or len(item.type.fields) != len(wanted.fields):
+    if item.type.code is not target.code or len(item.type.fields) != len(target.fields):
         raise errors.invalid_argument(
-            f"Invalid cast from {name_of(item.type)} to {name_of(wanted)}"
+            f"Invalid cast from {name_of(item.type)} to {name_of(target)}"
         )
-    if wanted.element is not None:
+    if target.element is not None:
         if item.parts is not None:
-            parts = [cast(part, wanted.element, safe, context) for part in item.parts]
-            return array_of(parts, plain(wanted.element))
+            parts = [cast(part, target.element, safe, context) for part in item.parts]
+            return array_of(parts, drop_length(target.element))
         assert item.type.element is not None
-        part = cast(from_row(item.type.element), wanted.element, safe, context)
+        part = cast(row_element(item.type.element), target.element, safe, context)
         inner = f"SELECT agg_array({part.sql}) FROM {elements(item)}"
-        return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN ({inner}) END", plain(wanted))
+        return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN ({inner}) END", drop_length(target))
     fields = [
         cast(field_of(item, number), field.type, safe, context)
-        for number, field in enumerate(wanted.fields)
+        for number, field in enumerate(target.fields)
     ]
-    made = struct_of(fields, [field.name for field in wanted.fields])
+    struct = struct_of(fields, [field.name for field in target.fields])
     if item.parts is not None:
-        return made
-    return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN {made.sql} END", made.type)
+        return struct
+    return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN {struct.sql} END", struct.type)
 
 
-def from_row(element: Type) -> Typed:
+def row_element(element: Type) -> Typed:
     """The element that a row of ``elements`` holds."""
     return Typed('"value"', element)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddl.schema import Schema, StructField, Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, unimplemented
-from emulator.sql.types import BOOL, INT64, STRING
+from emulator.values.types import BOOL, INT64, STRING
 
 ARGUMENTS = (
     "start_timestamp",
@@ -32,21 +32,23 @@ TIMESTAMP = Type(TypeCode.TIMESTAMP)
 JSON = Type(TypeCode.JSON)
 
 
-def struct(**fields: Type) -> Type:
+def array_of_structs(**fields: Type) -> Type:
     """ARRAY<STRUCT<...>>, the form of everything in a change record."""
     members = tuple(StructField(name, type_) for name, type_ in fields.items())
     return Type(TypeCode.ARRAY, element=Type(TypeCode.STRUCT, fields=members))
 
 
-CHANGE_RECORD = struct(
-    data_change_record=struct(
+CHANGE_RECORD = array_of_structs(
+    data_change_record=array_of_structs(
         commit_timestamp=TIMESTAMP,
         record_sequence=STRING,
         server_transaction_id=STRING,
         is_last_record_in_transaction_in_partition=BOOL,
         table_name=STRING,
-        column_types=struct(name=STRING, type=JSON, is_primary_key=BOOL, ordinal_position=INT64),
-        mods=struct(keys=JSON, new_values=JSON, old_values=JSON),
+        column_types=array_of_structs(
+            name=STRING, type=JSON, is_primary_key=BOOL, ordinal_position=INT64
+        ),
+        mods=array_of_structs(keys=JSON, new_values=JSON, old_values=JSON),
         mod_type=STRING,
         value_capture_type=STRING,
         number_of_records_in_transaction=INT64,
@@ -54,11 +56,11 @@ CHANGE_RECORD = struct(
         transaction_tag=STRING,
         is_system_transaction=BOOL,
     ),
-    heartbeat_record=struct(timestamp=TIMESTAMP),
-    child_partitions_record=struct(
+    heartbeat_record=array_of_structs(timestamp=TIMESTAMP),
+    child_partitions_record=array_of_structs(
         start_timestamp=TIMESTAMP,
         record_sequence=STRING,
-        child_partitions=struct(
+        child_partitions=array_of_structs(
             token=STRING, parent_partition_tokens=Type(TypeCode.ARRAY, element=STRING)
         ),
     ),
@@ -67,8 +69,8 @@ CHANGE_RECORD = struct(
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
-    """What stands for an argument: a parameter, or a text (None is NULL)."""
+class ReadArgument:
+    """The value of an argument: a parameter, or a text (None is NULL)."""
 
     parameter: str | None = None
     text: str | None = None
@@ -79,7 +81,7 @@ class ReadCall:
     """A query of a change stream."""
 
     stream: str
-    arguments: Mapping[str, Argument]
+    arguments: Mapping[str, ReadArgument]
 
 
 def read_call(sql: str, schema: Schema) -> ReadCall | None:
@@ -99,29 +101,29 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
             "a change stream TVF combined with any other SQL (records are read using "
             f"`SELECT ChangeRecord FROM READ_{stream.name}(<args>)`)"
         )
-    return ReadCall(stream.name, arguments(match["arguments"]))
+    return ReadCall(stream.name, parse_arguments(match["arguments"]))
 
 
-def arguments(text: str) -> dict[str, Argument]:
+def parse_arguments(text: str) -> dict[str, ReadArgument]:
     """Arguments by position or by name."""
-    found: dict[str, Argument] = {}
+    arguments: dict[str, ReadArgument] = {}
     place = 0
     while place < len(text):
         match = ARGUMENT.match(text, place)
         if match is None:
-            raise wrong(f"cannot read its arguments at '{text[place:].strip()[:40]}'")
-        name = (match["name"] or ARGUMENTS[min(len(found), len(ARGUMENTS) - 1)]).casefold()
-        if name not in ARGUMENTS or name in found:
-            raise wrong(f"argument {name} is unknown or given twice")
+            raise wrong_call(f"cannot read its arguments at '{text[place:].strip()[:40]}'")
+        name = (match["name"] or ARGUMENTS[min(len(arguments), len(ARGUMENTS) - 1)]).casefold()
+        if name not in ARGUMENTS or name in arguments:
+            raise wrong_call(f"argument {name} is unknown or given twice")
         value = match["text"] if match["quote"] else match["number"]
-        found[name] = Argument(match["parameter"], value)
+        arguments[name] = ReadArgument(match["parameter"], value)
         place = match.end()
-    missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in found]
+    missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in arguments]
     if missing:
-        raise wrong(f"argument {missing[0]} is missing")
-    return found
+        raise wrong_call(f"argument {missing[0]} is missing")
+    return arguments
 
 
-def wrong(why: str) -> SpannerError:
+def wrong_call(why: str) -> SpannerError:
     """A call that does not fit the function."""
     return invalid_argument(f"No matching signature for the read function: {why}.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import field_of
-from emulator.sql.types import FLOATS, Typed, name_of
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import FLOATS
 
 
 def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
@@ -16,21 +17,21 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
         raise errors.invalid_argument(
             f"{operator} is not defined for arguments of type {name_of(type_)}"
         )
-    left, right = comparable(left), comparable(right)
+    left, right = to_comparable(left), to_comparable(right)
     text = f"{left.sql} {operator} {right.sql}"
     if type_.code not in FLOATS:
         return f"({text})"
     # NaN, a text in storage, is neither equal to, less nor greater than anything; NULL stays NULL.
-    pairs = [(one.sql, other.sql) for one, other in ((left, right), (right, left))]
+    pairs = [(this.sql, other.sql) for this, other in ((left, right), (right, left))]
     pairs = [pair for pair, side in zip(pairs, (left, right), strict=True) if not side.literal]
     if operator == "<>":
-        tests = [f"({one} = 'NaN' AND {other} IS NOT NULL)" for one, other in pairs]
+        tests = [f"({this} = 'NaN' AND {other} IS NOT NULL)" for this, other in pairs]
         return f"({' OR '.join([text, *tests])})"
-    tests = [f"({one} <> 'NaN' OR {other} IS NULL)" for one, other in pairs]
+    tests = [f"({this} <> 'NaN' OR {other} IS NULL)" for this, other in pairs]
     return f"({' AND '.join([text, *tests])})"
 
 
-def comparable(item: Typed) -> Typed:
+def to_comparable(item: Typed) -> Typed:
     """The item in a form that SQLite compares and sorts: intervals by their length."""
     if item.type is None or item.type.code is not TypeCode.INTERVAL:
         return item
@@ -54,7 +55,7 @@ def compare_structs(left: Typed, operator: str, right: Typed, type_: Type) -> st
     return whole if operator == "=" else f"(NOT {whole})"
 
 
-def among(item: Typed, choices: list[Typed], type_: Type) -> str:
+def test_membership(item: Typed, choices: list[Typed], type_: Type) -> str:
     """item IN (choices), all of one type."""
     if type_.code in FLOATS or type_.code in {TypeCode.STRUCT, TypeCode.INTERVAL}:
         return "(" + " OR ".join(compare(item, "=", choice, type_) for choice in choices) + ")"
@@ -63,7 +64,7 @@ def among(item: Typed, choices: list[Typed], type_: Type) -> str:
     return f"({item.sql} IN ({', '.join(choice.sql for choice in choices)}))"
 
 
-def among_rows(item: Typed, value: str, source: str, type_: Type) -> str:
+def test_row_membership(item: Typed, value: str, source: str, type_: Type) -> str:
     """item IN (the column ``value`` of the rows of ``source``)."""
     if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
         raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
@@ -74,6 +75,6 @@ def among_rows(item: Typed, value: str, source: str, type_: Type) -> str:
             f"(SELECT CASE WHEN max({test}) THEN 1 WHEN count(*) > count({test}) THEN NULL"
             f" ELSE 0 END FROM {source})"
         )
-    item, value = comparable(item), comparable(Typed(value, type_)).sql
+    item, value = to_comparable(item), to_comparable(Typed(value, type_)).sql
     where = f" WHERE {value} IS NOT 'NaN'" if type_.code in FLOATS else ""
     return f"({item.sql} IN (SELECT {value} FROM {source}{where}))"

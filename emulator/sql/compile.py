@@ -11,20 +11,22 @@ from ddl.dialect import parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import errors
-from emulator.catalog.views import VIEWS
-from emulator.engine.requests import ResultColumn
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
-from emulator.sql.dml import Dml, table_scope
-from emulator.sql.queries import Queries
+from emulator.sql.dml import DmlCompiler, table_scope
+from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
-from emulator.sql.statements import Expression, Query, Statement, TableSource
-from emulator.sql.types import STRING, Columns, plain, quote_name
+from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
+from emulator.sql.types import Columns, drop_length
+from emulator.values.requests import ResultColumn
+from emulator.values.sqlite_text import quote_name
+from emulator.values.system_tables import VIEWS
+from emulator.values.types import STRING
 
-QUERIES = Queries()
-DML = Dml(QUERIES)
+QUERIES = QueryCompiler()
+DML = DmlCompiler(QUERIES)
 NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
@@ -47,17 +49,17 @@ STATEMENT_HINTS = {
 def compile_statement(
     sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
 ) -> Statement:
-    """Compiles a query or DML statement; an error about a name says where it stands.
+    """Compiles a query or DML statement; an error about a name gives its line and column.
 
-    As ``compiled``.
+    As ``compile_parsed``.
     """
     try:
-        return compiled(sql, schema, types, source)
+        return compile_parsed(sql, schema, types, source)
     except SpannerError as error:
-        raise located(error, sql) from error
+        raise locate_error(error, sql) from error
 
 
-def located(error: SpannerError, sql: str) -> SpannerError:
+def locate_error(error: SpannerError, sql: str) -> SpannerError:
     """The error with line, column and a mark under the name that was not found."""
     missing = NAME_NOT_FOUND.fullmatch(error.message)
     place = missing and re.search(rf"(?<![\w`]){re.escape(missing[1])}(?!\w)", sql)
@@ -70,7 +72,9 @@ def located(error: SpannerError, sql: str) -> SpannerError:
     return SpannerError(error.code, f"{error.message} {where}")
 
 
-def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource) -> Statement:
+def compile_parsed(
+    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+) -> Statement:
     """Compiles a query or DML statement.
 
     ``types`` are the declared parameters. A parameter without a declared type takes the one that
@@ -86,7 +90,7 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
         parsed = parse_query(sql)
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
-    hints.checked(parsed.hints, STATEMENT_HINTS)
+    hints.check_hints(parsed.hints, STATEMENT_HINTS)
     context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
     refuse_in_conditions(tree)
@@ -107,7 +111,7 @@ def compiled(sql: str, schema: Schema, types: Mapping[str, Type], source: TableS
         )
     if context.catalog and context.tables:
         raise errors.unimplemented("a query over both INFORMATION_SCHEMA and tables")
-    return Query(
+    return CompiledQuery(
         text,
         tuple(ResultColumn(each.name, each.type) for each in columns),
         context.bindings(STRING),
@@ -133,7 +137,7 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
         tree = parse_expression(sql)
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error in {sql!r}: {error}") from error
-    context = Context(schema, no_tables, {}, {})
+    context = Context(schema, refuse_tables, {}, {})
     alias = "$t"
     scope: Scope = table_scope(table, alias)
     typed = QUERIES.expressions.compile(tree, scope, context)
@@ -141,13 +145,13 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
     named = [c.name for c in table.columns if qualifier + quote_name(c.name) in typed.sql]
     return Expression(
         typed.sql.replace(qualifier, ""),
-        plain(typed.type or STRING),
+        drop_length(typed.type or STRING),
         tuple(named),
         context.bindings(STRING),
         context.draws,
     )
 
 
-def no_tables(table: Table, index: Index | None, alias: str) -> str:
+def refuse_tables(table: Table, index: Index | None, alias: str) -> str:
     """Expressions of a schema have no subqueries."""
     raise errors.invalid_argument(f"An expression of the schema may not read table {table.name}")

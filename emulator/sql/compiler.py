@@ -16,7 +16,7 @@ class Compiler(Protocol):
     """Compiles expressions, and the queries inside them."""
 
     def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
-        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for what is not known."""
+        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for an unsupported one."""
         ...
 
     def boolean(self, node: exp.Expr, scope: Scope, context: Context, where: str) -> Typed:
@@ -35,9 +35,9 @@ Handler = Callable[[Compiler, Any, Scope, Context], Typed]
 Call = Callable[[Compiler, exp.Anonymous, Scope, Context], Typed]
 
 
-def only(node: exp.Expr, *known: str) -> None:
+def refuse_other_clauses(node: exp.Expr, *accepted: str) -> None:
     """UNIMPLEMENTED when the parser found a clause that the caller does not look at."""
     for name, value in node.args.items():
-        if name not in known and value not in (None, False, [], ""):
+        if name not in accepted and value not in (None, False, [], ""):
             word = name.strip("_").replace("_", " ").upper()
             raise errors.unimplemented(f"{word} in {node.sql('bigquery')[:80]!r}")

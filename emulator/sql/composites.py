@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
-from emulator.sql.types import FLOATS, INT64, Columns, Typed, array, name_of
+from emulator.sql.types import Columns, Typed, name_of
+from emulator.values.types import FLOATS, INT64, array
 
 
 def array_of(parts: Sequence[Typed], element: Type) -> Typed:
@@ -24,7 +25,7 @@ def struct_of(parts: Sequence[Typed], names: Sequence[str]) -> Typed:
     return Typed(f"fn_array({listed})", Type(TypeCode.STRUCT, fields=fields), parts=tuple(parts))
 
 
-def from_element(sql: str, type_: Type) -> Typed:
+def element_value(sql: str, type_: Type) -> Typed:
     """An element of a JSON array in the storage form of its type."""
     if type_.code is TypeCode.BYTES:
         return Typed(f"fn_from_base64({sql})", type_)
@@ -39,7 +40,7 @@ def field_of(owner: Typed, number: int) -> Typed:
     if owner.parts is not None:
         return owner.parts[number]
     field = owner.type.fields[number]
-    return from_element(f"fn_element({owner.sql}, {number}, 0)", field.type)
+    return element_value(f"fn_element({owner.sql}, {number}, 0)", field.type)
 
 
 def struct_field(owner: Typed, name: str) -> Typed:
@@ -48,12 +49,12 @@ def struct_field(owner: Typed, name: str) -> Typed:
         raise errors.invalid_argument(
             f"Cannot access field {name} on a value with type {name_of(owner.type)}"
         )
-    found = [n for n, f in enumerate(owner.type.fields) if f.name.casefold() == name.casefold()]
-    if len(found) != 1:
-        told = "is ambiguous" if found else "does not exist"
-        raise errors.invalid_argument(f"Field name {name} {told} in {name_of(owner.type)}")
-    element = field_of(owner, found[0])
-    field = owner.type.fields[found[0]]
+    places = [n for n, f in enumerate(owner.type.fields) if f.name.casefold() == name.casefold()]
+    if len(places) != 1:
+        problem = "is ambiguous" if places else "does not exist"
+        raise errors.invalid_argument(f"Field name {name} {problem} in {name_of(owner.type)}")
+    element = field_of(owner, places[0])
+    field = owner.type.fields[places[0]]
     return Typed(element.sql, field.type, column=field.name)
 
 
@@ -61,11 +62,11 @@ def elements(values: Typed) -> str:
     """A table of an array's elements: "value" and "offset"."""
     assert values.type is not None
     assert values.type.element is not None
-    value = from_element('"value"', values.type.element).sql
+    value = element_value('"value"', values.type.element).sql
     return f'(SELECT {value} AS "value", "key" AS "offset" FROM json_each({values.sql}))'
 
 
-def one_column(sql: str, columns: Columns, where: str) -> tuple[str, Typed]:
+def wrap_one_column(sql: str, columns: Columns, where: str) -> tuple[str, Typed]:
     """A query of one column as one whose column is called v, and that column."""
     if len(columns) != 1:
         raise errors.invalid_argument(f"{where} must have only one output column")

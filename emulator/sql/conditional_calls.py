@@ -10,10 +10,11 @@ from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOATS, INT64, STRING, TIMESTAMP, Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.values.types import FLOATS, INT64, STRING, TIMESTAMP
 
 
-def compiled(
+def compile_arguments(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context, least: int, most: int
 ) -> list[Typed]:
     """The arguments; INVALID_ARGUMENT when there are too few or too many."""
@@ -27,7 +28,7 @@ def compiled(
 def coalesce(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """COALESCE, IFNULL."""
     least, most = (2, 2) if node.name.upper() == "IFNULL" else (1, 10_000)
-    items = compiled(compiler, node, scope, context, least, most)
+    items = compile_arguments(compiler, node, scope, context, least, most)
     unified, type_ = unify(items, context, f"function {node.name.upper()}")
     if len(unified) == 1:
         return Typed(unified[0].sql, type_)
@@ -36,16 +37,18 @@ def coalesce(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
 
 def null_if(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """NULLIF(a, b)."""
-    items = compiled(compiler, node, scope, context, 2, 2)
+    items = compile_arguments(compiler, node, scope, context, 2, 2)
     (left, right), type_ = unify(items, context, "function NULLIF")
     test = compare(left, "=", right, type_)
     return Typed(f"CASE WHEN {test} THEN NULL ELSE {left.sql} END", type_)
 
 
-def extreme(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def greatest_or_least(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
     """GREATEST, LEAST: NULL when any argument is."""
     name = node.name.upper()
-    items = compiled(compiler, node, scope, context, 1, 10_000)
+    items = compile_arguments(compiler, node, scope, context, 1, 10_000)
     unified, type_ = unify(items, context, f"function {name}")
     if type_.code in {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
@@ -60,14 +63,16 @@ def extreme(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
 
 def error_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """ERROR(message)."""
-    (item,) = compiled(compiler, node, scope, context, 1, 1)
+    (item,) = compile_arguments(compiler, node, scope, context, 1, 1)
     item = require(item, STRING, context, "The argument of ERROR")
     return Typed(f"fn_error({item.sql})", INT64)
 
 
-def pending(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def pending_commit_timestamp(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
     """PENDING_COMMIT_TIMESTAMP()."""
-    compiled(compiler, node, scope, context, 0, 0)
+    compile_arguments(compiler, node, scope, context, 0, 0)
     context.uses_commit = True
     return Typed(":commit_", TIMESTAMP)
 
@@ -76,8 +81,8 @@ CALLS: dict[str, Call] = {
     "COALESCE": coalesce,
     "IFNULL": coalesce,
     "NULLIF": null_if,
-    "GREATEST": extreme,
-    "LEAST": extreme,
+    "GREATEST": greatest_or_least,
+    "LEAST": greatest_or_least,
     "ERROR": error_call,
-    "PENDING_COMMIT_TIMESTAMP": pending,
+    "PENDING_COMMIT_TIMESTAMP": pending_commit_timestamp,
 }

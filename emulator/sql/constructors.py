@@ -1,4 +1,4 @@
-"""Arrays and structs in expressions: written out, and what stands inside them."""
+"""Arrays and structs in expressions: literals, subqueries and access to their parts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from sqlglot import exp
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce, require, unify
-from emulator.sql.compiler import Compiler, Handler, only
+from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
 from emulator.sql.composites import (
     array_of,
-    from_element,
+    element_value,
     refuse_array_of_arrays,
     struct_of,
 )
 from emulator.sql.scope import Context, Scope
 from emulator.sql.subqueries import array_subquery
-from emulator.sql.types import INT64, STRING, Typed, array, name_of
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import INT64, STRING, array
 
 
 def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Context) -> Typed:
     """[a, b], ARRAY[a, b], ARRAY(SELECT ...)."""
     inside = node.expressions
-    if len(inside) == 1 and isinstance(inside[0], exp.Query) and not bracketed(node):
+    if len(inside) == 1 and isinstance(inside[0], exp.Query) and not has_brackets(node):
         return array_subquery(compiler, inside[0], scope, context)
     items = [compiler.compile(each, scope, context) for each in inside]
     if not items:
@@ -32,8 +33,8 @@ def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Co
     return array_of(unified, type_)
 
 
-def bracketed(node: exp.Array) -> bool:
-    """[(SELECT ...)] has a scalar subquery in it; ARRAY(SELECT ...) is made of one."""
+def has_brackets(node: exp.Array) -> bool:
+    """Whether it is [(SELECT ...)], an array of a scalar subquery, not ARRAY(SELECT ...)."""
     return isinstance(node.expressions[0], exp.Subquery)
 
 
@@ -56,7 +57,7 @@ def tuple_literal(compiler: Compiler, node: exp.Tuple, scope: Scope, context: Co
 
 def subscript(compiler: Compiler, node: exp.Bracket, scope: Scope, context: Context) -> Typed:
     """array[OFFSET(n)], [ORDINAL(n)], [SAFE_...]; document[n], document['name']."""
-    only(node, "this", "expressions", "offset", "safe")
+    refuse_other_clauses(node, "this", "expressions", "offset", "safe")
     values = compiler.compile(node.this, scope, context)
     position = compiler.compile(node.expressions[0], scope, context)
     if values.type is not None and values.type.code is TypeCode.JSON:
@@ -72,7 +73,7 @@ def subscript(compiler: Compiler, node: exp.Bracket, scope: Scope, context: Cont
     position = require(position, INT64, context, "An array position")
     safe = 1 if node.args.get("safe") else 0
     sql = f"fn_element({values.sql}, {position.sql} - {node.args['offset']}, {safe})"
-    return from_element(sql, values.type.element)
+    return element_value(sql, values.type.element)
 
 
 def json_subscript(document: Typed, position: Typed, context: Context) -> Typed:

@@ -9,22 +9,23 @@ from sqlglot import exp
 from ddl.dialect import Parsed, parse_expression
 from ddl.schema import Column, Table
 from emulator import errors
-from emulator.engine.requests import ResultColumn
 from emulator.sql.coerce import require
-from emulator.sql.queries import Queries
-from emulator.sql.relations import forced_index, star, table_relation
+from emulator.sql.queries import QueryCompiler
+from emulator.sql.relations import expand_star, find_forced_index, table_relation
 from emulator.sql.scope import Context, Scope
-from emulator.sql.set_operations import results
+from emulator.sql.set_operations import outer_columns
 from emulator.sql.statements import Delete, Insert, Returning, Update
-from emulator.sql.types import STRING, Typed, plain
+from emulator.sql.types import Typed, drop_length
+from emulator.values.requests import ResultColumn
+from emulator.values.types import STRING
 
 DEFAULT_WORD = "DEFAULT"
 
 
-class Dml:
-    """Compiles the three statements; ``queries`` compiles what stands inside them."""
+class DmlCompiler:
+    """Compiles the three statements; ``queries`` compiles the queries in them."""
 
-    def __init__(self, queries: Queries) -> None:
+    def __init__(self, queries: QueryCompiler) -> None:
         self._queries = queries
         self._expressions = queries.expressions
 
@@ -34,20 +35,20 @@ class Dml:
         target = node.this
         if not isinstance(target, exp.Schema):
             raise errors.invalid_argument("INSERT must specify a column list")
-        table = table_of(target.this, context)
-        columns = tuple(writable(table, each.name) for each in target.expressions)
+        table = target_table(target.this, context)
+        columns = tuple(assignable_column(table, each.name) for each in target.expressions)
         source = node.expression
         if isinstance(source, exp.Values):
             rows = [self._row(each, table, columns, context) for each in source.expressions]
             sql = "VALUES " + ", ".join(f"({', '.join(row)})" for row in rows)
         elif isinstance(source, exp.Query):
-            sql = self._selected(source, columns, context)
+            sql = self._compile_select(source, columns, context)
         else:
             raise errors.invalid_argument("INSERT must have VALUES or a query")
         names = tuple(c.name for c in columns)
         if len({name.casefold() for name in names}) != len(names):
             raise errors.invalid_argument("INSERT has columns with duplicate name")
-        returning = self._returning(parsed, table, table.name, context)
+        returning = self._compile_returning(parsed, table, table.name, context)
         return Insert(
             table.name,
             names,
@@ -69,7 +70,7 @@ class Dml:
         for each in node.expressions:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
                 raise errors.invalid_argument("SET needs assignments of the form column = value")
-            column = writable(table, each.this.name)
+            column = assignable_column(table, each.this.name)
             if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
                 raise errors.invalid_argument(
                     f"Cannot UPDATE value on non-writable column: {column.name}"
@@ -86,7 +87,7 @@ class Dml:
             context.bindings(STRING),
             tuple(context.tables),
             index,
-            self._returning(parsed, table, alias, context),
+            self._compile_returning(parsed, table, alias, context),
         )
 
     def delete(self, parsed: Parsed, context: Context) -> Delete:
@@ -104,13 +105,13 @@ class Dml:
             context.bindings(STRING),
             tuple(context.tables),
             index,
-            self._returning(parsed, table, alias, context),
+            self._compile_returning(parsed, table, alias, context),
         )
 
     def _target(self, node: exp.Expr | None, context: Context) -> tuple[Table, str, str | None]:
-        table = table_of(node, context)
+        table = target_table(node, context)
         assert isinstance(node, exp.Table)
-        index = forced_index(node, table, context)
+        index = find_forced_index(node, table, context)
         return table, node.alias or table.name.rsplit(".", 1)[-1], index.name if index else None
 
     def _where(self, node: exp.Expr, scope: Scope, context: Context, word: str) -> str:
@@ -166,7 +167,9 @@ class Dml:
             return "NULL"
         return default_value(column, self._queries, context).sql
 
-    def _selected(self, node: exp.Query, columns: tuple[Column, ...], context: Context) -> str:
+    def _compile_select(
+        self, node: exp.Query, columns: tuple[Column, ...], context: Context
+    ) -> str:
         for each in node.find_all(exp.Anonymous):
             if each.name.upper() == "PENDING_COMMIT_TIMESTAMP":
                 raise errors.invalid_argument(
@@ -174,20 +177,20 @@ class Dml:
                     " INSERT or UPDATE of an appropriately typed column; not in the SELECT of an"
                     " INSERT"
                 )
-        sql, found = self._queries.query(node, None, context)
-        if len(found) != len(columns):
+        sql, outputs = self._queries.query(node, None, context)
+        if len(outputs) != len(columns):
             raise errors.invalid_argument(
-                f"Inserted row has wrong column count; Has {len(found)}, expected {len(columns)}"
+                f"Inserted row has wrong column count; Has {len(outputs)}, expected {len(columns)}"
             )
-        names = [f'"c{number}"' for number in range(len(found))]
+        names = [f'"c{number}"' for number in range(len(outputs))]
         values = [
             require(replace(item, sql=name), column.type, context, f"Value for {column.name}").sql
-            for name, item, column in zip(names, results(found), columns, strict=True)
+            for name, item, column in zip(names, outer_columns(outputs), columns, strict=True)
         ]
         listed = ", ".join(names)
         return f'WITH "$i"({listed}) AS ({sql}) SELECT {", ".join(values)} FROM "$i"'
 
-    def _returning(
+    def _compile_returning(
         self, parsed: Parsed, table: Table, alias: str, context: Context
     ) -> Returning | None:
         if parsed.returning is None:
@@ -196,25 +199,25 @@ class Dml:
         columns, expressions = [], []
         for each in parsed.returning:
             if isinstance(each, exp.Star):
-                items = [(i.column, i) for i in star(scope.relations, each, scope)]
+                items = [(i.column, i) for i in expand_star(scope.relations, each, scope)]
             else:
                 typed = self._expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
                 items = [(name, typed)]
             for name, typed in items:
                 check_returned(typed, table)
-                columns.append(ResultColumn(name, plain(typed.type or STRING)))
+                columns.append(ResultColumn(name, drop_length(typed.type or STRING)))
                 expressions.append(typed.sql)
         return Returning(tuple(columns), tuple(expressions))
 
 
-def default_value(column: Column, queries: Queries, context: Context) -> Typed:
+def default_value(column: Column, queries: QueryCompiler, context: Context) -> Typed:
     """The DEFAULT of a column as its type."""
     item = queries.expressions.compile(parse_expression(column.default or "NULL"), Scope(), context)
     return require(item, column.type, context, f"The default of {column.name}")
 
 
-def table_of(node: exp.Expr | None, context: Context) -> Table:
+def target_table(node: exp.Expr | None, context: Context) -> Table:
     """The table that a DML statement writes."""
     if not isinstance(node, exp.Table):
         raise errors.invalid_argument("DML needs a table to write to")
@@ -222,7 +225,6 @@ def table_of(node: exp.Expr | None, context: Context) -> Table:
     table = context.schema.table(name)
     if table is None:
         raise errors.invalid_argument(f"Table not found: {name}")
-    context.written_table = table
     return table
 
 
@@ -231,7 +233,7 @@ def table_scope(table: Table, alias: str) -> Scope:
     return Scope([table_relation(table, alias)])
 
 
-def writable(table: Table, name: str) -> Column:
+def assignable_column(table: Table, name: str) -> Column:
     """A column that DML may assign."""
     column = table.column(name)
     if column is None:

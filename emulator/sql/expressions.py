@@ -11,7 +11,8 @@ from emulator.sql.coerce import require
 from emulator.sql.compiler import Handler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.subqueries import Subquery
-from emulator.sql.types import BOOL, Columns, Typed
+from emulator.sql.types import Columns, Typed
+from emulator.values.types import BOOL
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **names.HANDLERS,
@@ -31,9 +32,9 @@ class Expressions:
         self._query = query
 
     def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
-        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for what is not known."""
+        """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for an unsupported one."""
         if scope.grouped is not None and not scope.in_aggregate:
-            grouped = self._as_group_key(node, scope, context)
+            grouped = self._find_group_key(node, scope, context)
             if grouped is not None:
                 return grouped
         handler = HANDLERS.get(type(node))
@@ -51,7 +52,7 @@ class Expressions:
         """A query inside an expression."""
         return self._query(node, outer, context)
 
-    def _as_group_key(self, node: exp.Expr, scope: Scope, context: Context) -> Typed | None:
+    def _find_group_key(self, node: exp.Expr, scope: Scope, context: Context) -> Typed | None:
         """The expression as a key of GROUP BY, where it is one."""
         assert scope.grouped is not None
         if not scope.grouped or isinstance(node, CONSTANTS) or has_aggregate(node):

@@ -9,23 +9,25 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.compiler import Call, Compiler
-from emulator.sql.conditional_calls import compiled
-from emulator.sql.json_calls import described
+from emulator.sql.conditional_calls import compile_arguments
+from emulator.sql.json_calls import describe_type
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, STRING, Typed, quote_text, refuse_interval
+from emulator.sql.types import Typed, refuse_interval
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import INT64, STRING
 
 FORMS = {"NFC", "NFKC", "NFD", "NFKD"}
 
 
 def format_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """FORMAT(pattern, value, ...): each value goes with its type."""
-    pattern, *items = compiled(compiler, node, scope, context, 1, 10_000)
+    pattern, *items = compile_arguments(compiler, node, scope, context, 1, 10_000)
     listed = [require(pattern, STRING, context, "The pattern of FORMAT").sql]
     for item in items:
         refuse_interval(item.type, "FORMAT")
         refuse_interval(item.type.element if item.type else None, "FORMAT")
         unknown = STRING if item.parameter else INT64
-        listed.append(quote_text(json.dumps(described(item.type or unknown))))
+        listed.append(quote_text(json.dumps(describe_type(item.type or unknown))))
         listed.append(require(item, item.type or unknown, context, "A value of FORMAT").sql)
     return Typed(f"fn_format({', '.join(listed)})", STRING)
 

@@ -6,13 +6,13 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
-from emulator.sql.compiler import Compiler, only
+from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, refuse_interval
 
 
-def aggregates(node: exp.Select) -> bool:
-    """Whether a SELECT gives one row a group."""
+def is_aggregating(node: exp.Select) -> bool:
+    """Whether a SELECT returns one row for each group."""
     if node.args.get("group") is not None:
         return True
     order, having = node.args.get("order"), node.args.get("having")
@@ -21,7 +21,7 @@ def aggregates(node: exp.Select) -> bool:
     return any(map(has_aggregate, parts))
 
 
-def keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Context) -> list[Typed]:
+def group_keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Context) -> list[Typed]:
     """The expressions to group by."""
     group = node.args.get("group")
     if group is None:
@@ -32,17 +32,17 @@ def keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Context) -
         word = each if isinstance(each, str) else type(each).__name__
         if word.lower() in {"rollup", "cube", "groupingsets", "grouping_sets", "totals"}:
             raise errors.unimplemented(f"GROUP BY {word.upper()}")
-    only(group, "expressions", "all")
-    return [one_key(compiler, each, node, scope, context) for each in group.expressions]
+    refuse_other_clauses(group, "expressions", "all")
+    return [group_key(compiler, each, node, scope, context) for each in group.expressions]
 
 
-def one_key(
+def group_key(
     compiler: Compiler, node: exp.Expr, query: exp.Select, scope: Scope, context: Context
 ) -> Typed:
     """An expression, the number of an item, or the alias of one that no column has."""
     target = node
     if isinstance(node, exp.Literal) and not node.is_string:
-        target = item(node, query.expressions)
+        target = item_by_number(node, query.expressions)
     elif isinstance(node, exp.Column) and not node.table:
         match = [
             each
@@ -63,7 +63,7 @@ def one_key(
     return key
 
 
-def item(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
+def item_by_number(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
     """The item of the SELECT list with this number."""
     number = int(node.this) if str(node.this).isdigit() else 0
     if not 1 <= number <= len(items):
@@ -75,10 +75,10 @@ def item(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
     return items[number - 1]
 
 
-def clause(found: list[Typed]) -> str:
+def group_clause(keys: list[Typed]) -> str:
     """GROUP BY as SQLite text; SQLite would take a plain number for a place."""
-    if not found:
+    if not keys:
         return ""
     return " GROUP BY " + ", ".join(
-        f"coalesce({k.sql}, NULL)" if k.literal else k.sql for k in found
+        f"coalesce({k.sql}, NULL)" if k.literal else k.sql for k in keys
     )

@@ -9,17 +9,17 @@ from emulator import errors
 ENGINE = "SPANNER."
 
 
-def checked(hints: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
+def check_hints(hints: Mapping[str, str], supported: Collection[str]) -> dict[str, str]:
     """The hints for Spanner by their plain names; those of other engines are passed over.
 
     Raises INVALID_ARGUMENT for one that Spanner does not know.
     """
-    found: dict[str, str] = {}
+    accepted: dict[str, str] = {}
     for written, value in hints.items():
         name = written.removeprefix(ENGINE)
         if "." in name:
             continue
-        if name not in known:
+        if name not in supported:
             raise errors.invalid_argument(f"Unsupported hint: {name}.")
-        found[name] = value
-    return found
+        accepted[name] = value
+    return accepted

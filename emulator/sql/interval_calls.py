@@ -6,19 +6,21 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.coerce import coerce, require
-from emulator.sql.compiler import Call, Compiler, only
-from emulator.sql.functions.intervals import PARTS, of_unit, ranged
+from emulator.sql.compiler import Call, Compiler, refuse_other_clauses
+from emulator.sql.functions.intervals import PARTS, interval_of_unit, parse_range
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, Typed, quote_text
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP
 
 
 def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Context) -> Typed:
     """INTERVAL n unit, INTERVAL 'text' unit TO unit."""
-    only(node, "this", "unit")
+    refuse_other_clauses(node, "this", "unit")
     if isinstance(node.unit, exp.IntervalSpan):
         if not isinstance(node.this, exp.Literal):
             raise errors.invalid_argument("INTERVAL ... TO ... needs a string literal")
-        form = ranged(
+        form = parse_range(
             node.this.name, *(part_name(node.unit.args[k]) for k in ("this", "expression"))
         )
         return Typed(quote_text(form), INTERVAL)
@@ -30,10 +32,10 @@ def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Cont
             raise errors.invalid_argument(
                 f"Invalid amount of an INTERVAL: {node.this.name!r}"
             ) from error
-        return Typed(quote_text(of_unit(amount, unit)), INTERVAL)
-    found = compiler.compile(node.this, scope, context)
-    of_unit(0, unit)
-    amount_sql = require(found, INT64, context, "The amount of the INTERVAL").sql
+        return Typed(quote_text(interval_of_unit(amount, unit)), INTERVAL)
+    item = compiler.compile(node.this, scope, context)
+    interval_of_unit(0, unit)
+    amount_sql = require(item, INT64, context, "The amount of the INTERVAL").sql
     return Typed(f"fn_interval({amount_sql}, '{unit}')", INTERVAL)
 
 
@@ -45,16 +47,16 @@ def part_name(node: exp.Expr | None) -> str:
 
 
 def make_interval(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """MAKE_INTERVAL([year,] [month,] ...): by place and by name; what is left out is 0."""
-    given: dict[str, str] = {}
+    """MAKE_INTERVAL([year,] [month,] ...): by place and by name; missing parts are 0."""
+    values: dict[str, str] = {}
     for place, each in enumerate(node.expressions):
         named = isinstance(each, exp.Kwarg)
         name = each.this.name.upper() if named else PARTS[place] if place < len(PARTS) else ""
-        if name not in PARTS or name in given or (not named and len(given) != place):
+        if name not in PARTS or name in values or (not named and len(values) != place):
             raise errors.invalid_argument("No matching signature for function MAKE_INTERVAL")
         value = compiler.compile(each.expression if named else each, scope, context)
-        given[name] = require(value, INT64, context, f"The {name} of MAKE_INTERVAL").sql
-    listed = ", ".join(given.get(part, "0") for part in PARTS)
+        values[name] = require(value, INT64, context, f"The {name} of MAKE_INTERVAL").sql
+    listed = ", ".join(values.get(part, "0") for part in PARTS)
     return Typed(f"fn_make_interval({listed})", INTERVAL)
 
 
@@ -95,10 +97,10 @@ def sum_of(name: str, left: Typed, right: Typed, context: Context) -> Typed | No
     if left.type == TIMESTAMP and right.type == INTERVAL:
         word = "plus" if name == "add" else "minus"
         return Typed(f"fn_timestamp_{word}({left.sql}, {right.sql})", TIMESTAMP)
-    one, other = coerce(left, INTERVAL, context), coerce(right, INTERVAL, context)
-    if one is None or other is None or STRING in {left.type, right.type}:
+    first, other = coerce(left, INTERVAL, context), coerce(right, INTERVAL, context)
+    if first is None or other is None or STRING in {left.type, right.type}:
         return None
-    return Typed(f"fn_interval_{name}({one.sql}, {other.sql})", INTERVAL)
+    return Typed(f"fn_interval_{name}({first.sql}, {other.sql})", INTERVAL)
 
 
 CALLS: dict[str, Call] = {

@@ -12,24 +12,15 @@ from emulator import errors
 from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
-    BOOL,
-    FLOAT32,
-    FLOAT64,
-    INT64,
-    JSON,
-    STRING,
-    Typed,
-    array,
-    name_of,
-    quote_text,
-)
+from emulator.sql.types import Typed, name_of
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, JSON, STRING, array
 
 CONVERTED = {"BOOL": BOOL, "INT64": INT64, "FLOAT64": FLOAT64, "FLOAT32": FLOAT32, "STRING": STRING}
 LAX = {"LAX_BOOL": BOOL, "LAX_INT64": INT64, "LAX_FLOAT64": FLOAT64, "LAX_STRING": STRING}
 
 
-def arguments(
+def read_arguments(
     compiler: Compiler,
     node: exp.Anonymous,
     scope: Scope,
@@ -55,7 +46,7 @@ def arguments(
     return places, names
 
 
-def counted(items: list[Typed], name: str, least: int, most: int = 10_000) -> None:
+def check_argument_count(items: list[Typed], name: str, least: int, most: int = 10_000) -> None:
     """INVALID_ARGUMENT when there are too few or too many arguments."""
     if not least <= len(items) <= most:
         raise errors.invalid_argument(
@@ -65,26 +56,26 @@ def counted(items: list[Typed], name: str, least: int, most: int = 10_000) -> No
 
 def mismatch(name: str, items: list[Typed]) -> Exception:
     """No signature fits."""
-    given = ", ".join(name_of(item.type) for item in items)
+    types = ", ".join(name_of(item.type) for item in items)
     return errors.invalid_argument(
-        f"No matching signature for function {name} for argument types: {given}"
+        f"No matching signature for function {name} for argument types: {types}"
     )
 
 
-def described(type_: Type) -> object:
+def describe_type(type_: Type) -> object:
     """A type for the functions that encode values."""
     if type_.element is not None:
-        return ["ARRAY", described(type_.element)]
+        return ["ARRAY", describe_type(type_.element)]
     if type_.code is TypeCode.STRUCT:
-        return ["STRUCT", [[field.name, described(field.type)] for field in type_.fields]]
+        return ["STRUCT", [[field.name, describe_type(field.type)] for field in type_.fields]]
     return type_.code.value
 
 
-def encoded(item: Typed, wide: str = "0") -> str:
+def encode_argument(item: Typed, wide: str = "0") -> str:
     """A SQL value as SQLite text that gives JSON."""
     if item.type == JSON:
         return f"coalesce({item.sql}, 'null')"
-    text = quote_text(json.dumps(described(item.type or STRING)))
+    text = quote_text(json.dumps(describe_type(item.type or STRING)))
     return f"fn_to_json({item.sql}, {text}, {wide})"
 
 
@@ -92,18 +83,18 @@ def to_json(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
     """TO_JSON, SAFE_TO_JSON."""
     name = node.name.upper()
     allowed = {"stringify_wide_numbers": BOOL} if name == "TO_JSON" else {}
-    items, named = arguments(compiler, node, scope, context, allowed)
-    counted(items, name, 1, 1)
+    items, named = read_arguments(compiler, node, scope, context, allowed)
+    check_argument_count(items, name, 1, 1)
     wide = named["stringify_wide_numbers"].sql if named else "0"
-    return Typed(encoded(items[0], wide), JSON)
+    return Typed(encode_argument(items[0], wide), JSON)
 
 
 def to_json_string(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 ) -> Typed:
     """TO_JSON_STRING, in Spanner of JSON only."""
-    items, _ = arguments(compiler, node, scope, context)
-    counted(items, "TO_JSON_STRING", 1, 1)
+    items, _ = read_arguments(compiler, node, scope, context)
+    check_argument_count(items, "TO_JSON_STRING", 1, 1)
     (item,) = items
     if item.type not in {None, JSON}:
         raise errors.unimplemented(
@@ -115,120 +106,120 @@ def to_json_string(
 
 def parse(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """PARSE_JSON(text [, wide_number_mode => 'exact' | 'round'])."""
-    items, named = arguments(compiler, node, scope, context, {"wide_number_mode": STRING})
-    counted(items, "PARSE_JSON", 1, 1)
+    items, named = read_arguments(compiler, node, scope, context, {"wide_number_mode": STRING})
+    check_argument_count(items, "PARSE_JSON", 1, 1)
     item = require(items[0], STRING, context, "The argument of PARSE_JSON")
     listed = ", ".join(each.sql for each in [item, *named.values()])
     return Typed(f"fn_parse_json({listed})", JSON)
 
 
-def converted(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def convert_json(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """BOOL(json), INT64(json), ..., BOOL_ARRAY(json), ..."""
     name = node.name.upper()
-    wanted = CONVERTED[name.removesuffix("_ARRAY")]
+    element = CONVERTED[name.removesuffix("_ARRAY")]
     allowed = {"wide_number_mode": STRING} if "FLOAT" in name else {}
-    items, named = arguments(compiler, node, scope, context, allowed)
-    counted(items, name, 1, 1)
-    item = document(items[0], name, context)
+    items, named = read_arguments(compiler, node, scope, context, allowed)
+    check_argument_count(items, name, 1, 1)
+    item = require_json(items[0], name, context)
     listed = ", ".join(each.sql for each in [item, *named.values()])
-    result = array(wanted) if name.endswith("_ARRAY") else wanted
+    result = array(element) if name.endswith("_ARRAY") else element
     return Typed(f"fn_json_{name.lower()}({listed})", result)
 
 
-def document(item: Typed, name: str, context: Context) -> Typed:
+def require_json(item: Typed, name: str, context: Context) -> Typed:
     """An argument that must be JSON."""
-    found = coerce(item, JSON, context)
-    if found is None:
+    document = coerce(item, JSON, context)
+    if document is None:
         raise mismatch(name, [item])
-    return found
+    return document
 
 
 def lax(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """LAX_BOOL and its kin."""
+    """LAX_BOOL, LAX_INT64, LAX_FLOAT64, LAX_STRING."""
     name = node.name.upper()
-    items, _ = arguments(compiler, node, scope, context)
-    counted(items, name, 1, 1)
-    item = document(items[0], name, context)
+    items, _ = read_arguments(compiler, node, scope, context)
+    check_argument_count(items, name, 1, 1)
+    item = require_json(items[0], name, context)
     return Typed(f"fn_{name.lower()}({item.sql})", LAX[name])
 
 
-def extracted(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def extract_json(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_QUERY, JSON_VALUE and their arrays, of JSON or of a STRING."""
     name = node.name.upper()
-    items, _ = arguments(compiler, node, scope, context)
-    counted(items, name, 2 if name == "JSON_QUERY" else 1, 2)
+    items, _ = read_arguments(compiler, node, scope, context)
+    check_argument_count(items, name, 2 if name == "JSON_QUERY" else 1, 2)
     if items[0].type not in {None, JSON, STRING}:
         raise mismatch(name, items)
-    given = require(items[0], items[0].type or STRING, context, name)
+    document = require(items[0], items[0].type or STRING, context, name)
     paths = [require(each, STRING, context, "The JSONPath") for each in items[1:]]
-    listed = ", ".join(each.sql for each in [given, *paths])
+    listed = ", ".join(each.sql for each in [document, *paths])
     result = {
-        "JSON_QUERY": given.type or STRING,
+        "JSON_QUERY": document.type or STRING,
         "JSON_VALUE": STRING,
-        "JSON_QUERY_ARRAY": array(given.type or STRING),
+        "JSON_QUERY_ARRAY": array(document.type or STRING),
         "JSON_VALUE_ARRAY": array(STRING),
     }[name]
-    suffix = "_text" if name == "JSON_QUERY" and given.type == STRING else ""
+    suffix = "_text" if name == "JSON_QUERY" and document.type == STRING else ""
     return Typed(f"fn_{name.lower()}{suffix}({listed})", result)
 
 
-def kind(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def json_type(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_TYPE(json)."""
-    items, _ = arguments(compiler, node, scope, context)
-    counted(items, "JSON_TYPE", 1, 1)
-    return Typed(f"fn_json_type({document(items[0], 'JSON_TYPE', context).sql})", STRING)
+    items, _ = read_arguments(compiler, node, scope, context)
+    check_argument_count(items, "JSON_TYPE", 1, 1)
+    return Typed(f"fn_json_type({require_json(items[0], 'JSON_TYPE', context).sql})", STRING)
 
 
 def contains(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_CONTAINS(json, json)."""
-    items, _ = arguments(compiler, node, scope, context)
-    counted(items, "JSON_CONTAINS", 2, 2)
-    left, right = (document(item, "JSON_CONTAINS", context) for item in items)
+    items, _ = read_arguments(compiler, node, scope, context)
+    check_argument_count(items, "JSON_CONTAINS", 2, 2)
+    left, right = (require_json(item, "JSON_CONTAINS", context) for item in items)
     return Typed(f"fn_json_contains({left.sql}, {right.sql})", BOOL)
 
 
 def new_array(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_ARRAY(value, ...)."""
-    items, _ = arguments(compiler, node, scope, context)
-    return Typed(f"fn_new_json_array({', '.join(map(encoded, items))})", JSON)
+    items, _ = read_arguments(compiler, node, scope, context)
+    return Typed(f"fn_new_json_array({', '.join(map(encode_argument, items))})", JSON)
 
 
 def new_object(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_OBJECT(key, value, ...), JSON_OBJECT(keys, values)."""
-    items, _ = arguments(compiler, node, scope, context)
+    items, _ = read_arguments(compiler, node, scope, context)
     if len(items) == 2 and all(i.type is not None and i.type.element is not None for i in items):
         names = require(items[0], array(STRING), context, "The keys of JSON_OBJECT")
-        values = f"{encoded(items[1])}, {items[1].sql} IS NULL"
+        values = f"{encode_argument(items[1])}, {items[1].sql} IS NULL"
         return Typed(f"fn_json_object_of_arrays({names.sql}, {values})", JSON)
     if len(items) % 2:
         raise mismatch("JSON_OBJECT", items)
     listed = []
-    for key, given in zip(items[::2], items[1::2], strict=True):
+    for key, value in zip(items[::2], items[1::2], strict=True):
         listed.append(require(key, STRING, context, "A key of JSON_OBJECT").sql)
-        listed.append(encoded(given))
+        listed.append(encode_argument(value))
     return Typed(f"fn_new_json_object({', '.join(listed)})", JSON)
 
 
 def remove(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_REMOVE(json, path, ...)."""
-    items, _ = arguments(compiler, node, scope, context)
-    counted(items, "JSON_REMOVE", 2)
-    given = document(items[0], "JSON_REMOVE", context)
+    items, _ = read_arguments(compiler, node, scope, context)
+    check_argument_count(items, "JSON_REMOVE", 2)
+    document = require_json(items[0], "JSON_REMOVE", context)
     paths = [require(each, STRING, context, "A JSONPath of JSON_REMOVE") for each in items[1:]]
-    return Typed(f"fn_json_remove({', '.join(i.sql for i in [given, *paths])})", JSON)
+    return Typed(f"fn_json_remove({', '.join(i.sql for i in [document, *paths])})", JSON)
 
 
 def set_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_SET(json, path, value, ... [, create_if_missing => b])."""
-    items, named = arguments(compiler, node, scope, context, {"create_if_missing": BOOL})
-    counted(items, "JSON_SET", 3)
+    items, named = read_arguments(compiler, node, scope, context, {"create_if_missing": BOOL})
+    check_argument_count(items, "JSON_SET", 3)
     if len(items) % 2 == 0:
         raise mismatch("JSON_SET", items)
-    listed = [document(items[0], "JSON_SET", context).sql]
+    listed = [require_json(items[0], "JSON_SET", context).sql]
     listed.append(named["create_if_missing"].sql if named else "1")
-    for path, given in zip(items[1::2], items[2::2], strict=True):
+    for path, value in zip(items[1::2], items[2::2], strict=True):
         listed.append(require(path, STRING, context, "A JSONPath of JSON_SET").sql)
-        listed.append(encoded(given))
+        listed.append(encode_argument(value))
     return Typed(f"fn_json_set({', '.join(listed)})", JSON)
 
 
@@ -237,41 +228,43 @@ def insert(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Conte
     name = node.name.upper()
     append = name.endswith("APPEND")
     flag = "append_each_element" if append else "insert_each_element"
-    items, named = arguments(compiler, node, scope, context, {flag: BOOL})
-    counted(items, name, 3)
+    items, named = read_arguments(compiler, node, scope, context, {flag: BOOL})
+    check_argument_count(items, name, 3)
     if len(items) % 2 == 0:
         raise mismatch(name, items)
-    listed = [document(items[0], name, context).sql, named[flag].sql if named else "1"]
+    listed = [require_json(items[0], name, context).sql, named[flag].sql if named else "1"]
     listed.append("1" if append else "0")
-    for path, given in zip(items[1::2], items[2::2], strict=True):
+    for path, value in zip(items[1::2], items[2::2], strict=True):
         listed.append(require(path, STRING, context, f"A JSONPath of {name}").sql)
-        listed.append(encoded(given))
-        listed.append("1" if given.type is not None and given.type.element is not None else "0")
+        listed.append(encode_argument(value))
+        listed.append("1" if value.type is not None and value.type.element is not None else "0")
     return Typed(f"fn_json_insert({', '.join(listed)})", JSON)
 
 
 def strip_nulls(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_STRIP_NULLS(json [, path] [, include_arrays => b] [, remove_empty => b])."""
     allowed = {"include_arrays": BOOL, "remove_empty": BOOL, "json_path": STRING}
-    items, named = arguments(compiler, node, scope, context, allowed)
-    counted(items, "JSON_STRIP_NULLS", 1, 2)
-    given = document(items[0], "JSON_STRIP_NULLS", context)
+    items, named = read_arguments(compiler, node, scope, context, allowed)
+    check_argument_count(items, "JSON_STRIP_NULLS", 1, 2)
+    document = require_json(items[0], "JSON_STRIP_NULLS", context)
     path = require(items[1], STRING, context, "The JSONPath").sql if len(items) > 1 else "'$'"
     path = named["json_path"].sql if "json_path" in named else path
     arrays = named["include_arrays"].sql if "include_arrays" in named else "1"
     empty = named["remove_empty"].sql if "remove_empty" in named else "0"
-    return Typed(f"fn_json_strip_nulls({given.sql}, {path}, {arrays}, {empty})", JSON)
+    return Typed(f"fn_json_strip_nulls({document.sql}, {path}, {arrays}, {empty})", JSON)
 
 
 def keys(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """JSON_KEYS(json [, max_depth] [, mode => m])."""
-    items, named = arguments(compiler, node, scope, context, {"mode": STRING, "max_depth": INT64})
-    counted(items, "JSON_KEYS", 1, 2)
-    given = document(items[0], "JSON_KEYS", context)
+    items, named = read_arguments(
+        compiler, node, scope, context, {"mode": STRING, "max_depth": INT64}
+    )
+    check_argument_count(items, "JSON_KEYS", 1, 2)
+    document = require_json(items[0], "JSON_KEYS", context)
     depth = require(items[1], INT64, context, "max_depth").sql if len(items) > 1 else "NULL"
     depth = named["max_depth"].sql if "max_depth" in named else depth
     mode = named["mode"].sql if "mode" in named else "'strict'"
-    return Typed(f"fn_json_keys({given.sql}, {depth}, {mode})", array(STRING))
+    return Typed(f"fn_json_keys({document.sql}, {depth}, {mode})", array(STRING))
 
 
 CALLS: dict[str, Call] = {
@@ -279,14 +272,14 @@ CALLS: dict[str, Call] = {
     "SAFE_TO_JSON": to_json,
     "TO_JSON_STRING": to_json_string,
     "PARSE_JSON": parse,
-    **{name: converted for name in CONVERTED if name != "STRING"},
-    **{f"{name}_ARRAY": converted for name in CONVERTED},
+    **{name: convert_json for name in CONVERTED if name != "STRING"},
+    **{f"{name}_ARRAY": convert_json for name in CONVERTED},
     **dict.fromkeys(LAX, lax),
-    "JSON_QUERY": extracted,
-    "JSON_VALUE": extracted,
-    "JSON_QUERY_ARRAY": extracted,
-    "JSON_VALUE_ARRAY": extracted,
-    "JSON_TYPE": kind,
+    "JSON_QUERY": extract_json,
+    "JSON_VALUE": extract_json,
+    "JSON_QUERY_ARRAY": extract_json,
+    "JSON_VALUE_ARRAY": extract_json,
+    "JSON_TYPE": json_type,
     "JSON_CONTAINS": contains,
     "JSON_ARRAY": new_array,
     "JSON_OBJECT": new_object,

@@ -8,8 +8,10 @@ from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
 from emulator.sql.operators import INT64_MAX
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING, Typed, quote_text
-from emulator.storage import forms
+from emulator.sql.types import Typed
+from emulator.values import forms
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING
 
 
 def number_or_text(compiler: Compiler, node: exp.Literal, scope: Scope, context: Context) -> Typed:
@@ -52,12 +54,12 @@ def null(compiler: Compiler, node: exp.Null, scope: Scope, context: Context) -> 
     return Typed("NULL", None)
 
 
-def constant(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Context) -> Typed:
+def boolean_literal(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Context) -> Typed:
     """TRUE, FALSE."""
     return Typed("1" if node.this else "0", BOOL)
 
 
-def document(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
+def json_literal(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
     """JSON '...'; the parser takes what follows, as ['a'] and .a, for a part of the text."""
     if isinstance(node.this, exp.Bracket | exp.Dot):
         path = node.this.copy()
@@ -78,6 +80,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.ByteString: octets,
     exp.RawString: raw_text,
     exp.Null: null,
-    exp.Boolean: constant,
-    exp.ParseJSON: document,
+    exp.Boolean: boolean_literal,
+    exp.ParseJSON: json_literal,
 }

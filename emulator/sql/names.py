@@ -20,39 +20,39 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
         raise errors.invalid_argument("* is not allowed here")
     first, *rest = [part.name for part in node.parts]
     if not scope.in_aggregate and first.casefold() in scope.aliases:
-        return path(scope.aliases[first.casefold()], rest)
+        return resolve_path(scope.aliases[first.casefold()], rest)
     if rest and scope.relation(first) is not None and scope.find(rest[0], first) is not None:
-        found = scope.resolve(rest[0], first)
-        return path(replace(found, column=rest[0]), rest[1:])
+        resolved = scope.resolve(rest[0], first)
+        return resolve_path(replace(resolved, column=rest[0]), rest[1:])
     if not rest and scope.find(first, None) is None:
         if scope.relation(first) is not None:
             return whole_row(scope, first)
         if first.upper() in BARE_CALLS:
             return compiler.compile(exp.Anonymous(this=first), scope, context)
-    found = scope.resolve(first, None) if not rest else owner(scope, first, rest)
-    return path(replace(found, column=first), rest)
+    resolved = scope.resolve(first, None) if not rest else path_owner(scope, first, rest)
+    return resolve_path(replace(resolved, column=first), rest)
 
 
-def owner(scope: Scope, first: str, rest: list[str]) -> Typed:
-    """What stands before the fields of a path."""
+def path_owner(scope: Scope, first: str, rest: list[str]) -> Typed:
+    """The value to which the fields of a path belong."""
     relation = scope.relation(first)
     if relation is not None and relation.value is None:
         raise errors.invalid_argument(f"Name {rest[0]} not found inside {first}")
     return scope.resolve(first, None)
 
 
-def path(found: Typed, fields: list[str]) -> Typed:
+def resolve_path(value: Typed, fields: list[str]) -> Typed:
     """A value, or the field of a field of it; JSON is entered by names too."""
     for name in fields:
-        if found.type is not None and found.type.code is TypeCode.JSON:
-            found = replace(json_member(found, name), column=name)
+        if value.type is not None and value.type.code is TypeCode.JSON:
+            value = replace(json_member(value, name), column=name)
         else:
-            found = struct_field(found, name)
-    return found
+            value = struct_field(value, name)
+    return value
 
 
 def json_member(owner_: Typed, name: str) -> Typed:
-    """document.name: JSON, NULL where it is not there."""
+    """document.name: JSON, NULL if the member is missing."""
     quoted = name.replace("'", "''")
     return Typed(f"fn_json_member({owner_.sql}, '{quoted}')", owner_.type)
 
@@ -82,7 +82,7 @@ def dot(compiler: Compiler, node: exp.Dot, scope: Scope, context: Context) -> Ty
         if node.this.name.upper() in {"ML", "AI"}:
             raise errors.unimplemented(f"the function {node.sql('bigquery')[:40]}")
         raise errors.invalid_argument(f"Function not found: {node.sql('bigquery')[:60]}")
-    return path(compiler.compile(node.this, scope, context), [node.expression.name])
+    return resolve_path(compiler.compile(node.this, scope, context), [node.expression.name])
 
 
 def parameter(compiler: Compiler, node: exp.Parameter, scope: Scope, context: Context) -> Typed:

@@ -7,23 +7,13 @@ from sqlglot import exp
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql import interval_calls
-from emulator.sql.casting import cast_written
+from emulator.sql.casting import cast_explicitly
 from emulator.sql.coerce import require, unify
-from emulator.sql.comparison import comparable, compare
-from emulator.sql.compiler import Compiler, Handler, only
+from emulator.sql.comparison import compare, to_comparable
+from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import (
-    BOOL,
-    BYTES,
-    FLOAT64,
-    INT64,
-    INTERVAL,
-    NUMBERS,
-    STRING,
-    Typed,
-    from_datatype,
-    name_of,
-)
+from emulator.sql.types import Typed, name_of, read_datatype
+from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
 
 INT64_MAX = 2**63 - 1
 FLOAT_OR_INT = {INT64, FLOAT64}
@@ -75,7 +65,7 @@ def distinct(compiler: Compiler, node: exp.Binary, scope: Scope, context: Contex
     (left, right), type_ = unify(items, context, "IS DISTINCT FROM")
     if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.STRUCT}:
         raise errors.invalid_argument(f"IS DISTINCT FROM is not defined for {name_of(type_)}")
-    left, right = comparable(left), comparable(right)
+    left, right = to_comparable(left), to_comparable(right)
     word = "IS NOT" if isinstance(node, exp.NullSafeNEQ) else "IS"
     return Typed(f"({left.sql} {word} {right.sql})", BOOL)
 
@@ -94,7 +84,7 @@ def is_(compiler: Compiler, node: exp.Is, scope: Scope, context: Context) -> Typ
 
 def between(compiler: Compiler, node: exp.Between, scope: Scope, context: Context) -> Typed:
     """x BETWEEN low AND high."""
-    only(node, "this", "low", "high")
+    refuse_other_clauses(node, "this", "low", "high")
     parts = (node.this, node.args["low"], node.args["high"])
     items = [compiler.compile(part, scope, context) for part in parts]
     (item, low, high), type_ = unify(items, context, "operator BETWEEN")
@@ -104,7 +94,7 @@ def between(compiler: Compiler, node: exp.Between, scope: Scope, context: Contex
 
 def like(compiler: Compiler, node: exp.Like, scope: Scope, context: Context) -> Typed:
     """x [NOT] LIKE pattern."""
-    only(node, "this", "expression", "negate")
+    refuse_other_clauses(node, "this", "expression", "negate")
     if isinstance(node.expression, exp.Any | exp.All):
         raise errors.unimplemented("LIKE with a quantifier")
     items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
@@ -145,9 +135,9 @@ def if_(compiler: Compiler, node: exp.If, scope: Scope, context: Context) -> Typ
 
 def cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Context) -> Typed:
     """CAST, SAFE_CAST, and what the parser makes one: DATE '...', ARRAY<T>[...], STRUCT<T>(...)."""
-    only(node, "this", "to", "safe", "requires_string")
+    refuse_other_clauses(node, "this", "to", "safe", "requires_string")
     inner = compiler.compile(node.this, scope, context)
-    return cast_written(inner, from_datatype(node.to), isinstance(node, exp.TryCast), context)
+    return cast_explicitly(inner, read_datatype(node.to), isinstance(node, exp.TryCast), context)
 
 
 def binary(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
@@ -182,8 +172,8 @@ def bitwise(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context
 
 def bitwise_bytes(operator: str, left: Typed, right: Typed, context: Context) -> Typed:
     """The same of BYTES; a shift is by an INT64."""
-    wanted = INT64 if operator in {"<<", ">>"} else BYTES
-    other = require(right, wanted, context, f"An operand of {operator}")
+    operand_type = INT64 if operator in {"<<", ">>"} else BYTES
+    other = require(right, operand_type, context, f"An operand of {operator}")
     return Typed(f"{BYTES_FUNCTIONS[operator]}({left.sql}, {other.sql})", BYTES)
 
 
@@ -198,13 +188,13 @@ def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context:
 def arithmetic(name: str, items: list[Typed], context: Context) -> Typed:
     """+ - * / on numbers, checked for overflow."""
     sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[name]
-    found = interval_calls.arithmetic(name, items, context)
-    if found is not None:
-        return found
+    interval = interval_calls.arithmetic(name, items, context)
+    if interval is not None:
+        return interval
     if any(item.type is not None and item.type.code not in NUMBERS for item in items):
-        given = ", ".join(name_of(item.type) for item in items)
+        types = ", ".join(name_of(item.type) for item in items)
         raise errors.invalid_argument(
-            f"No matching signature for operator {sign} for argument types: {given}"
+            f"No matching signature for operator {sign} for argument types: {types}"
         )
     unified, type_ = unify(items, context, f"operator {sign}")
     if type_.code not in NUMBERS:

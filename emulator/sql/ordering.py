@@ -6,8 +6,9 @@ from sqlglot import exp
 
 from ddl.schema import TypeCode
 from emulator import errors
-from emulator.sql.comparison import comparable
-from emulator.sql.types import FLOATS, Typed, name_of
+from emulator.sql.comparison import to_comparable
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import FLOATS
 
 
 def order_terms(item: Typed, ordered: exp.Ordered) -> str:
@@ -22,7 +23,7 @@ def order_terms(item: Typed, ordered: exp.Ordered) -> str:
         )
     if ordered.args.get("with_fill"):
         raise errors.unimplemented("ORDER BY ... WITH FILL")
-    item = comparable(item)
+    item = to_comparable(item)
     # SQLite takes a plain number for the place of a column.
     sql = f"coalesce({item.sql}, NULL)" if item.literal is not None else item.sql
     down = " DESC" if ordered.args.get("desc") else ""

@@ -11,38 +11,38 @@ from ddl.schema import Index, Schema, Table, Type
 from emulator import errors
 from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement
-from emulator.sql.statements import Query
-from emulator.sql.types import quote_name
+from emulator.sql.statements import CompiledQuery
+from emulator.values.sqlite_text import quote_name
 
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
 
 
-def partitioned_table(
+def find_partitioned_table(
     sql: str, schema: Schema, types: Mapping[str, Type]
 ) -> tuple[str, str | None]:
     """The table, and the forced index, by whose keys the query can be cut.
 
     Raises INVALID_ARGUMENT for a query whose rows do not each come from one row of one table.
     """
-    found: list[tuple[str, str | None]] = []
+    sources: list[tuple[str, str | None]] = []
 
-    def noting(table: Table, index: Index | None, alias: str) -> str:
-        found.append((table.name, index.name if index is not None else None))
+    def note_source(table: Table, index: Index | None, alias: str) -> str:
+        sources.append((table.name, index.name if index is not None else None))
         return f"{quote_name(table.name)} AS {quote_name(alias)}"
 
     tree = parse_query(sql).tree
-    statement = compile_statement(sql, schema, types, noting)
-    plain = isinstance(statement, Query) and not statement.views and row_by_row(tree)
-    if not plain or len(found) != 1:
+    statement = compile_statement(sql, schema, types, note_source)
+    plain = isinstance(statement, CompiledQuery) and not statement.views and is_row_by_row(tree)
+    if not plain or len(sources) != 1:
         raise errors.invalid_argument(
             "Query is not root partitionable since it does not have a DistributedUnion at the "
             "root. Please check the conditions for a query to be root-partitionable."
         )
-    return found[0]
+    return sources[0]
 
 
-def row_by_row(tree: exp.Expr) -> bool:
-    """A plain SELECT from a table, with nothing that looks at several rows."""
+def is_row_by_row(tree: exp.Expr) -> bool:
+    """Whether a query is a plain SELECT from a table that never combines several rows."""
     if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in REFUSED):
         return False
     start = tree.args.get("from_") or tree.args.get("from")

@@ -20,7 +20,7 @@ def check_null_filtered(index: Index, table: Table, alias: str, query: exp.Expr)
     filtered = (
         [part.column for part in index.parts] if index.null_filtered else list(index.where_not_null)
     )
-    proven = set(proven_columns(query, alias))
+    proven = set(not_null_columns(query, alias))
     for name in filtered:
         column = table.column(name)
         if column is not None and not column.not_null and name.casefold() not in proven:
@@ -30,7 +30,7 @@ def check_null_filtered(index: Index, table: Table, alias: str, query: exp.Expr)
             )
 
 
-def proven_columns(query: exp.Expr, alias: str) -> Iterator[str]:
+def not_null_columns(query: exp.Expr, alias: str) -> Iterator[str]:
     """Columns of the alias (names folded) that the AND-ed conditions keep from being NULL."""
     conditions = []
     where = query.args.get("where")
@@ -41,7 +41,7 @@ def proven_columns(query: exp.Expr, alias: str) -> Iterator[str]:
             conditions.append(join.args["on"])
     for condition in conditions:
         for conjunct in conjuncts(condition):
-            yield from proven_by(conjunct, alias)
+            yield from columns_proven_by(conjunct, alias)
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -55,24 +55,24 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
         yield node
 
 
-def proven_by(node: exp.Expr, alias: str) -> Iterator[str]:
+def columns_proven_by(node: exp.Expr, alias: str) -> Iterator[str]:
     """Columns that a single condition keeps from being NULL."""
     if isinstance(node, exp.Not):
         if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
-            yield from direct(node.this.this, alias)
+            yield from alias_column(node.this.this, alias)
         elif isinstance(node.this, PROVING):
-            yield from proven_by(node.this, alias)
+            yield from columns_proven_by(node.this, alias)
     elif isinstance(node, PROVING):
         for side in (node.this, node.args.get("expression")):
             if side is not None:
-                yield from direct(side, alias)
+                yield from alias_column(side, alias)
     elif isinstance(node, exp.Column):
-        yield from direct(node, alias)
+        yield from alias_column(node, alias)
 
 
-def direct(node: exp.Expr, alias: str) -> Iterator[str]:
+def alias_column(node: exp.Expr, alias: str) -> Iterator[str]:
     """The column itself, when it is one of the alias."""
     if isinstance(node, exp.Paren):
-        yield from direct(node.this, alias)
+        yield from alias_column(node.this, alias)
     elif isinstance(node, exp.Column) and node.table.casefold() in {"", alias.casefold()}:
         yield node.name.casefold()

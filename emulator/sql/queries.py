@@ -1,4 +1,4 @@
-"""SELECT and WITH -> SQLite text whose columns SQLite calls as ``physical`` says."""
+"""SELECT and WITH -> SQLite text whose columns are named as ``distinct_names`` says."""
 
 from __future__ import annotations
 
@@ -10,22 +10,15 @@ from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql import grouping, tails, windows
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
-from emulator.sql.compiler import only
+from emulator.sql.compiler import refuse_other_clauses
 from emulator.sql.composites import field_of
 from emulator.sql.expressions import Expressions
 from emulator.sql.ordering import order_terms
-from emulator.sql.relations import From, columns_of, star, value_table
+from emulator.sql.relations import From, columns_of, expand_star, is_value_table
 from emulator.sql.scope import CommonTable, Context, Scope
-from emulator.sql.set_operations import combined
-from emulator.sql.types import (
-    Columns,
-    Output,
-    Typed,
-    name_of,
-    physical,
-    quote_name,
-    refuse_interval,
-)
+from emulator.sql.set_operations import combine_queries
+from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
+from emulator.values.sqlite_text import quote_name
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),
@@ -34,19 +27,19 @@ SELECT_CLAUSES = (
 )
 
 
-class Queries:
-    """Compiles queries; ``expressions`` compiles what stands inside them."""
+class QueryCompiler:
+    """Compiles queries; ``expressions`` compiles the expressions in them."""
 
     def __init__(self) -> None:
         self.expressions = Expressions(self.query)
 
     def query(self, node: exp.Expr, outer: Scope | None, context: Context) -> tuple[str, Columns]:
         """Any query: SQLite text and its columns."""
-        known = dict(context.with_queries)
+        outer_queries = dict(context.with_queries)
         try:
-            prefix = self._with(node, outer, context)
+            prefix = self._compile_with(node, outer, context)
             if isinstance(node, exp.Subquery):
-                sql, columns = self._parenthesised(node, outer, context)
+                sql, columns = self._compile_parenthesised(node, outer, context)
             elif isinstance(node, exp.Select):
                 sql, columns = self._select(node, outer, context)
             elif isinstance(node, exp.SetOperation):
@@ -54,19 +47,19 @@ class Queries:
             else:
                 raise errors.unimplemented(f"the query {node.sql('bigquery')[:60]}")
         finally:
-            context.with_queries = known
+            context.with_queries = outer_queries
         return prefix + sql, columns
 
-    def _parenthesised(
+    def _compile_parenthesised(
         self, node: exp.Subquery, outer: Scope | None, context: Context
     ) -> tuple[str, Columns]:
-        only(node, "this", "with_", "order", "limit", "offset", "alias")
+        refuse_other_clauses(node, "this", "with_", "order", "limit", "offset", "alias")
         sql, columns = self.query(node.this, outer, context)
-        tail = tails.outside(self.expressions, node, columns, outer, context)
-        # A WITH of its own must stand in parentheses when something stands before it.
+        tail = tails.query_tail(self.expressions, node, columns, outer, context)
+        # A query with its own WITH needs parentheses when text comes before it.
         return f"SELECT * FROM ({sql}){tail}", columns
 
-    def _with(self, node: exp.Expr, outer: Scope | None, context: Context) -> str:
+    def _compile_with(self, node: exp.Expr, outer: Scope | None, context: Context) -> str:
         clause = node.args.get("with_") or node.args.get("with")
         if clause is None:
             return ""
@@ -81,8 +74,8 @@ class Queries:
             sql, columns = self.query(each.this, outer, context)
             listed = columns_of(columns)
             name = context.alias()
-            context.with_queries[folded] = CommonTable(name, listed, value_table(each.this))
-            written = ", ".join(map(quote_name, physical([c.name for c in columns])))
+            context.with_queries[folded] = CommonTable(name, listed, is_value_table(each.this))
+            written = ", ".join(map(quote_name, distinct_names([c.name for c in columns])))
             parts.append(f"{quote_name(name)}({written}) AS ({sql})")
         return f"WITH {', '.join(parts)} "
 
@@ -91,40 +84,40 @@ class Queries:
     ) -> tuple[str, Columns]:
         left = self.query(node.this, outer, context)
         right = self.query(node.expression, outer, context)
-        sql, columns = combined(node, left, right, context)
-        tail = tails.outside(self.expressions, node, columns, outer, context)
+        sql, columns = combine_queries(node, left, right, context)
+        tail = tails.query_tail(self.expressions, node, columns, outer, context)
         return (f"SELECT * FROM ({sql}){tail}" if tail else sql), columns
 
     def _select(
         self, node: exp.Select, outer: Scope | None, context: Context
     ) -> tuple[str, Columns]:
-        only(node, *SELECT_CLAUSES)
+        refuse_other_clauses(node, *SELECT_CLAUSES)
         scope = Scope(parent=outer)
         source = From(self.expressions, node, scope, context).compile()
         where = self._where(node, scope, context)
-        groups = grouping.keys(self.expressions, node, scope, context)
-        if grouping.aggregates(node):
+        groups = grouping.group_keys(self.expressions, node, scope, context)
+        if grouping.is_aggregating(node):
             scope.grouped = frozenset(key.sql for key in groups)
-        windows.named_windows(node, scope)
+        windows.add_named_windows(node, scope)
         scope.windows_allowed = True
         outputs = self._outputs(node, scope, context)
         scope.windows_allowed = False
-        rest = source + where + grouping.clause(groups)
+        rest = source + where + grouping.group_clause(groups)
         rest += self._having(node, outputs, scope, context)
         scope.windows_allowed = True
         distinct = self._distinct(node, outputs)
         if node.args.get("qualify") is not None:
-            sql = self._qualified(node, outputs, rest, distinct, scope, context)
+            sql = self._compile_qualify(node, outputs, rest, distinct, scope, context)
         else:
-            sql = f"SELECT {distinct}{', '.join(named(outputs))}{rest}"
+            sql = f"SELECT {distinct}{', '.join(select_items(outputs))}{rest}"
             if not distinct:
-                sql += tails.inside(self.expressions, node, outputs, scope, context)
+                sql += tails.select_tail(self.expressions, node, outputs, scope, context)
         if distinct:
-            tail = tails.outside(self.expressions, node, outputs, outer, context)
+            tail = tails.query_tail(self.expressions, node, outputs, outer, context)
             sql = f"SELECT * FROM ({sql}){tail}" if tail else sql
-        return as_value(node, sql, outputs)
+        return wrap_as_value(node, sql, outputs)
 
-    def _qualified(
+    def _compile_qualify(
         self,
         node: exp.Select,
         outputs: Columns,
@@ -142,22 +135,22 @@ class Queries:
         scope.aliases = {each.name.casefold(): each.typed for each in outputs if each.name}
         test = self.expressions.boolean(condition, scope, context, "The QUALIFY condition")
         scope.aliases = {}
-        keys = [] if distinct else tails.keys(self.expressions, node, outputs, scope, context)
+        keys = [] if distinct else tails.order_keys(self.expressions, node, outputs, scope, context)
         hidden = [f'{test.sql} AS "$qualify"']
         hidden += [f'{key.sql} AS "$key{n}"' for n, key in enumerate(keys)]
-        shown = ", ".join(map(quote_name, physical([each.name for each in outputs])))
-        inner = f"SELECT {', '.join(named(outputs) + hidden)}{rest}"
+        shown = ", ".join(map(quote_name, distinct_names([each.name for each in outputs])))
+        inner = f"SELECT {', '.join(select_items(outputs) + hidden)}{rest}"
         sql = f'SELECT {distinct}{shown} FROM ({inner}) WHERE "$qualify"'
         if distinct:
             return sql
         terms = [
             order_terms(Typed(f'"$key{n}"', key.type), each)
-            for n, (key, each) in enumerate(zip(keys, tails.ordered(node), strict=True))
+            for n, (key, each) in enumerate(zip(keys, tails.order_items(node), strict=True))
         ]
-        return sql + tails.order_clause(terms) + tails.limits(self.expressions, node, context)
+        return sql + tails.order_clause(terms) + tails.limit_clause(self.expressions, node, context)
 
     def _distinct(self, node: exp.Select, outputs: Columns) -> str:
-        """DISTINCT, where it stands and where the columns can be told apart."""
+        """DISTINCT, where the query has it and its columns can be compared."""
         clause = node.args.get("distinct")
         if clause is None:
             return ""
@@ -182,11 +175,11 @@ class Queries:
         return f" WHERE {test.sql}"
 
     def _having(self, node: exp.Select, outputs: Columns, scope: Scope, context: Context) -> str:
-        """HAVING: of columns and aliases of one name, the column is meant."""
+        """HAVING: a name that is both a column and an alias means the column."""
         having = node.args.get("having")
         if having is None:
             return ""
-        if not grouping.aggregates(node):
+        if not grouping.is_aggregating(node):
             raise errors.invalid_argument(
                 "The HAVING clause requires GROUP BY or aggregation to be present"
             )
@@ -205,33 +198,38 @@ class Queries:
     def _outputs(self, node: exp.Select, scope: Scope, context: Context) -> Columns:
         outputs: list[Output] = []
         for each in node.expressions:
-            found = self._starred(each, scope, context)
-            if found is None:
+            columns = self._expand_star(each, scope, context)
+            if columns is None:
                 typed = self.expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
-                found = [Output(name, typed)]
-            outputs += found
+                columns = [Output(name, typed)]
+            outputs += columns
         return tuple(outputs)
 
-    def _starred(self, node: exp.Expr, scope: Scope, context: Context) -> list[Output] | None:
-        """What *, alias.* and struct.* stand for; None for another item."""
+    def _expand_star(self, node: exp.Expr, scope: Scope, context: Context) -> list[Output] | None:
+        """The columns that *, alias.* and struct.* expand to; None for another item."""
         if isinstance(node, exp.Star):
-            found = [self._checked(item, scope) for item in star(scope.relations, node, scope)]
-            return self._changed(node, found, scope, context)
+            items = [
+                self._check_grouped(item, scope)
+                for item in expand_star(scope.relations, node, scope)
+            ]
+            return self._apply_star_clauses(node, items, scope, context)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             relation = scope.relation(node.table)
             if relation is not None and len(node.parts) == 2:
-                found = [self._checked(i, scope) for i in star([relation], node.this, scope)]
+                items = [
+                    self._check_grouped(i, scope) for i in expand_star([relation], node.this, scope)
+                ]
             else:
                 owner = exp.Column(**dict(zip(("this", "table"), node.parts[-2::-1], strict=False)))
-                found = fields(self.expressions.compile(owner, scope, context))
-            return self._changed(node.this, found, scope, context)
+                items = struct_fields(self.expressions.compile(owner, scope, context))
+            return self._apply_star_clauses(node.this, items, scope, context)
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
-            found = fields(self.expressions.compile(node.this, scope, context))
-            return self._changed(node.expression, found, scope, context)
+            items = struct_fields(self.expressions.compile(node.this, scope, context))
+            return self._apply_star_clauses(node.expression, items, scope, context)
         return None
 
-    def _checked(self, item: Typed, scope: Scope) -> Typed:
+    def _check_grouped(self, item: Typed, scope: Scope) -> Typed:
         if scope.grouped is not None and item.sql not in scope.grouped:
             raise errors.invalid_argument(
                 f"Star expansion expression references column {item.column} which is neither"
@@ -239,7 +237,7 @@ class Queries:
             )
         return item
 
-    def _changed(
+    def _apply_star_clauses(
         self, node: exp.Star, items: list[Typed], scope: Scope, context: Context
     ) -> list[Output]:
         """The columns of a star after EXCEPT and REPLACE."""
@@ -259,15 +257,15 @@ class Queries:
         return [Output(item.column, replaced.get(item.column.casefold(), item)) for item in kept]
 
 
-def named(outputs: Columns) -> list[str]:
+def select_items(outputs: Columns) -> list[str]:
     """The items of a SELECT list as SQLite text."""
-    names = physical([each.name for each in outputs])
+    names = distinct_names([each.name for each in outputs])
     return [
         f"{each.typed.sql} AS {quote_name(name)}" for each, name in zip(outputs, names, strict=True)
     ]
 
 
-def fields(owner: Typed) -> list[Typed]:
+def struct_fields(owner: Typed) -> list[Typed]:
     """The fields of a struct, for struct.*."""
     if owner.type is None or owner.type.code is not TypeCode.STRUCT:
         raise errors.invalid_argument(f"Dot-star is not supported for type {name_of(owner.type)}")
@@ -277,20 +275,20 @@ def fields(owner: Typed) -> list[Typed]:
     ]
 
 
-def as_value(node: exp.Select, sql: str, columns: Columns) -> tuple[str, Columns]:
-    """SELECT AS STRUCT makes one column of all; AS VALUE has one that has no name."""
+def wrap_as_value(node: exp.Select, sql: str, columns: Columns) -> tuple[str, Columns]:
+    """SELECT AS STRUCT makes one column of all; AS VALUE has one column without a name."""
     kind = node.args.get("kind")
     if kind is None:
         return sql, columns
-    names = physical([each.name for each in columns])
+    names = distinct_names([each.name for each in columns])
     if kind == "VALUE":
         if len(columns) != 1:
             raise errors.invalid_argument("SELECT AS VALUE query must have exactly one column")
-        found = f'SELECT {quote_name(names[0])} AS "$0" FROM ({sql})'
-        return found, (Output("", replace(columns[0].typed, column="")),)
+        text = f'SELECT {quote_name(names[0])} AS "$0" FROM ({sql})'
+        return text, (Output("", replace(columns[0].typed, column="")),)
     if kind != "STRUCT":
         raise errors.unimplemented(f"SELECT AS {kind}")
     listed = ", ".join(map(quote_name, names))
-    made = tuple(StructField(each.name, each.type) for each in columns)
-    struct = Typed('"$0"', Type(TypeCode.STRUCT, fields=made))
+    members = tuple(StructField(each.name, each.type) for each in columns)
+    struct = Typed('"$0"', Type(TypeCode.STRUCT, fields=members))
     return f'SELECT fn_array({listed}) AS "$0" FROM ({sql})', (Output("", struct),)

@@ -11,14 +11,16 @@ from emulator import errors
 from emulator.limits import JOINS_MAX
 from emulator.sql.coerce import unify
 from emulator.sql.comparison import compare
-from emulator.sql.compiler import Compiler, only
-from emulator.sql.composites import field_of, from_element
-from emulator.sql.hints import checked
+from emulator.sql.compiler import Compiler, refuse_other_clauses
+from emulator.sql.composites import element_value, field_of
+from emulator.sql.hints import check_hints
 from emulator.sql.proof import check_null_filtered
-from emulator.sql.sampling import sampled
+from emulator.sql.sampling import add_sample
 from emulator.sql.scope import CommonTable, Context, Relation, Scope
-from emulator.sql.types import INT64, Columns, Typed, quote_name
+from emulator.sql.types import Columns, Typed
 from emulator.sql.views import view_query
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import INT64
 
 TABLE_HINTS = {
     "FORCE_INDEX",
@@ -41,7 +43,7 @@ class From:
         self._context = context
 
     def compile(self) -> str:
-        """The clause with a blank before it; the empty text where there is none."""
+        """The clause with a leading blank; an empty text if the query has no FROM."""
         clause = self._query.args.get("from_") or self._query.args.get("from")
         if clause is None:
             if any(isinstance(each, exp.Star) for each in self._query.expressions):
@@ -57,7 +59,7 @@ class From:
         return " FROM " + self._relation(clause.this) + "".join(map(self._join, joins))
 
     def _join(self, join: exp.Join) -> str:
-        only(join, "this", "side", "kind", "on", "using", "hint", "method")
+        refuse_other_clauses(join, "this", "side", "kind", "on", "using", "hint", "method")
         before = list(self._scope.relations)
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         right = self._relation(join.this)
@@ -82,12 +84,14 @@ class From:
     def _merge(self, left: list[Relation], right: list[Relation], name: str, side: str) -> str:
         """A column of USING: the join's condition, and the one column that it leaves."""
         folded = name.casefold()
-        first = self._scope.merged.get(folded) or column_of(left, name)
-        second = column_of(right, name)
-        (one, other), type_ = unify([first, second], self._context, f"USING ({name})")
-        sql = {"RIGHT": other.sql, "FULL": f"COALESCE({one.sql}, {other.sql})"}.get(side, one.sql)
+        first = self._scope.merged.get(folded) or merge_column(left, name)
+        second = merge_column(right, name)
+        (left_column, other), type_ = unify([first, second], self._context, f"USING ({name})")
+        sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
+            side, left_column.sql
+        )
         self._scope.merged[folded] = Typed(sql, type_, column=first.column)
-        return compare(one, "=", other, type_)
+        return compare(left_column, "=", other, type_)
 
     def _relation(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Table):
@@ -96,11 +100,11 @@ class From:
             return self._unnest(node)
         if isinstance(node, exp.Subquery):
             if isinstance(node.this, exp.Table):
-                return self._parenthesised(node)
+                return self._compile_parenthesised(node)
             return self._subquery(node)
         raise errors.unimplemented(f"{node.sql('bigquery')[:60]} in FROM")
 
-    def _parenthesised(self, node: exp.Subquery) -> str:
+    def _compile_parenthesised(self, node: exp.Subquery) -> str:
         """(a JOIN b ON ...)."""
         inner = node.this
         joins = (inner.args.get("joins") or []) + (node.args.get("joins") or [])
@@ -110,9 +114,9 @@ class From:
         sql, columns = self._compiler.subquery(node.this, self._scope.parent, self._context)
         alias = node.alias or self._context.alias()
         listed = tuple((each.name, each.type) for each in columns)
-        self._scope.add(rows_of(alias, listed, value_table(node.this)))
+        self._scope.add(rows_of(alias, listed, is_value_table(node.this)))
         source = f"({sql}) AS {quote_name(alias)}"
-        return sampled(self._compiler, source, alias, node, self._context)
+        return add_sample(self._compiler, source, alias, node, self._context)
 
     def _unnest(self, node: exp.Unnest) -> str:
         """UNNEST(array) [AS alias] [WITH OFFSET [AS name]]."""
@@ -129,7 +133,7 @@ class From:
         name = node.alias or (columns[0].name if columns else "")
         alias = name or self._context.alias()
         qualifier = quote_name(alias)
-        element = from_element(f'{qualifier}."value"', values.type.element)
+        element = element_value(f'{qualifier}."value"', values.type.element)
         value = Typed(element.sql, element.type, column=name)
         fields = fields_of(value)
         offset = node.args.get("offset")
@@ -142,12 +146,12 @@ class From:
     def _table(self, node: exp.Table) -> str:
         if isinstance(node.this, exp.Anonymous):
             raise errors.unimplemented(f"the table function {node.this.name}")
-        only(node, "this", "db", "catalog", "alias", "sample", "joins", "hints")
+        refuse_other_clauses(node, "this", "db", "catalog", "alias", "sample", "joins", "hints")
         name = ".".join(part.name for part in node.parts)
         alias = node.alias or name.rsplit(".", 1)[-1]
-        known = self._context.with_queries.get(name.casefold())
-        if known is not None:
-            return self._common_table(node, known, alias)
+        common_table = self._context.with_queries.get(name.casefold())
+        if common_table is not None:
+            return self._common_table(node, common_table, alias)
         path = self._path(node, name)
         if path is not None:
             return self._unnest(path)
@@ -161,11 +165,11 @@ class From:
             raise errors.invalid_argument(f"Table not found: {name}")
         self._context.tables[table.name] = None
         self._scope.add(table_relation(table, alias))
-        index = forced_index(node, table, self._context)
+        index = find_forced_index(node, table, self._context)
         if index is not None:
             check_null_filtered(index, table, alias, self._query)
         source = self._context.source(table, index, alias)
-        return sampled(self._compiler, source, alias, node, self._context)
+        return add_sample(self._compiler, source, alias, node, self._context)
 
     def _path(self, node: exp.Table, name: str) -> exp.Unnest | None:
         """``t.array AS x`` where t is an alias: UNNEST(t.array) AS x."""
@@ -178,13 +182,13 @@ class From:
         alias = exp.TableAlias(columns=[exp.to_identifier(node.alias or rest[-1])])
         return exp.Unnest(expressions=[column], alias=alias)
 
-    def _common_table(self, node: exp.Table, known: CommonTable, alias: str) -> str:
-        self._scope.add(rows_of(alias, known.columns, known.value))
-        source = f"{quote_name(known.name)} AS {quote_name(alias)}"
-        return sampled(self._compiler, source, alias, node, self._context)
+    def _common_table(self, node: exp.Table, common_table: CommonTable, alias: str) -> str:
+        self._scope.add(rows_of(alias, common_table.columns, common_table.value))
+        source = f"{quote_name(common_table.name)} AS {quote_name(alias)}"
+        return add_sample(self._compiler, source, alias, node, self._context)
 
     def _view(self, node: exp.Table, view: Verbatim, alias: str) -> str:
-        """A view stands for its query, in which nothing of the query around it is known."""
+        """Expands a view to its query, which sees nothing of the query around it."""
         context, name = self._context, view.name.casefold()
         if name in context.open_views:
             raise errors.failed_precondition(f"The definition of VIEW `{view.name}` is recursive.")
@@ -198,7 +202,7 @@ class From:
             context.open_views.pop()
         self._scope.add(Relation.of(alias, columns_of(columns)))
         source = f"({sql}) AS {quote_name(alias)}"
-        return sampled(self._compiler, source, alias, node, context)
+        return add_sample(self._compiler, source, alias, node, context)
 
     def _catalog(self, node: exp.Table, name: str, alias: str) -> str:
         if self._context.open_views:
@@ -206,7 +210,7 @@ class From:
         self._context.catalog[name] = None
         self._scope.add(Relation.of(alias, self._context.catalog_types[name]))
         source = f"{quote_name(name)} AS {quote_name(alias)}"
-        return sampled(self._compiler, source, alias, node, self._context)
+        return add_sample(self._compiler, source, alias, node, self._context)
 
 
 def table_relation(table: Table, alias: str) -> Relation:
@@ -221,52 +225,52 @@ def rows_of(alias: str, columns: tuple[tuple[str, Type], ...], value: bool) -> R
     if not value:
         return relation
     (only_column,) = relation.columns
-    found = Typed(only_column.sql, only_column.type, column=alias)
-    return Relation(alias, fields_of(found), found)
+    value_column = Typed(only_column.sql, only_column.type, column=alias)
+    return Relation(alias, fields_of(value_column), value_column)
 
 
 def fields_of(value: Typed) -> tuple[Typed, ...]:
     """The fields of a value by their names; none unless it is a STRUCT."""
     if value.type is None or value.type.code is not TypeCode.STRUCT:
         return ()
-    found = [
+    fields = [
         Typed(field_of(value, number).sql, field.type, column=field.name)
         for number, field in enumerate(value.type.fields)
     ]
-    return tuple(found)
+    return tuple(fields)
 
 
-def value_table(node: exp.Expr) -> bool:
+def is_value_table(node: exp.Expr) -> bool:
     """Whether a query is SELECT AS STRUCT or AS VALUE: its rows are values."""
     while isinstance(node, exp.Subquery | exp.SetOperation):
         node = node.this
     return node.args.get("kind") is not None
 
 
-def column_of(relations: list[Relation], name: str) -> Typed:
+def merge_column(relations: list[Relation], name: str) -> Typed:
     """A column that USING names."""
-    found = [column for relation in relations for column in relation.named(name)]
-    if not found:
+    columns = [column for relation in relations for column in relation.columns_named(name)]
+    if not columns:
         raise errors.invalid_argument(f"Column {name} in USING clause not found")
-    if len(found) > 1:
+    if len(columns) > 1:
         raise errors.invalid_argument(f"Column {name} in USING clause is ambiguous")
-    return found[0]
+    return columns[0]
 
 
-def forced_index(node: exp.Table, table: Table, context: Context) -> Index | None:
+def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index | None:
     """The index that @{FORCE_INDEX=i} names; None for the base table or without a hint."""
-    wanted = checked(node.meta.get(HINTS, {}), TABLE_HINTS).get("FORCE_INDEX")
-    if wanted is None or wanted.upper() == "_BASE_TABLE":
+    name = check_hints(node.meta.get(HINTS, {}), TABLE_HINTS).get("FORCE_INDEX")
+    if name is None or name.upper() == "_BASE_TABLE":
         return None
-    index = context.schema.index(wanted)
+    index = context.schema.index(name)
     if index is None or index.table.casefold() != table.name.casefold():
         raise errors.invalid_argument(
-            f"The table {table.name} does not have a secondary index called {wanted}"
+            f"The table {table.name} does not have a secondary index called {name}"
         )
     return index
 
 
-def star(relations: list[Relation], node: exp.Star, scope: Scope) -> list[Typed]:
+def expand_star(relations: list[Relation], node: exp.Star, scope: Scope) -> list[Typed]:
     """* and alias.*; columns of USING come once, hidden ones not at all."""
     items: list[Typed] = []
     merged: set[str] = set()

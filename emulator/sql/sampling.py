@@ -1,4 +1,4 @@
-"""TABLESAMPLE: so many percent of the rows, or so many rows."""
+"""TABLESAMPLE: a percentage of the rows, or a number of rows."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.coerce import require
-from emulator.sql.compiler import Compiler, only
+from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOAT64, INT64, quote_name
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import FLOAT64, INT64
 
 RANDOM_SPAN = 2.0**63
 
 
-def sampled(compiler: Compiler, named: str, alias: str, node: exp.Expr, context: Context) -> str:
+def add_sample(compiler: Compiler, named: str, alias: str, node: exp.Expr, context: Context) -> str:
     """A source of a FROM clause, which has its alias already, with the sample that is asked for."""
     sample = node.args.get("sample")
     if sample is None:
         return named
     name = quote_name(alias)
-    only(sample, "method", "percent", "size")
+    refuse_other_clauses(sample, "method", "percent", "size")
     method = sample.args["method"].name.upper() if sample.args.get("method") else ""
     if method == "BERNOULLI" and sample.args.get("percent") is not None:
         item = compiler.compile(sample.args["percent"], Scope(), context)

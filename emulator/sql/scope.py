@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ddl.schema import Schema, Table, Type
+from ddl.schema import Schema, Type
 from emulator import errors
-from emulator.engine.requests import ResultColumn
 from emulator.sql.statements import Bindings, TableSource
-from emulator.sql.types import Typed, physical, plain, quote_name
+from emulator.sql.types import Typed, distinct_names, drop_length
+from emulator.values.requests import ResultColumn
+from emulator.values.sqlite_text import quote_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +36,28 @@ class Relation:
         hidden: frozenset[str] = frozenset(),
     ) -> Relation:
         """A relation whose columns SQLite calls by their names."""
-        texts = physical([name for name, _ in columns])
+        texts = distinct_names([name for name, _ in columns])
         listed = [
-            Typed(f"{quote_name(alias)}.{quote_name(text)}", plain(type_), column=name)
+            Typed(f"{quote_name(alias)}.{quote_name(text)}", drop_length(type_), column=name)
             for text, (name, type_) in zip(texts, columns, strict=True)
         ]
         return cls(alias, tuple(listed), hidden=hidden)
 
-    def named(self, name: str) -> list[Typed]:
+    def columns_named(self, name: str) -> list[Typed]:
         """The columns of this name."""
         folded = name.casefold()
         return [column for column in self.columns if column.column.casefold() == folded]
 
     def column(self, name: str) -> Typed | None:
         """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
-        found = self.named(name)
-        if len(found) > 1:
+        columns = self.columns_named(name)
+        if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
-        return found[0] if found else None
+        return columns[0] if columns else None
 
-    def owns(self, found: Typed) -> bool:
+    def owns(self, column: Typed) -> bool:
         """Whether a resolved name is one of this relation's."""
-        return found == self.value or found in self.columns
+        return column == self.value or column in self.columns
 
 
 @dataclass(slots=True)
@@ -65,9 +66,9 @@ class Scope:
 
     ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
     that HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY expressions
-    once the SELECT aggregates: outside of aggregate functions nothing else may stand. ``locals``
+    once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
-    ``windows`` are those of the WINDOW clause; window functions stand only where
+    ``windows`` are those of the WINDOW clause; window functions are allowed only where
     ``windows_allowed`` is set.
     """
 
@@ -92,18 +93,18 @@ class Scope:
 
     def resolve(self, name: str, qualifier: str | None) -> Typed:
         """A column, or INVALID_ARGUMENT as Spanner words it."""
-        found = self.find(name, qualifier)
+        column = self.find(name, qualifier)
         written = f"{qualifier}.{name}" if qualifier else name
-        if found is None:
+        if column is None:
             raise errors.invalid_argument(f"Unrecognized name: {written}")
-        free = self.grouped is None or self.in_aggregate or found.sql in self.grouped
-        merged = found in self.merged.values()
-        if not free and (merged or any(r.owns(found) for r in self.relations)):
+        free = self.grouped is None or self.in_aggregate or column.sql in self.grouped
+        merged = column in self.merged.values()
+        if not free and (merged or any(r.owns(column) for r in self.relations)):
             raise errors.invalid_argument(
                 f"SELECT list expression references column {written}"
                 " which is neither grouped nor aggregated"
             )
-        return found
+        return column
 
     def relation(self, alias: str) -> Relation | None:
         """The relation of this alias here or outside."""
@@ -122,14 +123,14 @@ class Scope:
             return self.locals[folded]
         if folded in self.merged:
             return self.merged[folded]
-        found = [c for r in self.relations for c in r.named(name)]
-        found += [
+        columns = [c for r in self.relations for c in r.columns_named(name)]
+        columns += [
             r.value for r in self.relations if r.value is not None and r.alias.casefold() == folded
         ]
-        if len(found) > 1:
+        if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
-        if found:
-            return found[0]
+        if columns:
+            return columns[0]
         return self.parent.find(name, None) if self.parent else None
 
 
@@ -144,7 +145,7 @@ class CommonTable:
 
 @dataclass(slots=True)
 class Context:
-    """What is gathered while one statement is compiled.
+    """The state of compiling one statement.
 
     ``draws`` says that it takes values of sequences; ``open_views`` are the views inside of which
     it is compiled at the moment.
@@ -163,7 +164,6 @@ class Context:
     draws: bool = False
     views: dict[str, None] = field(default_factory=dict)
     open_views: list[str] = field(default_factory=list)
-    written_table: Table | None = None
     counter: int = 0
 
     def alias(self) -> str:
@@ -174,17 +174,17 @@ class Context:
     def parameter(self, name: str) -> Typed:
         """A parameter; its type may be known, or become known."""
         key = name.lower()
-        known = {k.lower(): t for k, t in self.declared.items()}
-        if key in known:
-            self.inferred[key] = known[key]
+        declared = {k.lower(): t for k, t in self.declared.items()}
+        if key in declared:
+            self.inferred[key] = declared[key]
         type_ = self.inferred.setdefault(key, None)
         untyped = key if type_ is None else None
-        return Typed(f":p_{key}", plain(type_) if type_ else None, parameter=untyped)
+        return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=untyped)
 
     def infer(self, parameter: str, type_: Type) -> None:
         """Gives an untyped parameter the type that its place asks for."""
         if self.inferred.get(parameter) is None:
-            self.inferred[parameter] = plain(type_)
+            self.inferred[parameter] = drop_length(type_)
 
     def bindings(self, untyped: Type) -> Bindings:
         """What the engine must bind; a parameter that nothing types gets ``untyped``."""

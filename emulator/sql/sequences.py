@@ -1,4 +1,4 @@
-"""GET_NEXT_SEQUENCE_VALUE and the functions that tell a counter."""
+"""GET_NEXT_SEQUENCE_VALUE and the functions that return a counter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from ddl import sequences
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, Typed, quote_text
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import INT64
 
 NEXT_VALUE = "GET_NEXT_SEQUENCE_VALUE"
 
@@ -26,14 +28,14 @@ def sequence_counter(name: str) -> str:
 def next_value(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """GET_NEXT_SEQUENCE_VALUE(SEQUENCE s): drawn anew for each row."""
     context.draws = True
-    return Typed(f"next_value_({quote_text(named(node, context))})", INT64)
+    return Typed(f"next_value_({quote_text(counter_name(node, context))})", INT64)
 
 
 def internal_state(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 ) -> Typed:
     """GET_INTERNAL_SEQUENCE_STATE(SEQUENCE s): NULL before the first value."""
-    return state(named(node, context))
+    return counter_state(counter_name(node, context))
 
 
 def identity_state(
@@ -52,26 +54,26 @@ def identity_state(
         raise errors.invalid_argument(
             f"Identity column not found in table {table_name}: {column_name}"
         )
-    return state(identity_counter(table.name, column.name))
+    return counter_state(identity_counter(table.name, column.name))
 
 
-def state(counter: str) -> Typed:
+def counter_state(counter: str) -> Typed:
     """The counter as it is stored; the writing connection knows what it drew since."""
     text = quote_text(counter)
     kept = f'(SELECT counter FROM "$sequences" WHERE name = {text})'
     return Typed(f"sequence_state_({text}, {kept})", INT64)
 
 
-def named(node: exp.Anonymous, context: Context) -> str:
+def counter_name(node: exp.Anonymous, context: Context) -> str:
     """The counter of the sequence that is the one argument."""
     argument = node.expressions[0] if len(node.expressions) == 1 else None
     if not isinstance(argument, exp.Column):
         raise errors.invalid_argument(f"{node.name.upper()} takes one argument: SEQUENCE name")
     name = ".".join(part.name for part in argument.parts)
-    found = sequences.find_sequence(context.schema, name)
-    if found is None:
+    sequence = sequences.find_sequence(context.schema, name)
+    if sequence is None:
         raise errors.invalid_argument(f"Sequence not found: {name}")
-    return sequence_counter(found.name)
+    return sequence_counter(sequence.name)
 
 
 def refuse_in_conditions(tree: exp.Expr) -> None:

@@ -9,25 +9,20 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
-from emulator.sql.compiler import only
+from emulator.sql.compiler import refuse_other_clauses
 from emulator.sql.scope import Context
-from emulator.sql.types import (
-    Columns,
-    Output,
-    Typed,
-    name_of,
-    physical,
-    quote_name,
-    refuse_interval,
-)
+from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
+from emulator.values.sqlite_text import quote_name
 
 Compiled = tuple[str, Columns]
 KNOWN = ("this", "expression", "distinct", "with_", "with", "order", "limit", "offset")
 
 
-def combined(node: exp.SetOperation, left: Compiled, right: Compiled, context: Context) -> Compiled:
+def combine_queries(
+    node: exp.SetOperation, left: Compiled, right: Compiled, context: Context
+) -> Compiled:
     """Both queries as one; the names are those of the first, the types are what both can be."""
-    only(node, *KNOWN)
+    refuse_other_clauses(node, *KNOWN)
     word = type(node).__name__.upper()
     mode = "DISTINCT" if node.args.get("distinct") else "ALL"
     if len(left[1]) != len(right[1]):
@@ -35,11 +30,11 @@ def combined(node: exp.SetOperation, left: Compiled, right: Compiled, context: C
             f"Queries in {word} {mode} have mismatched column count; query 1 has {len(left[1])}"
             f" columns, query 2 has {len(right[1])}"
         )
-    pairs = list(zip(results(left[1]), results(right[1]), strict=True))
+    pairs = list(zip(outer_columns(left[1]), outer_columns(right[1]), strict=True))
     columns, first, second = [], [], []
     for number, (mine, theirs) in enumerate(pairs, start=1):
         where = f"column {number} in {word} {mode}"
-        (one, other), type_ = unify([mine, theirs], context, where)
+        (converted, other), type_ = unify([mine, theirs], context, where)
         if word != "UNION" or mode != "ALL":
             refuse_interval(type_, f"{word} {mode}")
         if type_.code in UNGROUPABLE and (word != "UNION" or mode != "ALL"):
@@ -47,22 +42,22 @@ def combined(node: exp.SetOperation, left: Compiled, right: Compiled, context: C
                 f"Column {number} in {word} {mode} has type {name_of(type_)} that does not support"
                 " set operation comparisons"
             )
-        known = mine if mine.type is not None or mine.parameter else theirs
+        base = mine if mine.type is not None or mine.parameter else theirs
         unknown = mine.type is None and theirs.type is None
         typed = replace(
-            known, sql=one.sql, type=None if unknown else type_, literal=None, parts=None
+            base, sql=converted.sql, type=None if unknown else type_, literal=None, parts=None
         )
         columns.append(Output(mine.column, replace(typed, column=mine.column)))
-        first.append(one.sql)
+        first.append(converted.sql)
         second.append(other.sql)
-    names = list(map(quote_name, physical([each.name for each in columns])))
-    operands = [operand(left[0], first, names), operand(right[0], second, names)]
-    return joined(word, mode, operands, names), tuple(columns)
+    names = list(map(quote_name, distinct_names([each.name for each in columns])))
+    operands = [convert_operand(left[0], first, names), convert_operand(right[0], second, names)]
+    return join_operands(word, mode, operands, names), tuple(columns)
 
 
-def results(columns: Columns) -> list[Typed]:
+def outer_columns(columns: Columns) -> list[Typed]:
     """The columns as a query around theirs sees them; literals still convert as such."""
-    names = physical([each.name for each in columns])
+    names = distinct_names([each.name for each in columns])
     return [
         replace(
             each.typed,
@@ -74,14 +69,14 @@ def results(columns: Columns) -> list[Typed]:
     ]
 
 
-def operand(sql: str, items: list[str], names: list[str]) -> str:
+def convert_operand(sql: str, items: list[str], names: list[str]) -> str:
     """A query with its columns converted and named."""
     listed = ", ".join(f"{item} AS {name}" for item, name in zip(items, names, strict=True))
     return f"SELECT {listed} FROM ({sql})"
 
 
-def joined(word: str, mode: str, operands: list[str], names: list[str]) -> str:
-    """The operation. Of ALL but UNION, each repetition of a row is told apart by its number."""
+def join_operands(word: str, mode: str, operands: list[str], names: list[str]) -> str:
+    """The operation. INTERSECT ALL and EXCEPT ALL number the repetitions of a row."""
     if mode == "DISTINCT":
         return f" {word} ".join(operands)
     if word == "UNION":

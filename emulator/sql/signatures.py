@@ -8,7 +8,8 @@ from ddl.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.scope import Context
-from emulator.sql.types import (
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import (
     BOOL,
     BYTES,
     DATE,
@@ -19,9 +20,7 @@ from emulator.sql.types import (
     STRING,
     TIMESTAMP,
     UUID,
-    Typed,
     array,
-    name_of,
 )
 
 
@@ -35,8 +34,8 @@ class Signature:
     optional: int = 0
     rest: bool = False
 
-    def wanted(self, count: int) -> tuple[Type, ...]:
-        """The types of so many arguments."""
+    def argument_types(self, count: int) -> tuple[Type, ...]:
+        """The types of the first ``count`` arguments."""
         if self.rest:
             return self.arguments + self.arguments[-1:] * (count - len(self.arguments))
         return self.arguments[:count]
@@ -165,7 +164,7 @@ def add_time(table: Signatures) -> None:
     table.add("FORMAT_TIMESTAMP", [STRING, TIMESTAMP, STRING], STRING, optional=1)
 
 
-def signatures() -> Signatures:
+def build_signatures() -> Signatures:
     """All of them."""
     table = Signatures()
     for add in (add_text, add_numbers, add_mathematics, add_time):
@@ -173,27 +172,27 @@ def signatures() -> Signatures:
     return table
 
 
-SIGNATURES = signatures()
+SIGNATURES = build_signatures()
 
 
 def overload(name: str, items: list[Typed], context: Context) -> Typed:
     """The first signature that the arguments fit, exactly or by conversion."""
     fitting = [s for s in SIGNATURES[name] if s.fits(items)]
     for signature in sorted(fitting, key=lambda s: conversions(s, items)):
-        types = signature.wanted(len(items))
+        types = signature.argument_types(len(items))
         converted = [coerce(i, t, context) for i, t in zip(items, types, strict=True)]
         if all(each is not None for each in converted):
             listed = ", ".join(each.sql for each in converted if each is not None)
             return Typed(f"{signature.function}({listed})", signature.result)
-    given = ", ".join(name_of(item.type) for item in items)
+    types_given = ", ".join(name_of(item.type) for item in items)
     raise errors.invalid_argument(
-        f"No matching signature for function {name} for argument types: {given}"
+        f"No matching signature for function {name} for argument types: {types_given}"
     )
 
 
 def conversions(signature: Signature, items: list[Typed]) -> int:
     """How many arguments are of another type: a literal, which converts easily, counts less."""
-    types = signature.wanted(len(items))
+    types = signature.argument_types(len(items))
     return sum(
         1 if item.literal is not None else 10
         for item, type_ in zip(items, types, strict=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ddl.schema import Index, Table, Type
-from emulator.engine.requests import ResultColumn
+from emulator.values.requests import ResultColumn
 
 
 class TableSource(Protocol):
@@ -32,7 +32,7 @@ class Bindings:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class CompiledQuery:
     """A SELECT. ``tables`` are the user tables read; ``catalog`` the INFORMATION_SCHEMA views.
 
     A query reads either user tables or the catalog, never both (as in Spanner). ``draws`` says
@@ -103,7 +103,7 @@ class Delete:
     returning: Returning | None = None
 
 
-Statement = Query | Insert | Update | Delete
+Statement = CompiledQuery | Insert | Update | Delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.coerce import coerce, require, unify
-from emulator.sql.comparison import among, among_rows
-from emulator.sql.compiler import Compiler, Handler, only
-from emulator.sql.composites import elements, one_column, refuse_array_of_arrays
+from emulator.sql.comparison import test_membership, test_row_membership
+from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
+from emulator.sql.composites import elements, refuse_array_of_arrays, wrap_one_column
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import BOOL, Columns, Typed, array, name_of
+from emulator.sql.types import Columns, Typed, name_of
+from emulator.values.types import BOOL, array
 
 
 class Subquery(Protocol):
@@ -28,7 +29,7 @@ class Subquery(Protocol):
 def scalar(compiler: Compiler, node: exp.Subquery, scope: Scope, context: Context) -> Typed:
     """(SELECT x ...): NULL of no row, an error of several."""
     sql, columns = compiler.subquery(node, scope, context)
-    text, column = one_column(sql, columns, "Scalar subquery")
+    text, column = wrap_one_column(sql, columns, "Scalar subquery")
     return Typed(f'(SELECT agg_single("v") FROM ({text}))', column.type)
 
 
@@ -41,14 +42,14 @@ def exists(compiler: Compiler, node: exp.Exists, scope: Scope, context: Context)
 def array_subquery(compiler: Compiler, node: exp.Expr, scope: Scope, context: Context) -> Typed:
     """ARRAY(SELECT x ...): in the order of the query, NULLs too."""
     sql, columns = compiler.subquery(node, scope, context)
-    text, column = one_column(sql, columns, "ARRAY subquery")
+    text, column = wrap_one_column(sql, columns, "ARRAY subquery")
     refuse_array_of_arrays(column.type)
     return Typed(f'(SELECT agg_array("v") FROM ({text}))', array(columns[0].type))
 
 
 def in_(compiler: Compiler, node: exp.In, scope: Scope, context: Context) -> Typed:
     """x IN (a, b), IN (SELECT ...), IN UNNEST(array)."""
-    only(node, "this", "expressions", "query", "unnest")
+    refuse_other_clauses(node, "this", "expressions", "query", "unnest")
     item = compiler.compile(node.this, scope, context)
     if node.args.get("unnest"):
         return in_unnest(compiler, item, node.args["unnest"], scope, context)
@@ -58,7 +59,7 @@ def in_(compiler: Compiler, node: exp.In, scope: Scope, context: Context) -> Typ
         raise errors.invalid_argument("Syntax error: IN () needs a value")
     items = [compiler.compile(each, scope, context) for each in node.expressions]
     unified, type_ = unify([item, *items], context, "operator IN")
-    return Typed(among(unified[0], unified[1:], type_), BOOL)
+    return Typed(test_membership(unified[0], unified[1:], type_), BOOL)
 
 
 def in_query(
@@ -66,10 +67,10 @@ def in_query(
 ) -> Typed:
     """item IN (SELECT ...)."""
     sql, columns = compiler.subquery(query, scope, context)
-    text, column = one_column(sql, columns, "Subquery of type IN")
+    text, column = wrap_one_column(sql, columns, "Subquery of type IN")
     (left, right), type_ = unify([item, column], context, "operator IN")
     source = f'(SELECT {right.sql} AS "v" FROM ({text}))'
-    return Typed(among_rows(left, '"v"', source, type_), BOOL)
+    return Typed(test_row_membership(left, '"v"', source, type_), BOOL)
 
 
 def in_unnest(
@@ -91,7 +92,7 @@ def in_unnest(
     source = elements(values)
     if right.sql != '"value"':
         source = f'(SELECT {right.sql} AS "value" FROM {source})'
-    return Typed(among_rows(left, '"value"', source, right.type), BOOL)
+    return Typed(test_row_membership(left, '"value"', source, right.type), BOOL)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

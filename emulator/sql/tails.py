@@ -9,40 +9,42 @@ from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import INT64, Columns, Typed, physical, quote_name
+from emulator.sql.types import Columns, Typed, distinct_names
+from emulator.values.sqlite_text import quote_name
+from emulator.values.types import INT64
 
 
-def inside(
+def select_tail(
     compiler: Compiler, node: exp.Expr, columns: Columns, scope: Scope, context: Context
 ) -> str:
     """The clauses of a SELECT whose ORDER BY may use all that is in scope."""
-    items = keys(compiler, node, columns, scope, context)
-    terms = [order_terms(item, each) for item, each in zip(items, ordered(node), strict=True)]
-    return order_clause(terms) + limits(compiler, node, context)
+    items = order_keys(compiler, node, columns, scope, context)
+    terms = [order_terms(item, each) for item, each in zip(items, order_items(node), strict=True)]
+    return order_clause(terms) + limit_clause(compiler, node, context)
 
 
-def keys(
+def order_keys(
     compiler: Compiler, node: exp.Expr, columns: Columns, scope: Scope, context: Context
 ) -> list[Typed]:
     """What the ORDER BY of a SELECT sorts by: expressions, aliases and places."""
     scope.aliases = {each.name.casefold(): each.typed for each in columns if each.name}
-    found = []
-    for each in ordered(node):
-        place = position(each.this, columns)
-        found.append(
+    items = []
+    for each in order_items(node):
+        place = place_by_number(each.this, columns)
+        items.append(
             columns[place].typed
             if place is not None
             else compiler.compile(each.this, scope, context)
         )
     scope.aliases = {}
-    return found
+    return items
 
 
-def outside(
+def query_tail(
     compiler: Compiler, node: exp.Expr, columns: Columns, outer: Scope | None, context: Context
 ) -> str:
     """The clauses around a query in parentheses: ORDER BY sees its columns only."""
-    names = physical([each.name for each in columns])
+    names = distinct_names([each.name for each in columns])
     results = [
         Typed(quote_name(name), each.type, column=each.name)
         for name, each in zip(names, columns, strict=True)
@@ -50,13 +52,13 @@ def outside(
     scope = Scope(parent=outer)
     scope.aliases = {item.column.casefold(): item for item in results if item.column}
     terms = []
-    for each in ordered(node):
-        place = position(each.this, columns)
+    for each in order_items(node):
+        place = place_by_number(each.this, columns)
         if place is None:
             place = same_expression(compiler, each.this, columns, node)
         item = results[place] if place is not None else compiler.compile(each.this, scope, context)
         terms.append(order_terms(item, each))
-    return order_clause(terms) + limits(compiler, node, context)
+    return order_clause(terms) + limit_clause(compiler, node, context)
 
 
 def same_expression(
@@ -70,16 +72,16 @@ def same_expression(
         if inner == node and len(query.expressions) == len(columns):
             return number
     if isinstance(node, exp.Column) and node.table:
-        found = [
+        places = [
             n for n, c in enumerate(columns) if c.typed.column.casefold() == node.name.casefold()
         ]
         suffix = f"{quote_name(node.table)}.{quote_name(node.name)}".casefold()
-        same = [n for n in found if columns[n].typed.sql.casefold() == suffix]
+        same = [n for n in places if columns[n].typed.sql.casefold() == suffix]
         return same[0] if same else None
     return None
 
 
-def ordered(node: exp.Expr) -> list[exp.Ordered]:
+def order_items(node: exp.Expr) -> list[exp.Ordered]:
     """The keys of ORDER BY."""
     order = node.args.get("order")
     return [] if order is None else list(order.expressions)
@@ -90,7 +92,7 @@ def order_clause(terms: list[str]) -> str:
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
-def position(node: exp.Expr, columns: Columns) -> int | None:
+def place_by_number(node: exp.Expr, columns: Columns) -> int | None:
     """The place that a number names, from zero."""
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
@@ -102,20 +104,20 @@ def position(node: exp.Expr, columns: Columns) -> int | None:
     return number - 1
 
 
-def limits(compiler: Compiler, node: exp.Expr, context: Context) -> str:
+def limit_clause(compiler: Compiler, node: exp.Expr, context: Context) -> str:
     """LIMIT and OFFSET."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     sql = ""
     if limit is not None:
-        sql += f" LIMIT {count(compiler, limit.expression, context, 'LIMIT')}"
+        sql += f" LIMIT {row_count(compiler, limit.expression, context, 'LIMIT')}"
     if offset is not None:
         if limit is None:
             raise errors.invalid_argument("Syntax error: OFFSET needs a LIMIT before it")
-        sql += f" OFFSET {count(compiler, offset.expression, context, 'OFFSET')}"
+        sql += f" OFFSET {row_count(compiler, offset.expression, context, 'OFFSET')}"
     return sql
 
 
-def count(compiler: Compiler, node: exp.Expr, context: Context, where: str) -> str:
+def row_count(compiler: Compiler, node: exp.Expr, context: Context, where: str) -> str:
     """A number of rows: a literal or a parameter."""
     if not isinstance(node, exp.Literal | exp.Parameter | exp.Cast):
         raise errors.invalid_argument(f"{where} expects an integer literal or parameter")

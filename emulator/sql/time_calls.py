@@ -8,37 +8,41 @@ from ddl.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler
-from emulator.sql.conditional_calls import compiled
+from emulator.sql.conditional_calls import compile_arguments
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, Typed, array, quote_text
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, array
 
 DEFAULT_ZONE = "'America/Los_Angeles'"
 WEEKDAYS = {"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}
 
 
-def now(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def current_timestamp(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
     """CURRENT_TIMESTAMP(): one for the whole statement."""
-    compiled(compiler, node, scope, context, 0, 0)
+    compile_arguments(compiler, node, scope, context, 0, 0)
     context.uses_now = True
     return Typed(":now_", TIMESTAMP)
 
 
-def today(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def current_date(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """CURRENT_DATE([zone])."""
     context.uses_now = True
-    items = compiled(compiler, node, scope, context, 0, 1)
+    items = compile_arguments(compiler, node, scope, context, 0, 1)
     zone = require(items[0], STRING, context, "The zone").sql if items else DEFAULT_ZONE
     return Typed(f"fn_date_timestamp(:now_, {zone})", DATE)
 
 
 def subject(item: Typed, name: str, context: Context) -> tuple[Typed, Type]:
     """The DATE or TIMESTAMP that a function is of, by the function's name."""
-    wanted = TIMESTAMP if name.startswith("TIMESTAMP") else DATE
-    if wanted is DATE and item.type == TIMESTAMP:
+    target = TIMESTAMP if name.startswith("TIMESTAMP") else DATE
+    if target is DATE and item.type == TIMESTAMP:
         raise errors.invalid_argument(
             f"No matching signature for function {name} for an argument of type TIMESTAMP"
         )
-    return require(item, wanted, context, f"The first argument of {name}"), wanted
+    return require(item, target, context, f"The first argument of {name}"), target
 
 
 def shift(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -89,7 +93,7 @@ def difference(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: C
         subject(compiler.compile(each, scope, context), name, context)[0]
         for each in node.expressions[:2]
     ]
-    unit = part(node.expressions[2])
+    unit = read_part(node.expressions[2])
     return Typed(f"fn_{name.lower()}({items[0].sql}, {items[1].sql}, '{unit}')", INT64)
 
 
@@ -102,13 +106,13 @@ def truncation(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: C
     item, type_ = subject(compiler.compile(node.expressions[0], scope, context), name, context)
     zone = DEFAULT_ZONE
     if len(node.expressions) > 2:
-        found = compiler.compile(node.expressions[2], scope, context)
-        zone = require(found, STRING, context, "The zone").sql
+        zone_item = compiler.compile(node.expressions[2], scope, context)
+        zone = require(zone_item, STRING, context, "The zone").sql
     extra = f", {zone}" if type_ is TIMESTAMP else ""
-    return Typed(f"fn_{name.lower()}({item.sql}, '{part(node.expressions[1])}'{extra})", type_)
+    return Typed(f"fn_{name.lower()}({item.sql}, '{read_part(node.expressions[1])}'{extra})", type_)
 
 
-def part(node: exp.Expr) -> str:
+def read_part(node: exp.Expr) -> str:
     """A date part: a bare word, or WEEK(day)."""
     if isinstance(node, exp.WeekStart) or (
         isinstance(node, exp.Anonymous) and node.name.upper() == "WEEK"
@@ -128,11 +132,11 @@ def extract(compiler: Compiler, node: exp.Extract, scope: Scope, context: Contex
     source, zone = node.expression, DEFAULT_ZONE
     zoned = isinstance(source, exp.AtTimeZone)
     if zoned:
-        found = compiler.compile(source.args["zone"], scope, context)
-        zone = require(found, STRING, context, "The zone").sql
+        item = compiler.compile(source.args["zone"], scope, context)
+        zone = require(item, STRING, context, "The zone").sql
         source = source.this
     inner = compiler.compile(source, scope, context)
-    name = part(node.this)
+    name = read_part(node.this)
     if inner.type == DATE:
         if zoned:
             raise errors.invalid_argument("EXTRACT from DATE does not support AT TIME ZONE")
@@ -146,9 +150,9 @@ def extract(compiler: Compiler, node: exp.Extract, scope: Scope, context: Contex
     return Typed(f"fn_extract_timestamp({quote_text(name)}, {inner.sql}, {zone})", result)
 
 
-def text(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+def string(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """STRING(timestamp [, zone]), STRING(date), STRING(json)."""
-    items = compiled(compiler, node, scope, context, 1, 2)
+    items = compile_arguments(compiler, node, scope, context, 1, 2)
     item = items[0]
     if item.type == DATE:
         return Typed(item.sql, STRING)
@@ -180,7 +184,7 @@ def generate_dates(
 
 def date(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """DATE(y, m, d), DATE(timestamp [, zone]), DATE(date)."""
-    items = compiled(compiler, node, scope, context, 1, 3)
+    items = compile_arguments(compiler, node, scope, context, 1, 3)
     if len(items) == 3:
         numbers = [require(i, INT64, context, "An argument of DATE").sql for i in items]
         return Typed(f"fn_date({', '.join(numbers)})", DATE)
@@ -193,22 +197,22 @@ def date(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 
 def timestamp(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """TIMESTAMP(string [, zone]), TIMESTAMP(date [, zone]), TIMESTAMP(timestamp)."""
-    items = compiled(compiler, node, scope, context, 1, 2)
+    items = compile_arguments(compiler, node, scope, context, 1, 2)
     item = items[0]
     if item.type == TIMESTAMP and len(items) == 1:
         return item
     zone = require(items[1], STRING, context, "The zone").sql if len(items) > 1 else DEFAULT_ZONE
     if item.type != DATE:
-        found = coerce(item, STRING, context)
-        if found is None:
+        converted = coerce(item, STRING, context)
+        if converted is None:
             raise errors.invalid_argument("No matching signature for function TIMESTAMP")
-        return Typed(f"fn_timestamp_string({found.sql}, {zone})", TIMESTAMP)
+        return Typed(f"fn_timestamp_string({converted.sql}, {zone})", TIMESTAMP)
     return Typed(f"fn_timestamp_date({item.sql}, {zone})", TIMESTAMP)
 
 
 CALLS: dict[str, Call] = {
-    "CURRENT_TIMESTAMP": now,
-    "CURRENT_DATE": today,
+    "CURRENT_TIMESTAMP": current_timestamp,
+    "CURRENT_DATE": current_date,
     "TIMESTAMP_ADD": shift,
     "TIMESTAMP_SUB": shift,
     "DATE_ADD": shift,
@@ -219,7 +223,7 @@ CALLS: dict[str, Call] = {
     "DATE_DIFF": difference,
     "TIMESTAMP_TRUNC": truncation,
     "DATE_TRUNC": truncation,
-    "STRING": text,
+    "STRING": string,
     "DATE": date,
     "TIMESTAMP": timestamp,
     "GENERATE_DATE_ARRAY": generate_dates,

@@ -1,4 +1,4 @@
-"""Spanner's types in the compiler: names, coercions, literals in storage form."""
+"""Spanner's types in the compiler: their names, and which of them convert to which."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from sqlglot import exp
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
-
-BOOL = Type(TypeCode.BOOL)
-INT64 = Type(TypeCode.INT64)
-FLOAT32 = Type(TypeCode.FLOAT32)
-FLOAT64 = Type(TypeCode.FLOAT64)
-NUMERIC = Type(TypeCode.NUMERIC)
-STRING = Type(TypeCode.STRING)
-BYTES = Type(TypeCode.BYTES)
-DATE = Type(TypeCode.DATE)
-TIMESTAMP = Type(TypeCode.TIMESTAMP)
-JSON = Type(TypeCode.JSON)
-UUID = Type(TypeCode.UUID)
-INTERVAL = Type(TypeCode.INTERVAL)
+from emulator.values.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    INT64,
+    INTERVAL,
+    JSON,
+    NUMBERS,
+    NUMERIC,
+    STRING,
+    TIMESTAMP,
+    UUID,
+    array,
+)
 
 BY_DTYPE = {
     "BIGINT": INT64,
@@ -51,8 +55,6 @@ WIDER = {
 FROM_STRING_LITERAL = {TypeCode.DATE, TypeCode.TIMESTAMP, TypeCode.UUID, TypeCode.BYTES}
 FROM_INTEGER_LITERAL = {TypeCode.FLOAT32}
 FROM_FLOAT_LITERAL = {TypeCode.FLOAT32, TypeCode.NUMERIC}
-NUMBERS = {TypeCode.INT64, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.NUMERIC}
-FLOATS = {TypeCode.FLOAT32, TypeCode.FLOAT64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +84,18 @@ class Output:
     @property
     def type(self) -> Type:
         """NULL counts as INT64, an untyped parameter as STRING."""
-        return plain(self.typed.type or (STRING if self.typed.parameter else INT64))
+        return drop_length(self.typed.type or (STRING if self.typed.parameter else INT64))
 
 
 Columns = tuple[Output, ...]
 
 
-def array(element: Type) -> Type:
-    """ARRAY<element>."""
-    return Type(TypeCode.ARRAY, element=element)
-
-
-def plain(type_: Type) -> Type:
+def drop_length(type_: Type) -> Type:
     """A type without its length: what expressions have."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return array(plain(type_.element))
+        return array(drop_length(type_.element))
     if type_.code is TypeCode.STRUCT:
-        fields = tuple(StructField(f.name, plain(f.type)) for f in type_.fields)
+        fields = tuple(StructField(f.name, drop_length(f.type)) for f in type_.fields)
         return Type(TypeCode.STRUCT, fields=fields)
     if type_.length is not None:
         return Type(type_.code)
@@ -116,11 +113,11 @@ def name_of(type_: Type | None) -> str:
     return str(type_.code.value)
 
 
-def from_datatype(node: exp.DataType) -> Type:
+def read_datatype(node: exp.DataType) -> Type:
     """The type that a CAST names."""
     kind = str(getattr(node.this, "name", node.this))
     if kind == "ARRAY" and node.expressions:
-        return array(from_datatype(node.expressions[0]))
+        return array(read_datatype(node.expressions[0]))
     if kind == "STRUCT":
         return Type(TypeCode.STRUCT, fields=tuple(map(struct_field, node.expressions)))
     if kind in BY_DTYPE and not node.expressions:
@@ -131,13 +128,13 @@ def from_datatype(node: exp.DataType) -> Type:
 def struct_field(node: exp.Expr) -> StructField:
     """A field of STRUCT<...>."""
     if isinstance(node, exp.ColumnDef) and isinstance(node.kind, exp.DataType):
-        return StructField(node.name, from_datatype(node.kind))
+        return StructField(node.name, read_datatype(node.kind))
     if isinstance(node, exp.DataType):
-        return StructField("", from_datatype(node))
+        return StructField("", read_datatype(node))
     raise errors.unimplemented(f"the field {node.sql('bigquery')}")
 
 
-def common(types: list[Type]) -> Type | None:
+def common_type(types: list[Type]) -> Type | None:
     """The type that all can be widened to; None when there is none."""
     if not types:
         return None
@@ -148,7 +145,7 @@ def common(types: list[Type]) -> Type | None:
     if codes == {TypeCode.STRUCT} and len({len(t.fields) for t in types}) == 1:
         return common_struct(types)
     if codes == {TypeCode.ARRAY}:
-        element = common([t.element for t in types if t.element is not None])
+        element = common_type([t.element for t in types if t.element is not None])
         return None if element is None else array(element)
     if codes <= NUMBERS:
         if codes & FLOATS:
@@ -158,13 +155,13 @@ def common(types: list[Type]) -> Type | None:
 
 
 def common_struct(types: list[Type]) -> Type | None:
-    """As ``common``, field by field; the names are those of the first."""
+    """As ``common_type``, field by field; the names are those of the first."""
     fields = []
     for place, first in enumerate(types[0].fields):
-        found = common([type_.fields[place].type for type_ in types])
-        if found is None:
+        shared = common_type([type_.fields[place].type for type_ in types])
+        if shared is None:
             return None
-        fields.append(StructField(first.name, found))
+        fields.append(StructField(first.name, shared))
     return Type(TypeCode.STRUCT, fields=tuple(fields))
 
 
@@ -174,24 +171,12 @@ def refuse_interval(type_: Type | None, where: str) -> None:
         raise errors.unimplemented(f"INTERVAL in {where}")
 
 
-def physical(names: Sequence[str]) -> list[str]:
-    """Names that SQLite can tell apart: unnamed and repeated columns get a number."""
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names without repetitions: unnamed and repeated columns get a number."""
     seen: set[str] = set()
     result = []
     for number, name in enumerate(names):
-        shown = name if name and name.casefold() not in seen else f"${number}"
-        seen.add(shown.casefold())
-        result.append(shown)
+        unique = name if name and name.casefold() not in seen else f"${number}"
+        seen.add(unique.casefold())
+        result.append(unique)
     return result
-
-
-def quote_text(text: str) -> str:
-    """A string as a SQLite literal."""
-    if "\0" in text:
-        return f"CAST(x'{text.encode().hex()}' AS TEXT)"
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quote_name(name: str) -> str:
-    """A name as a SQLite identifier."""
-    return '"' + name.replace('"', '""') + '"'

@@ -14,7 +14,7 @@ from emulator import errors
 
 @lru_cache(maxsize=1_000)
 def view_query(text: str) -> exp.Query:
-    """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for what no view may say."""
+    """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for an invalid view."""
     query = read_view(text).query
     try:
         tree = parse_query(query).tree
@@ -22,11 +22,11 @@ def view_query(text: str) -> exp.Query:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
     if not isinstance(tree, exp.Query):
         raise errors.invalid_argument("A view is defined by a query")
-    judge(tree)
+    check_view_query(tree)
     return tree
 
 
-def judge(tree: exp.Expr) -> None:
+def check_view_query(tree: exp.Expr) -> None:
     """No parameters, no WITH, no stars, and every column with its table (strict resolution)."""
     if tree.find(exp.Parameter) is not None:
         raise errors.invalid_argument("Query parameters cannot be used inside SQL view bodies")
@@ -38,7 +38,7 @@ def judge(tree: exp.Expr) -> None:
                 "SELECT * is not allowed in strict name resolution mode; name the columns"
             )
     for column in tree.find_all(exp.Column):
-        if not column.table and not known_alias(column):
+        if not column.table and not is_alias(column):
             raise errors.invalid_argument(
                 f"Column name {column.name} cannot be used without a qualifier in strict name"
                 " resolution mode"
@@ -52,7 +52,7 @@ def is_star(node: exp.Expr) -> bool:
     )
 
 
-def known_alias(column: exp.Column) -> bool:
+def is_alias(column: exp.Column) -> bool:
     """Whether a bare name is an alias: of the SELECT list, or of something in FROM."""
     name = column.name.casefold()
     node: exp.Expr | None = column.parent_select

@@ -11,7 +11,8 @@ from emulator import errors
 from emulator.sql.coerce import require, unify
 from emulator.sql.compiler import Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOAT64, INT64, Typed
+from emulator.sql.types import Typed
+from emulator.values.types import FLOAT64, INT64
 
 Call = Callable[[Compiler, exp.Anonymous, str, Scope, Context], Typed]
 
@@ -27,15 +28,15 @@ class WindowFunction:
 
 def arguments(node: exp.Anonymous, least: int, most: int) -> list[exp.Expr]:
     """The arguments, if there are as many as there may be."""
-    found = list(node.expressions)
-    if not least <= len(found) <= most or any(isinstance(each, exp.Distinct) for each in found):
+    items = list(node.expressions)
+    if not least <= len(items) <= most or any(isinstance(each, exp.Distinct) for each in items):
         raise errors.invalid_argument(
             f"No matching signature for analytic function {node.name.upper()}"
         )
-    return found
+    return items
 
 
-def numbering(
+def rank(
     compiler: Compiler, node: exp.Anonymous, over: str, scope: Scope, context: Context
 ) -> Typed:
     """ROW_NUMBER, RANK and DENSE_RANK."""
@@ -43,7 +44,7 @@ def numbering(
     return Typed(f"{node.name.lower()}(){over}", INT64)
 
 
-def share(
+def percent_rank(
     compiler: Compiler, node: exp.Anonymous, over: str, scope: Scope, context: Context
 ) -> Typed:
     """PERCENT_RANK and CUME_DIST."""
@@ -55,8 +56,8 @@ def ntile(
     compiler: Compiler, node: exp.Anonymous, over: str, scope: Scope, context: Context
 ) -> Typed:
     """NTILE(n); SQLite refuses a number that is not positive."""
-    (given,) = arguments(node, 1, 1)
-    count = constant(compiler, given, context, "The argument of NTILE")
+    (argument,) = arguments(node, 1, 1)
+    count = constant(compiler, argument, context, "The argument of NTILE")
     return Typed(f"ntile({count.sql}){over}", INT64)
 
 
@@ -95,8 +96,8 @@ def edge(
 ) -> Typed:
     """FIRST_VALUE and LAST_VALUE: (value [IGNORE NULLS])."""
     name = node.name.lower()
-    (given,) = arguments(node, 1, 1)
-    value, ignoring = nulls_clause(given)
+    (argument,) = arguments(node, 1, 1)
+    value, ignoring = nulls_clause(argument)
     item = compiler.compile(value, scope, context)
     function = f"win_{name}_not_null" if ignoring else name
     return Typed(f"{function}({item.sql}){over}", item.type)
@@ -122,11 +123,11 @@ def nulls_clause(node: exp.Expr) -> tuple[exp.Expr, bool]:
 
 
 WINDOW_FUNCTIONS = {
-    "ROW_NUMBER": WindowFunction(numbering, needs_order=False),
-    "RANK": WindowFunction(numbering),
-    "DENSE_RANK": WindowFunction(numbering),
-    "PERCENT_RANK": WindowFunction(share),
-    "CUME_DIST": WindowFunction(share),
+    "ROW_NUMBER": WindowFunction(rank, needs_order=False),
+    "RANK": WindowFunction(rank),
+    "DENSE_RANK": WindowFunction(rank),
+    "PERCENT_RANK": WindowFunction(percent_rank),
+    "CUME_DIST": WindowFunction(percent_rank),
     "NTILE": WindowFunction(ntile),
     "LAG": WindowFunction(neighbour),
     "LEAD": WindowFunction(neighbour),

@@ -8,14 +8,12 @@ from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS, UNGROUPABLE, aggregate_call
 from emulator.sql.coerce import require
-from emulator.sql.compiler import Compiler, only
+from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import FLOATS, INT64, NUMBERS, Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of, refuse_interval
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
-
-Frame = tuple[str, str, str]
-"""ROWS or RANGE, where it starts, and where it ends."""
+from emulator.values.types import FLOATS, INT64, NUMBERS
 
 
 def window(compiler: Compiler, node: exp.Window, scope: Scope, context: Context) -> Typed:
@@ -52,8 +50,8 @@ def over_clause(
     context: Context,
 ) -> str:
     """OVER (...) as SQLite text."""
-    only(node, "this", "partition_by", "order", "spec", "alias", "over")
-    merged = resolved(node, scope)
+    refuse_other_clauses(node, "this", "partition_by", "order", "spec", "alias", "over")
+    merged = resolve_window(node, scope)
     order = merged.args.get("order")
     keys = order.expressions if order is not None else []
     if function is not None and function.needs_order and not keys:
@@ -64,7 +62,9 @@ def over_clause(
             f"Window framing clause is not allowed for analytic function {name}"
         )
     pieces = []
-    parts = [partition_key(compiler, each, scope, context) for each in partitions(merged)]
+    parts = [
+        partition_key(compiler, each, scope, context) for each in partition_expressions(merged)
+    ]
     if parts:
         pieces.append(f"PARTITION BY {', '.join(parts)}")
     items = [order_item(compiler, each, scope, context) for each in keys]
@@ -76,13 +76,13 @@ def over_clause(
     return f" OVER ({' '.join(pieces)})"
 
 
-def partitions(node: exp.Window) -> list[exp.Expr]:
+def partition_expressions(node: exp.Window) -> list[exp.Expr]:
     """The expressions of PARTITION BY."""
     return list(node.args.get("partition_by") or [])
 
 
-def resolved(node: exp.Window, scope: Scope) -> exp.Window:
-    """A window with what it takes over from the named window that it refers to."""
+def resolve_window(node: exp.Window, scope: Scope) -> exp.Window:
+    """A window with the clauses of the named window that it refers to."""
     alias = node.args.get("alias")
     if alias is None:
         return node
@@ -98,18 +98,18 @@ def resolved(node: exp.Window, scope: Scope) -> exp.Window:
         raise errors.invalid_argument(f"The window {alias.name} has an ORDER BY already")
     if own and base.args.get("spec"):
         raise errors.invalid_argument(f"The window {alias.name} has a frame and cannot be extended")
-    found = {word: node.args.get(word) or base.args.get(word) for word in ("order", "spec")}
-    return exp.Window(partition_by=partitions(base), **found)
+    inherited = {word: node.args.get(word) or base.args.get(word) for word in ("order", "spec")}
+    return exp.Window(partition_by=partition_expressions(base), **inherited)
 
 
-def named_windows(node: exp.Select, scope: Scope) -> None:
+def add_named_windows(node: exp.Select, scope: Scope) -> None:
     """Puts the windows of a WINDOW clause in scope; each may refer to those before it."""
     for each in node.args.get("windows") or []:
         name = each.this.name
         if name.casefold() in scope.windows:
             raise errors.invalid_argument(f"Duplicate window alias {name}")
-        only(each, "this", "partition_by", "order", "spec", "alias")
-        scope.windows[name.casefold()] = resolved(each, scope)
+        refuse_other_clauses(each, "this", "partition_by", "order", "spec", "alias")
+        scope.windows[name.casefold()] = resolve_window(each, scope)
 
 
 def partition_key(compiler: Compiler, node: exp.Expr, scope: Scope, context: Context) -> str:
@@ -134,13 +134,13 @@ def frame_clause(
     compiler: Compiler, spec: exp.WindowSpec, order: list[Typed], context: Context
 ) -> str:
     """ROWS or RANGE, with both bounds."""
-    only(spec, "kind", "start", "start_side", "end", "end_side")
+    refuse_other_clauses(spec, "kind", "start", "start_side", "end", "end_side")
     kind = str(spec.args["kind"]).upper()
     if kind not in {"ROWS", "RANGE"}:
         raise errors.invalid_argument(f"Syntax error: unexpected {kind} in a window frame")
     bounds = [
-        bound(compiler, spec, "start", kind, order, context),
-        bound(compiler, spec, "end", kind, order, context),
+        frame_bound(compiler, spec, "start", kind, order, context),
+        frame_bound(compiler, spec, "end", kind, order, context),
     ]
     ranks = [RANKS.get(each, RANKS.get(each.rpartition(" ")[2], 0)) for each in bounds]
     if ranks[0] > ranks[1] or ranks[0] == RANKS["UNBOUNDED FOLLOWING"]:
@@ -159,7 +159,7 @@ RANKS = {
 }
 
 
-def bound(
+def frame_bound(
     compiler: Compiler,
     spec: exp.WindowSpec,
     which: str,
@@ -174,10 +174,10 @@ def bound(
         return "CURRENT ROW"
     if value == "UNBOUNDED":
         return f"UNBOUNDED {side}"
-    return f"{offset(compiler, value, kind, order, context)} {side}"
+    return f"{frame_offset(compiler, value, kind, order, context)} {side}"
 
 
-def offset(
+def frame_offset(
     compiler: Compiler, node: exp.Expr, kind: str, order: list[Typed], context: Context
 ) -> str:
     """How far a frame reaches: a literal or a parameter; SQLite refuses NULL and less than 0."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import apsw
 
 from ddl.schema import Table
-from emulator.storage.sqlite import current, quote, replaced, run
+from emulator.storage.sqlite import current_table, history_table, run
+from emulator.values.sqlite_text import quote_name
 
 CREATE_ARCHIVES = (
     'CREATE TABLE IF NOT EXISTS "$archives" (number INTEGER PRIMARY KEY AUTOINCREMENT, '
@@ -39,16 +40,16 @@ class Archive:
     @property
     def rows(self) -> str:
         """The SQLite table with the rows that were current."""
-        return quote(f"a${self.number}")
+        return quote_name(f"a${self.number}")
 
     @property
     def history(self) -> str:
         """The SQLite table with the rows that had been replaced."""
-        return quote(f"b${self.number}")
+        return quote_name(f"b${self.number}")
 
     def select(self, table: Table, conditions: str) -> str:
         """A SELECT of the rows as of ``:asof_``; ``conditions`` end with AND or are empty."""
-        names = ", ".join(quote(c.name) for c in table.columns)
+        names = ", ".join(quote_name(c.name) for c in table.columns)
         halves = []
         if self.has_rows:
             halves.append(f'SELECT {names} FROM {self.rows} WHERE {conditions}"$ts" <= :asof_')
@@ -58,23 +59,23 @@ class Archive:
                 f'WHERE {conditions}"$to" > :asof_ AND "$from" <= :asof_'
             )
         if not halves:
-            nothing = ", ".join(f"NULL AS {quote(c.name)}" for c in table.columns)
+            nothing = ", ".join(f"NULL AS {quote_name(c.name)}" for c in table.columns)
             return f"SELECT {nothing} WHERE FALSE"
         return " UNION ALL ".join(halves)
 
 
-def put_away(connection: apsw.Connection, name: str, until: int) -> Archive:
-    """Takes a table out of the way of its successor; its indexes and triggers are gone already."""
-    has_rows = not is_empty(connection, current(name))
-    has_history = not is_empty(connection, replaced(name))
+def archive_table(connection: apsw.Connection, name: str, until: int) -> Archive:
+    """Moves a table into an archive; its indexes and triggers are dropped already."""
+    has_rows = not is_empty(connection, current_table(name))
+    has_history = not is_empty(connection, history_table(name))
     connection.execute(
         'INSERT INTO "$archives" ("table", until, has_rows, has_history) VALUES (?, ?, ?, ?)',
         (name.casefold(), until, has_rows, has_history),
     )
     number = connection.last_insert_rowid()
     archive = Archive(number, name.casefold(), until, has_rows, has_history)
-    move(connection, current(name), archive.rows if has_rows else None)
-    move(connection, replaced(name), archive.history if has_history else None)
+    move(connection, current_table(name), archive.rows if has_rows else None)
+    move(connection, history_table(name), archive.history if has_history else None)
     return archive
 
 
@@ -91,7 +92,7 @@ def is_empty(connection: apsw.Connection, table: str) -> bool:
     return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None
 
 
-def archives(connection: apsw.Connection) -> list[Archive]:
+def load_archives(connection: apsw.Connection) -> list[Archive]:
     """Everything that is kept, oldest first."""
     rows = connection.execute(
         'SELECT number, "table", until, has_rows, has_history FROM "$archives" ORDER BY number'
@@ -102,7 +103,7 @@ def archives(connection: apsw.Connection) -> list[Archive]:
     ]
 
 
-def remove(connection: apsw.Connection, archive: Archive) -> None:
+def drop_archive(connection: apsw.Connection, archive: Archive) -> None:
     """Drops an archive that no read may ask for any more."""
     if archive.has_rows:
         run(connection, f"DROP TABLE {archive.rows}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ddl.schema import ChangeStream, Column, Schema, Table, TypeCode
-from emulator.storage.sqlite import PENDING, current, literal, quote
+from emulator.storage.sqlite import PENDING, current_table
+from emulator.values.sqlite_text import quote_name, quote_text
 
 CREATE_TABLES = (
     'CREATE TABLE IF NOT EXISTS "$mods" (number INTEGER PRIMARY KEY, "table" TEXT NOT NULL, '
@@ -20,11 +21,11 @@ CREATE_TABLES = (
 
 def key_columns(table: Table) -> list[Column]:
     """The columns of the primary key, in key order."""
-    found = (table.column(part.column) for part in table.primary_key)
-    return [column for column in found if column is not None]
+    columns = (table.column(part.column) for part in table.primary_key)
+    return [column for column in columns if column is not None]
 
 
-def tracked(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:
+def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:
     """The columns beside the key that a stream watches; None when it does not watch the table.
 
     Generated columns are not watched.
@@ -45,14 +46,16 @@ def tracked(stream: ChangeStream, table: Table) -> tuple[Column, ...] | None:
 def triggers(table: Table, schema: Schema) -> dict[str, str]:
     """The triggers that note a table's changes; none when nobody watches it.
 
-    The stamp that gives rows their commit timestamp (from PENDING on) is no change.
+    Replacing PENDING by the commit timestamp does not count as a change.
     """
-    if all(tracked(stream, table) is None for stream in schema.change_streams):
+    if all(columns_tracked_by(stream, table) is None for stream in schema.change_streams):
         return {}
     texts: dict[str, str] = {}
-    on = f"ON {current(table.name)}"
+    on = f"ON {current_table(table.name)}"
     stamp = f'NOT (OLD."$ts" = {PENDING} AND NEW."$ts" <> {PENDING})'
-    into = f'INSERT INTO "$mods" ("table", kind, written, old, new) VALUES ({literal(table.name)}'
+    into = (
+        f'INSERT INTO "$mods" ("table", kind, written, old, new) VALUES ({quote_text(table.name)}'
+    )
     old, new = image("OLD", table), image("NEW", table)
     bodies = {
         "INSERT": ("", f"{into}, 'INSERT', NULL, NULL, {new})"),
@@ -63,21 +66,21 @@ def triggers(table: Table, schema: Schema) -> dict[str, str]:
         "DELETE": ("", f"{into}, 'DELETE', NULL, {old}, NULL)"),
     }
     for kind, (when, body) in bodies.items():
-        name = quote(f"c${kind}${table.name}")
+        name = quote_name(f"c${kind}${table.name}")
         texts[name] = f"CREATE TRIGGER {name} AFTER {kind} {on} {when} BEGIN {body}; END"
     for place, column in enumerate(table.columns):
         if column.generated is None:
-            name = quote(f"w${place}${table.name}")
+            name = quote_name(f"w${place}${table.name}")
             texts[name] = (
-                f"CREATE TRIGGER {name} BEFORE UPDATE OF {quote(column.name)} {on} WHEN {stamp} "
-                f"BEGIN SELECT written_(OLD.rowid, {place}); END"
+                f"CREATE TRIGGER {name} BEFORE UPDATE OF {quote_name(column.name)} {on} "
+                f"WHEN {stamp} BEGIN SELECT written_(OLD.rowid, {place}); END"
             )
     return texts
 
 
 def image(row: str, table: Table) -> str:
     """A row as a JSON array, in the order of the table's columns; BYTES in hexadecimal."""
-    values = ", ".join(value(f"{row}.{quote(c.name)}", c) for c in table.columns)
+    values = ", ".join(value(f"{row}.{quote_name(c.name)}", c) for c in table.columns)
     return f"json_array({values})"
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ddl.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
 from emulator.storage.archives import Archive
-from emulator.storage.sqlite import current, index_name, quote, replaced
+from emulator.storage.sqlite import current_table, history_table, index_name
+from emulator.values.sqlite_text import quote_name
 
 CLEAR_ROWS_MAX = 20_000
 
@@ -36,20 +37,19 @@ class Placement:
 AS_IT_IS = Placement()
 
 
-def source(
+def table_source(
     as_of: Collection[str],
     *,
     counted: bool,
-    index_hints: bool = True,
     within: str = "",
     placement: Placement = AS_IT_IS,
 ) -> TableSource:
-    """How tables stand in a FROM clause.
+    """How tables are written in a FROM clause.
 
     ``as_of`` names the tables (in lower case) to be read at ``:asof_``; the others are read as they
-    are. ``counted`` makes every visited row count. Without ``index_hints`` SQLite chooses freely.
+    are. ``counted`` makes every visited row count.
     ``within`` is a condition on every row: the part of a table that a partition reads. What
-    ``placement`` has in archives must stand in ``as_of``.
+    ``placement`` has in archives must be in ``as_of``.
     """
 
     conditions = "scanned_(rowid) AND " if counted else ""
@@ -58,45 +58,46 @@ def source(
 
     def text(table: Table, index: Index | None, alias: str) -> str:
         hint = ""
-        if index_hints and index is not None and placement.has_index(index):
+        if index is not None and placement.has_index(index):
             hint = f" INDEXED BY {index_name(index.name)}"
         name = table.name.casefold()
         if name in as_of:
             archive = placement.archives.get(name)
             if archive is not None:
-                return f"({archive.select(table, conditions)}) AS {quote(alias)}"
-            return f"({at_timestamp(table, hint, conditions)}) AS {quote(alias)}"
+                return f"({archive.select(table, conditions)}) AS {quote_name(alias)}"
+            return f"({rows_at_timestamp(table, hint, conditions)}) AS {quote_name(alias)}"
         if conditions:
-            return f"({plain(table, hint, conditions)}) AS {quote(alias)}"
-        return f"{current(table.name)} AS {quote(alias)}{hint}"
+            return f"({current_rows(table, hint, conditions)}) AS {quote_name(alias)}"
+        return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
 
     return text
 
 
 def columns(table: Table) -> str:
     """The columns of a table as a SELECT list."""
-    return ", ".join(quote(c.name) for c in table.columns)
+    return ", ".join(quote_name(c.name) for c in table.columns)
 
 
-def plain(table: Table, hint: str, conditions: str) -> str:
+def current_rows(table: Table, hint: str, conditions: str) -> str:
     """Current rows under some conditions."""
-    return f"SELECT {columns(table)} FROM {current(table.name)}{hint} WHERE {conditions}TRUE"
+    return f"SELECT {columns(table)} FROM {current_table(table.name)}{hint} WHERE {conditions}TRUE"
 
 
-def at_timestamp(table: Table, hint: str, conditions: str) -> str:
+def rows_at_timestamp(table: Table, hint: str, conditions: str) -> str:
     """Rows as of ``:asof_``. SQLite carries the outer conditions into both halves."""
     names = columns(table)
     return (
-        f"SELECT {names} FROM {current(table.name)}{hint} "
+        f"SELECT {names} FROM {current_table(table.name)}{hint} "
         f'WHERE {conditions}"$ts" <= :asof_ UNION ALL '
-        f"SELECT {names} FROM {replaced(table.name)} INDEXED BY {quote('r$' + table.name)} "
+        f"SELECT {names} FROM {history_table(table.name)} "
+        f"INDEXED BY {quote_name('r$' + table.name)} "
         f'WHERE {conditions}"$to" > :asof_ AND "$from" <= :asof_'
     )
 
 
-def clear(table: str) -> str:
+def clear_sql(table: str) -> str:
     """Removes history that no read may ask for any more, some of it at a time."""
-    name = replaced(table)
+    name = history_table(table)
     return (
         f'DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE "$to" <= ? '
         f"LIMIT {CLEAR_ROWS_MAX})"

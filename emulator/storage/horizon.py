@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import apsw
 
-from emulator.storage.sqlite import number
+from emulator.storage.sqlite import fetch_integer
 
 CREATE_HORIZON = 'CREATE TABLE IF NOT EXISTS "$horizon" (micros INTEGER NOT NULL)'
 
 
-def horizon(connection: apsw.Connection) -> int:
+def load_horizon(connection: apsw.Connection) -> int:
     """The earliest readable timestamp, in Unix microseconds; 0 while nothing was removed."""
-    return number(connection, 'SELECT max(micros) FROM "$horizon"')
+    return fetch_integer(connection, 'SELECT max(micros) FROM "$horizon"')
 
 
 def save_horizon(connection: apsw.Connection, micros: int) -> None:

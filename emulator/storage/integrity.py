@@ -7,7 +7,8 @@ the triggers only note the rows whose reference must be looked at again, in ``$r
 from __future__ import annotations
 
 from ddl.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
-from emulator.storage.sqlite import current, literal, quote
+from emulator.storage.sqlite import current_table
+from emulator.values.sqlite_text import quote_name, quote_text
 
 CREATE_REFERENCES = (
     'CREATE TABLE IF NOT EXISTS "$references" ("table" TEXT, "constraint" INTEGER, '
@@ -16,7 +17,7 @@ CREATE_REFERENCES = (
 
 
 def triggers(table: Table, schema: Schema) -> dict[str, str]:
-    """All triggers and supporting indexes that stand on this table."""
+    """All triggers and supporting indexes of a table."""
     objects = parent_trigger(table, schema)
     for child in schema.tables:
         objects |= child_trigger(table, child)
@@ -36,14 +37,14 @@ def parent_trigger(table: Table, schema: Schema) -> dict[str, str]:
     parent = schema.table(table.interleave.parent)
     if parent is None:
         return {}
-    name = quote("parent$" + table.name)
+    name = quote_name("parent$" + table.name)
     keys = [part.column for part in parent.primary_key]
-    match = " AND ".join(f"{quote(k)} IS NEW.{quote(k)}" for k in keys)
-    told = key_text("NEW", keys, table)
-    message = f"{literal(f'parent!{parent.name}!{table.name}!')} || {told}"
+    match = " AND ".join(f"{quote_name(k)} IS NEW.{quote_name(k)}" for k in keys)
+    key = key_text("NEW", keys, table)
+    message = f"{quote_text(f'parent!{parent.name}!{table.name}!')} || {key}"
     return {
-        name: f"CREATE TRIGGER {name} BEFORE INSERT ON {current(table.name)} "
-        f"WHEN NOT EXISTS (SELECT 1 FROM {current(parent.name)} WHERE {match}) "
+        name: f"CREATE TRIGGER {name} BEFORE INSERT ON {current_table(table.name)} "
+        f"WHEN NOT EXISTS (SELECT 1 FROM {current_table(parent.name)} WHERE {match}) "
         f"BEGIN SELECT RAISE(ABORT, {message}); END"
     }
 
@@ -57,27 +58,29 @@ def child_trigger(table: Table, child: Table) -> dict[str, str]:
         or interleave.parent.casefold() != table.name.casefold()
     ):
         return {}
-    name = quote(f"child${table.name}${child.name}")
+    name = quote_name(f"child${table.name}${child.name}")
     keys = [part.column for part in table.primary_key]
-    match = " AND ".join(f"{quote(k)} IS OLD.{quote(k)}" for k in keys)
-    head = f"CREATE TRIGGER {name} BEFORE DELETE ON {current(table.name)}"
+    match = " AND ".join(f"{quote_name(k)} IS OLD.{quote_name(k)}" for k in keys)
+    head = f"CREATE TRIGGER {name} BEFORE DELETE ON {current_table(table.name)}"
     if interleave.on_delete is OnDelete.CASCADE:
-        return {name: f"{head} BEGIN DELETE FROM {current(child.name)} WHERE {match}; END"}
-    message = f"{literal(f'child!{table.name}!{child.name}!')} || {key_text('OLD', keys, table)}"
+        return {name: f"{head} BEGIN DELETE FROM {current_table(child.name)} WHERE {match}; END"}
+    message = f"{quote_text(f'child!{table.name}!{child.name}!')} || {key_text('OLD', keys, table)}"
     return {
-        name: f"{head} WHEN EXISTS (SELECT 1 FROM {current(child.name)} WHERE {match}) "
+        name: f"{head} WHEN EXISTS (SELECT 1 FROM {current_table(child.name)} WHERE {match}) "
         f"BEGIN SELECT RAISE(ABORT, {message}); END"
     }
 
 
 def referencing_objects(table: Table, number: int, key: ForeignKey) -> dict[str, str]:
     """A new or changed reference is noted."""
-    index = quote(f"f${table.name}${number}")
-    columns = ", ".join(quote(c) for c in key.columns)
-    on = current(table.name)
-    insert, update = (quote(f"fk{kind}${table.name}${number}") for kind in ("i", "u"))
-    noted = " AND ".join(f"NEW.{quote(c)} IS NOT NULL" for c in key.columns)
-    note = f'INSERT INTO "$references" VALUES ({literal(table.name)}, {number}, NEW.rowid, 0); END'
+    index = quote_name(f"f${table.name}${number}")
+    columns = ", ".join(quote_name(c) for c in key.columns)
+    on = current_table(table.name)
+    insert, update = (quote_name(f"fk{kind}${table.name}${number}") for kind in ("i", "u"))
+    noted = " AND ".join(f"NEW.{quote_name(c)} IS NOT NULL" for c in key.columns)
+    note = (
+        f'INSERT INTO "$references" VALUES ({quote_text(table.name)}, {number}, NEW.rowid, 0); END'
+    )
     return {
         index: f"CREATE INDEX {index} ON {on} ({columns})",
         insert: f"CREATE TRIGGER {insert} AFTER INSERT ON {on} WHEN {noted} BEGIN {note}",
@@ -91,14 +94,14 @@ def referenced_objects(
 ) -> dict[str, str]:
     """A deleted or changed referenced row: those that point to it are noted, or go along."""
     suffix = f"${referencing.name}${number}"
-    index, delete, update = (quote(kind + suffix) for kind in ("g", "fkd", "fkr"))
-    columns = ", ".join(quote(c) for c in key.referenced_columns)
+    index, delete, update = (quote_name(kind + suffix) for kind in ("g", "fkd", "fkr"))
+    columns = ", ".join(quote_name(c) for c in key.referenced_columns)
     pairs = list(zip(key.columns, key.referenced_columns, strict=True))
-    match = " AND ".join(f"{quote(c)} = OLD.{quote(r)}" for c, r in pairs)
-    changed = " OR ".join(f"OLD.{quote(r)} IS NOT NEW.{quote(r)}" for _, r in pairs)
-    on, of = current(table.name), current(referencing.name)
+    match = " AND ".join(f"{quote_name(c)} = OLD.{quote_name(r)}" for c, r in pairs)
+    changed = " OR ".join(f"OLD.{quote_name(r)} IS NOT NEW.{quote_name(r)}" for _, r in pairs)
+    on, of = current_table(table.name), current_table(referencing.name)
     note = (
-        f'INSERT INTO "$references" SELECT {literal(referencing.name)}, {number}, rowid, 1 '
+        f'INSERT INTO "$references" SELECT {quote_text(referencing.name)}, {number}, rowid, 1 '
         f"FROM {of} WHERE {match}; END"
     )
     cascade = f"DELETE FROM {of} WHERE {match}; END"
@@ -115,45 +118,45 @@ def broken_reference(table: Table, number: int) -> str:
     """A query over the noted rows of a foreign key: those whose reference leads nowhere."""
     key = table.foreign_keys[number]
     pairs = zip(key.columns, key.referenced_columns, strict=True)
-    match = " AND ".join(f"r.{quote(b)} = t.{quote(a)}" for a, b in pairs)
-    present = " AND ".join(f"t.{quote(c)} IS NOT NULL" for c in key.columns)
-    told = key_text("t", list(key.columns), table)
+    match = " AND ".join(f"r.{quote_name(b)} = t.{quote_name(a)}" for a, b in pairs)
+    present = " AND ".join(f"t.{quote_name(c)} IS NOT NULL" for c in key.columns)
+    key_value = key_text("t", list(key.columns), table)
     return (
-        f'SELECT {told}, n."removed" FROM "$references" AS n '
-        f'JOIN {current(table.name)} AS t ON t.rowid = n."row" '
+        f'SELECT {key_value}, n."removed" FROM "$references" AS n '
+        f'JOIN {current_table(table.name)} AS t ON t.rowid = n."row" '
         f'WHERE n."table" = ? AND n."constraint" = ? AND {present} AND NOT EXISTS '
-        f"(SELECT 1 FROM {current(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
+        f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
     )
 
 
 def missing_references(table: Table, key: ForeignKey) -> str:
     """A query over the whole table, for a foreign key that is added to it."""
     pairs = zip(key.columns, key.referenced_columns, strict=True)
-    match = " AND ".join(f"r.{quote(b)} = t.{quote(a)}" for a, b in pairs)
-    present = " AND ".join(f"t.{quote(c)} IS NOT NULL" for c in key.columns)
+    match = " AND ".join(f"r.{quote_name(b)} = t.{quote_name(a)}" for a, b in pairs)
+    present = " AND ".join(f"t.{quote_name(c)} IS NOT NULL" for c in key.columns)
     return (
-        f"SELECT {key_text('t', list(key.columns), table)} FROM {current(table.name)} AS t "
+        f"SELECT {key_text('t', list(key.columns), table)} FROM {current_table(table.name)} AS t "
         f"WHERE {present} AND NOT EXISTS "
-        f"(SELECT 1 FROM {current(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
+        f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
     )
 
 
 def missing_parents(table: Table, parent: Table) -> str:
     """A query over the whole table, for an interleaving that begins to be enforced."""
     keys = [part.column for part in parent.primary_key]
-    match = " AND ".join(f"r.{quote(k)} IS t.{quote(k)}" for k in keys)
+    match = " AND ".join(f"r.{quote_name(k)} IS t.{quote_name(k)}" for k in keys)
     return (
-        f"SELECT {key_text('t', keys, table)} FROM {current(table.name)} AS t WHERE NOT EXISTS "
-        f"(SELECT 1 FROM {current(parent.name)} AS r WHERE {match}) LIMIT 1"
+        f"SELECT {key_text('t', keys, table)} FROM {current_table(table.name)} AS t "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {current_table(parent.name)} AS r WHERE {match}) LIMIT 1"
     )
 
 
 def key_text(alias: str, columns: list[str], table: Table) -> str:
-    """A SQLite expression that tells a key in an error message."""
+    """A SQLite expression that formats a key for an error message."""
     values = []
     for name in columns:
         column = table.column(name)
-        value = f"{alias}.{quote(name)}"
+        value = f"{alias}.{quote_name(name)}"
         bytes_column = column is not None and column.type.code is TypeCode.BYTES
         values.append(f"quote({value})" if bytes_column else value)
     return f"json_array({', '.join(values)})"

@@ -10,7 +10,8 @@ from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.storage import change_streams, integrity
-from emulator.storage.sqlite import PENDING, current, key_index, quote, replaced
+from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
+from emulator.values.sqlite_text import quote_name
 
 STORAGE_CLASSES = {
     TypeCode.BOOL: "INTEGER",
@@ -70,26 +71,28 @@ class TableLayout:
     def create_history(self, name: str) -> str:
         """CREATE TABLE of the replaced rows: the same columns, plain."""
         parts = ['"$from" INTEGER NOT NULL', '"$to" INTEGER NOT NULL']
-        parts += [f"{quote(c.name)} {c.storage_class}" for c in self.columns]
+        parts += [f"{quote_name(c.name)} {c.storage_class}" for c in self.columns]
         return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
-def layouts(schema: Schema, known: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
+def table_layouts(schema: Schema, previous: Mapping[str, TableLayout]) -> dict[str, TableLayout]:
     """The layout of every table, by its name in lower case; one that is known already serves again
     where its part of the schema has not changed: a statement costs what it changes."""
     return {
-        name: known[name] if name in known and known[name].part == part else layout(part)
-        for name, part in parts(schema).items()
+        name: previous[name]
+        if name in previous and previous[name].part == part
+        else table_layout(part)
+        for name, part in schema_parts(schema).items()
     }
 
 
-def parts(schema: Schema) -> dict[str, Schema]:
+def schema_parts(schema: Schema) -> dict[str, Schema]:
     """Each table with what its layout follows from: the tables that it refers to and that refer to
     it, its indexes, change streams and sequences. It is the first table of its part."""
     tables = {table.name.casefold(): table for table in schema.tables}
     related = {name: [table] for name, table in tables.items()}
     for name, table in tables.items():
-        for other in referred(table) & tables.keys() - {name}:
+        for other in tables_referred_to(table) & tables.keys() - {name}:
             related[name].append(tables[other])
             related[other].append(table)
     indexes: dict[str, list[Index]] = {name: [] for name in tables}
@@ -106,13 +109,13 @@ def parts(schema: Schema) -> dict[str, Schema]:
     }
 
 
-def referred(table: Table) -> set[str]:
+def tables_referred_to(table: Table) -> set[str]:
     """The tables, in lower case, that a table is interleaved in or has foreign keys to."""
-    found = {key.referenced_table.casefold() for key in table.foreign_keys}
-    return found | ({table.interleave.parent.casefold()} if table.interleave else set())
+    names = {key.referenced_table.casefold() for key in table.foreign_keys}
+    return names | ({table.interleave.parent.casefold()} if table.interleave else set())
 
 
-def layout(part: Schema) -> TableLayout:
+def table_layout(part: Schema) -> TableLayout:
     """The layout of the first table of a part."""
     table, indexes = part.tables[0], part.indexes
     columns = tuple(column_layout(column, table, part) for column in table.columns)
@@ -136,7 +139,7 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     if column.type.code not in STORAGE_CLASSES:
         raise unimplemented(f"The type {column.type.code.value} of {table.name}.{column.name}")
     storage_class = STORAGE_CLASSES[column.type.code]
-    parts = [quote(column.name), storage_class]
+    parts = [quote_name(column.name), storage_class]
     generated = None
     if column.generated is not None:
         compiled = compile_expression(column.generated, table, schema)
@@ -150,11 +153,11 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
         parts.append("NOT NULL")
     limit = length_check(column)
     if limit:
-        name = quote(f"length${column.name}")
+        name = quote_name(f"length${column.name}")
         parts.append(f"CONSTRAINT {name} CHECK ({limit})")
     if column.type.vector_length is not None:
-        name = quote(f"vector${column.name}")
-        check = f"vector_fits_({quote(column.name)}, {column.type.vector_length})"
+        name = quote_name(f"vector${column.name}")
+        check = f"vector_fits_({quote_name(column.name)}, {column.type.vector_length})"
         parts.append(f"CONSTRAINT {name} CHECK ({check})")
     return ColumnLayout(
         column.name,
@@ -168,7 +171,7 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
 
 def length_check(column: Column) -> str | None:
     """The condition that a value is not too long, or None when any length will do."""
-    name = quote(column.name)
+    name = quote_name(column.name)
     if column.type.element is not None and column.type.element.length is not None:
         return f"array_fits_({name}, {element_unit(column.type.element)})"
     length = column.type.length
@@ -191,7 +194,7 @@ def key_check(table: Table) -> tuple[str, ...]:
     long = long_columns(table, [part.column for part in table.primary_key])
     if not long:
         return ()
-    name = quote(f"key${table.name}")
+    name = quote_name(f"key${table.name}")
     return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX})",)
 
 
@@ -201,8 +204,8 @@ def index_key_check(table: Table, index: Index) -> tuple[str, ...]:
     rest = [part.column for part in table.primary_key if part.column not in own]
     if not long_columns(table, own):
         return ()
-    absent = "".join(f" OR {quote(column)} IS NULL" for column in filter_columns(index))
-    name = quote(f"key${index.name}")
+    absent = "".join(f" OR {quote_name(column)} IS NULL" for column in filter_columns(index))
+    name = quote_name(f"key${index.name}")
     long = long_columns(table, own + rest)
     short = FIXED_BYTES * (len(own + rest) - len(long))
     return (f"CONSTRAINT {name} CHECK ({' + '.join(long)} <= {KEY_BYTES_MAX - short}{absent})",)
@@ -212,7 +215,7 @@ def long_columns(table: Table, names: list[str]) -> list[str]:
     """The length in bytes of each column that could be too long for a key."""
     columns = (table.column(name) for name in names)
     return [
-        f"ifnull(octet_length({quote(c.name)}), 0)"
+        f"ifnull(octet_length({quote_name(c.name)}), 0)"
         for c in columns
         if c is not None
         and c.type.code in LENGTHS_MAX
@@ -224,12 +227,12 @@ def check_text(number: int, table: Table, schema: Schema) -> str:
     """A CHECK constraint; its SQLite name carries its number in the table."""
     check = table.checks[number]
     condition = compile_expression(check.expression, table, schema).sql
-    return f"CONSTRAINT {quote(f'check${table.name}${number}')} CHECK ({condition})"
+    return f"CONSTRAINT {quote_name(f'check${table.name}${number}')} CHECK ({condition})"
 
 
 def parts_text(parts: tuple[KeyPart, ...]) -> str:
     """The columns of an index with their order."""
-    return ", ".join(f"{quote(p.column)}{' DESC' if p.descending else ''}" for p in parts)
+    return ", ".join(f"{quote_name(p.column)}{' DESC' if p.descending else ''}" for p in parts)
 
 
 def key_text(table: Table) -> str:
@@ -239,36 +242,37 @@ def key_text(table: Table) -> str:
 
 def key_objects(table: Table) -> dict[str, str]:
     """The unique index of the primary key, and the small one that finds uncommitted rows."""
-    pending = quote("p$" + table.name)
+    pending = quote_name("p$" + table.name)
     return {
         key_index(table.name): f"CREATE UNIQUE INDEX {key_index(table.name)} "
-        f"ON {current(table.name)} ({key_text(table)})",
-        pending: f'CREATE INDEX {pending} ON {current(table.name)} ("$ts") WHERE "$ts" = {PENDING}',
-        quote("r$" + table.name): f"CREATE INDEX {quote('r$' + table.name)} "
-        f'ON {replaced(table.name)} ("$to")',
+        f"ON {current_table(table.name)} ({key_text(table)})",
+        pending: f'CREATE INDEX {pending} ON {current_table(table.name)} ("$ts") '
+        f'WHERE "$ts" = {PENDING}',
+        quote_name("r$" + table.name): f"CREATE INDEX {quote_name('r$' + table.name)} "
+        f'ON {history_table(table.name)} ("$to")',
     }
 
 
 def index_objects(index: Index, table: Table) -> dict[str, str]:
     """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra."""
-    name = quote("i$" + index.name)
-    on = f"ON {current(table.name)}"
+    name = quote_name("i$" + index.name)
+    on = f"ON {current_table(table.name)}"
     filtered = filter_columns(index)
-    where = " AND ".join(f"{quote(c)} IS NOT NULL" for c in filtered)
+    where = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in filtered)
     where = f" WHERE {where}" if where else ""
     nullable = [p.column for p in index.parts if may_be_null(table, p.column)]
     exact = not set(map(str.casefold, nullable)) - set(map(str.casefold, filtered))
     unique = "UNIQUE " if index.unique and exact else ""
     objects = {name: f"CREATE {unique}INDEX {name} {on} ({parts_text(index.parts)}){where}"}
     if index.unique and not exact:
-        extra = quote("x$" + index.name)
+        extra = quote_name("x$" + index.name)
         keys = ", ".join(null_as_value(table, part) for part in index.parts)
         objects[extra] = f"CREATE UNIQUE INDEX {extra} {on} ({keys}){where}"
     return objects
 
 
 def filter_columns(index: Index) -> tuple[str, ...]:
-    """The columns that must not be NULL for a row to stand in the index."""
+    """The columns that must not be NULL for a row to be in the index."""
     return tuple(p.column for p in index.parts) if index.null_filtered else index.where_not_null
 
 
@@ -282,18 +286,19 @@ def null_as_value(table: Table, part: KeyPart) -> str:
     """An expression in which NULL equals NULL: a value of a storage class that never occurs."""
     column = table.column(part.column)
     bytes_column = column is not None and column.type.code is TypeCode.BYTES
-    return f"ifnull({quote(part.column)}, {chr(39) * 2 if bytes_column else 'x' + chr(39) * 2})"
+    replacement = "''" if bytes_column else "x''"
+    return f"ifnull({quote_name(part.column)}, {replacement})"
 
 
 def history_triggers(table: Table) -> dict[str, str]:
     """What keeps the replaced rows. Rows of the same commit leave no history."""
-    columns = [quote(c.name) for c in table.columns]
+    columns = [quote_name(c.name) for c in table.columns]
     names = ", ".join(columns)
     olds = ", ".join(f"OLD.{c}" for c in columns)
-    into = f'INSERT INTO {replaced(table.name)} ("$from", "$to", {names})'
-    update, delete = quote("u$" + table.name), quote("d$" + table.name)
+    into = f'INSERT INTO {history_table(table.name)} ("$from", "$to", {names})'
+    update, delete = quote_name("u$" + table.name), quote_name("d$" + table.name)
     now = '(SELECT last_commit FROM "$state")'
-    on = f"ON {current(table.name)}"
+    on = f"ON {current_table(table.name)}"
     return {
         update: f"CREATE TRIGGER {update} BEFORE UPDATE {on} "
         f'WHEN OLD."$ts" <> {PENDING} AND OLD."$ts" <> NEW."$ts" '

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import apsw
 
-from emulator.storage.archives import Archive, is_empty, put_away
+from emulator.storage.archives import Archive, archive_table, is_empty
 from emulator.storage.layout import ColumnLayout, TableLayout
-from emulator.storage.sqlite import current, quote, replaced, run
+from emulator.storage.sqlite import current_table, history_table, run
+from emulator.values.sqlite_text import quote_name
 
 Layouts = Mapping[str, TableLayout]
 
@@ -18,8 +19,8 @@ Layouts = Mapping[str, TableLayout]
 class Backfill:
     """What fills a new column: ``defaults`` maps (table, column), in lower case, to SQL text.
 
-    ``bindings`` holds what that text may speak of (``now_``, ``commit_``); ``micros`` is the commit
-    timestamp of the schema change.
+    ``bindings`` holds the values of that text's parameters (``now_``, ``commit_``); ``micros`` is
+    the commit timestamp of the schema change.
     """
 
     defaults: Mapping[tuple[str, str], str]
@@ -36,15 +37,15 @@ def migrate(
     rebuilt = {name for name in both if needs_rebuild(connection, old[name], new[name])}
     drop_objects(connection, old, new, rebuilt)
     archives = [
-        put_away(connection, old[name].name, backfill.micros)
+        archive_table(connection, old[name].name, backfill.micros)
         for name in sorted(old.keys() - new.keys())
     ]
     for name, layout in new.items():
         if name not in old:
-            run(connection, layout.create(current(layout.name)))
-            run(connection, layout.create_history(replaced(layout.name)))
+            run(connection, layout.create(current_table(layout.name)))
+            run(connection, layout.create_history(history_table(layout.name)))
         elif name in rebuilt and not keeps_values(old[name], layout):
-            archives.append(replace(connection, old[name], layout, backfill))
+            archives.append(replace_table(connection, old[name], layout, backfill))
         elif name in rebuilt:
             rebuild(connection, old[name], layout, backfill)
         else:
@@ -61,7 +62,7 @@ def needs_rebuild(connection: apsw.Connection, old: TableLayout, new: TableLayou
         old.checks != new.checks
         or not same_columns(old, new)
         or any(c.default is not None or c.generated or "NOT NULL" in c.definition for c in added)
-        or (bool(added) and is_empty(connection, current(old.name)))
+        or (bool(added) and is_empty(connection, current_table(old.name)))
     )
 
 
@@ -73,7 +74,7 @@ def keeps_values(old: TableLayout, new: TableLayout) -> bool:
 
 
 def same_columns(old: TableLayout, new: TableLayout) -> bool:
-    """Whether the old columns stand at the beginning of the new ones, unchanged."""
+    """Whether the new columns begin with the old ones, unchanged."""
     first = new.columns[: len(old.columns)]
     return [c.definition for c in old.columns] == [c.definition for c in first]
 
@@ -83,21 +84,25 @@ def add_columns(connection: apsw.Connection, old: TableLayout, new: TableLayout)
     for column in new.columns[len(old.columns) :]:
         run(
             connection,
-            f"ALTER TABLE {current(new.name)} ADD COLUMN {column.definition}",
-            f"ALTER TABLE {replaced(new.name)} ADD COLUMN "
-            f"{quote(column.name)} {column.storage_class}",
+            f"ALTER TABLE {current_table(new.name)} ADD COLUMN {column.definition}",
+            f"ALTER TABLE {history_table(new.name)} ADD COLUMN "
+            f"{quote_name(column.name)} {column.storage_class}",
         )
 
 
-def replace(
+def replace_table(
     connection: apsw.Connection, old: TableLayout, new: TableLayout, backfill: Backfill
 ) -> Archive:
     """Puts a table away and writes its rows anew; its history begins anew too: what was replaced
     before the change is read from the archive."""
-    archive = put_away(connection, old.name, backfill.micros)
-    run(connection, new.create(current(new.name)), new.create_history(replaced(new.name)))
+    archive = archive_table(connection, old.name, backfill.micros)
+    run(
+        connection, new.create(current_table(new.name)), new.create_history(history_table(new.name))
+    )
     if archive.has_rows:
-        fill(connection, archive.rows, current(new.name), *current_values(old, new, backfill))
+        copy_rows(
+            connection, archive.rows, current_table(new.name), *current_values(old, new, backfill)
+        )
     return archive
 
 
@@ -107,18 +112,18 @@ def current_values(
     """The columns to write into a table of current rows, and their values in the old one."""
     before = {c.name.casefold(): c for c in old.columns}
     plain = [c for c in new.columns if c.generated is None]
-    columns = ['"$ts"', *(quote(c.name) for c in plain)]
-    return columns, ['"$ts"', *(carried(c, before, new, backfill) for c in plain)], backfill
+    columns = ['"$ts"', *(quote_name(c.name) for c in plain)]
+    return columns, ['"$ts"', *(column_value(c, before, new, backfill) for c in plain)], backfill
 
 
 def rebuild(
     connection: apsw.Connection, old: TableLayout, new: TableLayout, backfill: Backfill
 ) -> None:
     """Writes a table anew; constraints judge every row on the way."""
-    copy(
+    reshape_table(
         connection,
-        current(new.name),
-        quote("n$" + new.name),
+        current_table(new.name),
+        quote_name("n$" + new.name),
         new.create,
         *current_values(old, new, backfill),
     )
@@ -127,18 +132,18 @@ def rebuild(
 
 def extend_history(connection: apsw.Connection, old: TableLayout, new: TableLayout) -> None:
     """Replaced rows have nothing in the new columns: no schema that has these sees the rows."""
-    history = replaced(new.name)
+    history = history_table(new.name)
     if is_empty(connection, history):
         run(connection, f"DROP TABLE {history}", new.create_history(history))
         return
-    known = {c.name for c in old.columns}
+    existing = {c.name for c in old.columns}
     for column in new.columns:
-        if column.name not in known:
-            name = f"{quote(column.name)} {column.storage_class}"
+        if column.name not in existing:
+            name = f"{quote_name(column.name)} {column.storage_class}"
             run(connection, f"ALTER TABLE {history} ADD COLUMN {name}")
 
 
-def copy(
+def reshape_table(
     connection: apsw.Connection,
     table: str,
     temporary: str,
@@ -152,11 +157,11 @@ def copy(
         run(connection, f"DROP TABLE {table}", create(table))
         return
     run(connection, create(temporary))
-    fill(connection, table, temporary, columns, values, backfill)
+    copy_rows(connection, table, temporary, columns, values, backfill)
     run(connection, f"DROP TABLE {table}", f"ALTER TABLE {temporary} RENAME TO {table}")
 
 
-def fill(
+def copy_rows(
     connection: apsw.Connection,
     table: str,
     target: str,
@@ -172,7 +177,7 @@ def fill(
     )
 
 
-def carried(
+def column_value(
     column: ColumnLayout,
     before: Mapping[str, ColumnLayout],
     table: TableLayout,
@@ -181,9 +186,9 @@ def carried(
     """The SQL text of a column's value in a row that exists already."""
     old = before.get(column.name.casefold())
     if old is not None and old.storage_class == column.storage_class:
-        return quote(old.name)
+        return quote_name(old.name)
     if old is not None:
-        return f"CAST({quote(old.name)} AS {column.storage_class})"
+        return f"CAST({quote_name(old.name)} AS {column.storage_class})"
     if column.generated is not None:
         return column.generated
     default = backfill.defaults.get((table.name.casefold(), column.name.casefold()))
@@ -193,7 +198,7 @@ def carried(
 def drop_objects(
     connection: apsw.Connection, old: Layouts, new: Layouts, rebuilt: set[str]
 ) -> None:
-    """Drops what vanishes or changes, triggers first: they speak of tables that may go."""
+    """Drops what vanishes or changes, triggers first: they refer to tables that may be dropped."""
     for name, layout in old.items():
         kept = new[name].objects if name in new and name not in rebuilt else {}
         for item, text in layout.objects.items():

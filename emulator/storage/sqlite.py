@@ -16,6 +16,7 @@ import apsw
 
 from emulator.errors import invalid_argument
 from emulator.sql.functions import register
+from emulator.values.sqlite_text import quote_name
 
 PENDING = 2**63 - 1
 """Stands for the commit timestamp of a transaction that has not committed yet."""
@@ -25,38 +26,28 @@ SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_BYTES_MIN = 1 << 30
 
 
-def quote(name: str) -> str:
-    """A name as a SQLite identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as a SQLite literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def current(table: str) -> str:
+def current_table(table: str) -> str:
     """The SQLite table that holds a table's current rows."""
-    return quote("t$" + table)
+    return quote_name("t$" + table)
 
 
-def replaced(table: str) -> str:
+def history_table(table: str) -> str:
     """The SQLite table that holds a table's replaced rows."""
-    return quote("h$" + table)
+    return quote_name("h$" + table)
 
 
 def index_name(index: str) -> str:
-    """The SQLite index that stands for a secondary index."""
-    return quote("i$" + index)
+    """The SQLite index that implements a secondary index."""
+    return quote_name("i$" + index)
 
 
 def key_index(table: str) -> str:
     """The SQLite index that holds a table's primary key."""
-    return quote("k$" + table)
+    return quote_name("k$" + table)
 
 
 @dataclass(slots=True)
-class Reader:
+class StorageReader:
     """A connection for reading; ``scanned`` counts the rows that profiled statements visit."""
 
     connection: apsw.Connection
@@ -69,16 +60,16 @@ class Storage:
 
     path: Path
     durable: bool
-    _readers: list[Reader] = field(default_factory=list)
+    _readers: list[StorageReader] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
 
     @classmethod
     def temporary(cls) -> Storage:
-        """A database that goes with the process; in shared memory where there is enough."""
+        """A database that ends with the process; in shared memory where there is enough."""
         return cls(temporary_directory() / "database.sqlite", durable=False)
 
-    def open_writer(self) -> Reader:
+    def open_writer(self) -> StorageReader:
         """The one connection that writes (its owner sees to it that it is one)."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         writer = self._open()
@@ -93,7 +84,7 @@ class Storage:
         )
         return writer
 
-    def borrow(self) -> Reader:
+    def borrow(self) -> StorageReader:
         """A connection for reading; hand it back with ``give_back``."""
         with self._lock:
             if self._readers:
@@ -102,7 +93,7 @@ class Storage:
         run(reader.connection, "PRAGMA query_only = ON", "PRAGMA cache_size = -8192")
         return reader
 
-    def give_back(self, reader: Reader) -> None:
+    def give_back(self, reader: StorageReader) -> None:
         """Ends the reader's transaction and keeps the connection for the next."""
         if reader.connection.in_transaction:
             reader.connection.execute("ROLLBACK")
@@ -127,7 +118,7 @@ class Storage:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
-    def _open(self) -> Reader:
+    def _open(self) -> StorageReader:
         connection = apsw.Connection(str(self.path), statementcachesize=400)
         connection.set_busy_timeout(BUSY_TIMEOUT_MILLISECONDS)
         register(connection)
@@ -142,9 +133,9 @@ class Storage:
         connection.create_scalar_function("array_fits_", array_fits, 3, deterministic=True)
         connection.create_scalar_function("vector_fits_", vector_fits, 2, deterministic=True)
         connection.create_scalar_function("next_value_", refuse_drawing, 1)
-        connection.create_scalar_function("sequence_state_", stored_state, 2)
+        connection.create_scalar_function("sequence_state_", counter_state, 2)
         run(connection, "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = ON")
-        return Reader(connection, scanned)
+        return StorageReader(connection, scanned)
 
 
 def refuse_drawing(*_arguments: apsw.SQLiteValue) -> int:
@@ -152,7 +143,7 @@ def refuse_drawing(*_arguments: apsw.SQLiteValue) -> int:
     raise invalid_argument("A sequence's value can only be used in a read-write transaction.")
 
 
-def stored_state(*arguments: apsw.SQLiteValue) -> apsw.SQLiteValue:
+def counter_state(*arguments: apsw.SQLiteValue) -> apsw.SQLiteValue:
     """A counter as it is stored."""
     return arguments[1]
 
@@ -189,7 +180,9 @@ def run(connection: apsw.Connection, *statements: str) -> None:
             pass
 
 
-def number(connection: apsw.Connection, sql: str, bindings: Sequence[apsw.SQLiteValue] = ()) -> int:
+def fetch_integer(
+    connection: apsw.Connection, sql: str, bindings: Sequence[apsw.SQLiteValue] = ()
+) -> int:
     """The single integer that a statement gives; 0 when it gives none."""
     row = connection.execute(sql, tuple(bindings)).fetchone()
     return int(row[0]) if row is not None and row[0] is not None else 0

@@ -38,7 +38,7 @@ def save_statement(connection: apsw.Connection, text: str, micros: int) -> None:
     connection.execute('INSERT INTO "$statements" (text, micros) VALUES (?, ?)', (text, micros))
 
 
-def executed_statements(connection: apsw.Connection) -> list[ExecutedStatement]:
+def load_statements(connection: apsw.Connection) -> list[ExecutedStatement]:
     """What was executed, oldest first."""
     rows = connection.execute('SELECT text, micros FROM "$statements" ORDER BY number')
     return [ExecutedStatement(str(text), int(str(micros))) for text, micros in rows]

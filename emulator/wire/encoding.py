@@ -8,7 +8,6 @@ one ``encode`` make the bytes of some hundred rows.
 
 from __future__ import annotations
 
-import binascii
 import json
 import math
 import struct
@@ -16,9 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.requests import Stored
-from emulator.storage.forms import numeric_to_text, timestamp_to_text
-from emulator.wire.messages import Message
+from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
+from emulator.values.requests import Stored
 
 Row = tuple[Stored, ...]
 Column = Sequence[Stored]
@@ -28,7 +26,7 @@ NULL = b"\x08\x00"
 FALSE, TRUE = b"\x20\x00", b"\x20\x01"
 SHORT_MAX = 125
 SHORT_TEXT = [f"\x12{chr(n + 2)}\x1a{chr(n)}" for n in range(SHORT_MAX + 1)]
-"""What stands before a short string: field and length of the Value, field and length inside."""
+"""The bytes before a short string: field and length of the Value, field and length inside."""
 SHORT = [text.encode() for text in SHORT_TEXT]
 NULL_TEXT, FALSE_TEXT, TRUE_TEXT = "\x12\x02\x08\x00", "\x12\x02\x20\x00", "\x12\x02\x20\x01"
 NUMBER = b"\x12\x09\x11"
@@ -47,16 +45,9 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-def delimited(tag: bytes, content: bytes) -> bytes:
+def delimit(tag: bytes, content: bytes) -> bytes:
     """A field with a length."""
     return tag + varint(len(content)) + content
-
-
-def base64_text(value: Stored) -> str:
-    """BYTES as Spanner sends them."""
-    if not isinstance(value, bytes):
-        return str(value)
-    return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
 TO_TEXT: dict[TypeCode, Callable[..., str]] = {
@@ -70,13 +61,13 @@ TO_TEXT: dict[TypeCode, Callable[..., str]] = {
 def float_value(number: float | str) -> bytes:
     """The inside of a Value for a FLOAT."""
     if isinstance(number, str):
-        return delimited(b"\x1a", number.encode())
+        return delimit(b"\x1a", number.encode())
     if math.isinf(number):
-        return delimited(b"\x1a", b"Infinity" if number > 0 else b"-Infinity")
+        return delimit(b"\x1a", b"Infinity" if number > 0 else b"-Infinity")
     return b"\x11" + DOUBLE.pack(number)
 
 
-def value(type_: Type, stored: object) -> bytes:
+def encode_value(type_: Type, stored: object) -> bytes:
     """The inside of a Value message; elements of arrays come in their JSON form."""
     if stored is None:
         return NULL
@@ -86,15 +77,15 @@ def value(type_: Type, stored: object) -> bytes:
     if code in (TypeCode.FLOAT64, TypeCode.FLOAT32):
         return float_value(stored if isinstance(stored, str) else float(str(stored)))
     if code in (TypeCode.ARRAY, TypeCode.STRUCT):
-        return list_value(elements(type_, stored))
+        return list_value(encode_elements(type_, stored))
     if code in PLAIN:
-        return delimited(b"\x1a", str(stored).encode())
-    return delimited(b"\x1a", TO_TEXT[code](stored).encode())
+        return delimit(b"\x1a", str(stored).encode())
+    return delimit(b"\x1a", TO_TEXT[code](stored).encode())
 
 
-def elements(type_: Type, stored: object) -> list[bytes]:
+def encode_elements(type_: Type, stored: object) -> list[bytes]:
     """The Values of an array's elements or a struct's fields."""
-    return [value(inner, item) for inner, item in members(type_, stored)]
+    return [encode_value(inner, item) for inner, item in members(type_, stored)]
 
 
 def members(type_: Type, stored: object) -> list[tuple[Type, object]]:
@@ -110,12 +101,12 @@ def members(type_: Type, stored: object) -> list[tuple[Type, object]]:
 
 def list_value(values: Iterable[bytes]) -> bytes:
     """A Value that holds a list."""
-    return delimited(b"\x32", b"".join([delimited(b"\x0a", item) for item in values]))
+    return delimit(b"\x32", b"".join([delimit(b"\x0a", item) for item in values]))
 
 
-def framed(inside: bytes) -> bytes:
+def frame_value(inside: bytes) -> bytes:
     """A Value as one of the values of a PartialResultSet."""
-    return delimited(VALUES_FIELD, inside)
+    return delimit(VALUES_FIELD, inside)
 
 
 class RowEncoder:
@@ -148,11 +139,11 @@ class RowEncoder:
 
     def values(self, row: Row) -> list[bytes]:
         """The insides of one row's Values."""
-        return [value(type_, stored) for type_, stored in zip(self.types, row, strict=True)]
+        return [encode_value(type_, stored) for type_, stored in zip(self.types, row, strict=True)]
 
 
 def text_column(type_: Type) -> Callable[[Column], list[str]] | None:
-    """Encodes a column as text; None for types whose bytes are no text."""
+    """Encodes a column as text; None for types whose bytes are not text."""
     code = type_.code
     if code in PLAIN:
         return plain_text
@@ -189,7 +180,7 @@ def bytes_column(type_: Type) -> Callable[[Column], list[bytes]]:
         return plain_bytes
     convert = TO_TEXT.get(code)
     if convert is None:
-        return lambda column: [framed(value(type_, v)) for v in column]
+        return lambda column: [frame_value(encode_value(type_, v)) for v in column]
     return lambda column: plain_bytes([None if v is None else convert(v) for v in column])
 
 
@@ -199,7 +190,7 @@ def float_bytes(column: Column) -> list[bytes]:
     return [
         NUMBER + pack(v)
         if isinstance(v, float) and v - v == 0.0
-        else framed(NULL if v is None else float_value(v if isinstance(v, str) else float(v)))
+        else frame_value(NULL if v is None else float_value(v if isinstance(v, str) else float(v)))
         for v in column
     ]
 
@@ -219,9 +210,3 @@ def plain_bytes(column: Column) -> list[bytes]:
             inner = varint(size)
             out.append(b"\x12" + varint(size + 1 + len(inner)) + b"\x1a" + inner + data)
     return out
-
-
-def to_list_value(target: Message, types: Sequence[Type], row: Row) -> None:
-    """Adds a row to a message as a ListValue (for answers that are not streamed)."""
-    for type_, stored in zip(types, row, strict=True):
-        target.values.add().ParseFromString(value(type_, stored))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ddl.schema import Index, Schema, Table, Type
 from emulator.engine.keys import key_parts
 from emulator.engine.refusals import unknown_index, unknown_table
-from emulator.engine.requests import KeyRange, KeySet, Stored
 from emulator.errors import failed_precondition, invalid_argument
+from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire.messages import Message
 from emulator.wire.values import decoder
 
@@ -23,10 +23,10 @@ def key_types(schema: Schema, table_name: str, index_name: str = "") -> list[Typ
         index = schema.index(index_name)
         if index is None or index.table.casefold() != table.name.casefold():
             raise unknown_index(index_name, table.name)
-    return [type_of(table, part.column) for part in key_parts(table, index)]
+    return [column_type(table, part.column) for part in key_parts(table, index)]
 
 
-def type_of(table: Table, name: str) -> Type:
+def column_type(table: Table, name: str) -> Type:
     """The type of a column that the schema vouches for."""
     column = table.column(name)
     if column is None:
@@ -34,7 +34,7 @@ def type_of(table: Table, name: str) -> Type:
     return column.type
 
 
-def key(types: Sequence[Type], values: Sequence[Message]) -> tuple[Stored, ...]:
+def read_key(types: Sequence[Type], values: Sequence[Message]) -> tuple[Stored, ...]:
     """One key, or a prefix of one. Raises FAILED_PRECONDITION for values of other types."""
     if len(values) > len(types):
         raise failed_precondition(
@@ -49,24 +49,24 @@ def key(types: Sequence[Type], values: Sequence[Message]) -> tuple[Stored, ...]:
     return tuple(parts)
 
 
-def key_range(types: Sequence[Type], proto: Message) -> KeyRange:
+def read_key_range(types: Sequence[Type], proto: Message) -> KeyRange:
     """Keys between two prefixes; both ends must be given."""
     start, end = proto.WhichOneof("start_key_type"), proto.WhichOneof("end_key_type")
     if start is None or end is None:
         raise invalid_argument("KeyRange must have a start and an end.")
     return KeyRange(
-        key(types, getattr(proto, start).values),
-        key(types, getattr(proto, end).values),
+        read_key(types, getattr(proto, start).values),
+        read_key(types, getattr(proto, end).values),
         start_closed=start == "start_closed",
         end_closed=end == "end_closed",
     )
 
 
-def key_set(types: Sequence[Type], proto: Message) -> KeySet:
+def read_key_set(types: Sequence[Type], proto: Message) -> KeySet:
     """The keys and ranges of a request."""
     if proto.all_:
         return KeySet(all=True)
     return KeySet(
-        tuple(key(types, one.values) for one in proto.keys),
-        tuple(key_range(types, one) for one in proto.ranges),
+        tuple(read_key(types, item.values) for item in proto.keys),
+        tuple(read_key_range(types, item) for item in proto.ranges),
     )

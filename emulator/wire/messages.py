@@ -42,7 +42,6 @@ RollbackRequest: Message = spanner.RollbackRequest.pb()
 Session: Message = spanner.Session.pb()
 Transaction: Message = spanner.Transaction.pb()
 TransactionOptions: Message = spanner.TransactionOptions.pb()
-TypeProto: Message = spanner.Type.pb()
 
 CreateDatabaseMetadata: Message = database.CreateDatabaseMetadata.pb()
 CreateDatabaseRequest: Message = database.CreateDatabaseRequest.pb()

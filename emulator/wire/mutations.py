@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ddl.schema import Schema
 from emulator.engine.refusals import unknown_column, unknown_table
-from emulator.engine.requests import Delete, KeyRange, Mutation, MutationKind, Stored, Write
 from emulator.errors import (
     SpannerError,
     failed_precondition,
@@ -14,7 +13,8 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.unsupported import queue_mutation
-from emulator.wire.keys import key_set, key_types
+from emulator.values.requests import KeyDelete, KeyRange, Mutation, MutationKind, RowWrite, Stored
+from emulator.wire.keys import key_types, read_key_set
 from emulator.wire.messages import Message
 from emulator.wire.values import Decoder, decoder
 
@@ -44,23 +44,25 @@ class MutationReader:
     def _mutation(
         self,
         schema: Schema,
-        known: dict[tuple[str, tuple[str, ...]], list[Decoder]],
+        decoders_by_shape: dict[tuple[str, tuple[str, ...]], list[Decoder]],
         proto: Message,
     ) -> Mutation:
         operation = proto.WhichOneof("operation")
         kind = KINDS.get(operation)
         if kind is None:
-            return deletion(schema, proto, operation)
+            return read_delete(schema, proto, operation)
         write = getattr(proto, operation)
         shape = (write.table, tuple(write.columns))
-        decoders = known.get(shape)
+        decoders = decoders_by_shape.get(shape)
         if decoders is None:
-            decoders = known[shape] = column_decoders(schema, *shape)
-        rows = [row(decoders, values.values, write) for values in write.values]
-        return Write(kind, shape[0], shape[1], rows)
+            decoders = decoders_by_shape[shape] = column_decoders(schema, *shape)
+        rows = [decode_row(decoders, values.values, write) for values in write.values]
+        return RowWrite(kind, shape[0], shape[1], rows)
 
 
-def row(decoders: list[Decoder], values: Sequence[Message], write: Message) -> tuple[Stored, ...]:
+def decode_row(
+    decoders: list[Decoder], values: Sequence[Message], write: Message
+) -> tuple[Stored, ...]:
     """One row in storage form."""
     if len(values) != len(decoders):
         raise invalid_argument(
@@ -99,16 +101,16 @@ def column_decoders(schema: Schema, table_name: str, names: tuple[str, ...]) -> 
     return decoders
 
 
-def deletion(schema: Schema, proto: Message, operation: str | None) -> Delete:
+def read_delete(schema: Schema, proto: Message, operation: str | None) -> KeyDelete:
     """A delete by key set."""
     if operation is None:
         raise invalid_argument("A mutation has no operation.")
     if operation != "delete":
         raise queue_mutation()
-    keys = key_set(key_types(schema, proto.delete.table), proto.delete.key_set)
+    keys = read_key_set(key_types(schema, proto.delete.table), proto.delete.key_set)
     for each in keys.ranges:
         refuse_wide(each)
-    return Delete(proto.delete.table, keys)
+    return KeyDelete(proto.delete.table, keys)
 
 
 def refuse_wide(keys: KeyRange) -> None:

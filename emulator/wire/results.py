@@ -10,25 +10,24 @@ import grpc
 
 from ddl.schema import Type, TypeCode
 from emulator import limits
-from emulator.engine.requests import Rows
 from emulator.errors import SpannerError
+from emulator.values.requests import ResultRows
 from emulator.wire.encoding import (
     Row,
     RowEncoder,
-    delimited,
-    framed,
+    delimit,
+    encode_value,
+    frame_value,
     list_value,
     members,
-    value,
 )
 from emulator.wire.tokens import Resume
 
-METADATA, CHUNKED, TOKEN, STATS, PRECOMMIT, LAST = (
+METADATA, CHUNKED, TOKEN, STATS, LAST = (
     b"\x0a",
     b"\x18\x01",
     b"\x22",
     b"\x2a",
-    b"\x42",
     b"\x48\x01",
 )
 """The fields of PartialResultSet with their wire types."""
@@ -42,7 +41,7 @@ class ResultStream:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: ResultRows,
         metadata: bytes,
         read_timestamp_micros: int,
         *,
@@ -52,7 +51,7 @@ class ResultStream:
     ) -> None:
         self._rows = rows
         self._encoder = RowEncoder([c.type for c in rows.columns])
-        self._head = delimited(METADATA, metadata)
+        self._head = delimit(METADATA, metadata)
         self._chunk_bytes = chunk_bytes
         self._piece_bytes = piece_bytes
         self._resumable = resumable
@@ -61,8 +60,8 @@ class ResultStream:
         self.place = Resume(read_timestamp_micros)
 
     def repeat_metadata(self, metadata: bytes) -> None:
-        """The stream goes on in another call, whose first message has the metadata again."""
-        self._head = delimited(METADATA, metadata)
+        """Repeats the metadata in the first message of the call in which the stream continues."""
+        self._head = delimit(METADATA, metadata)
 
     def skip(self, place: Resume) -> None:
         """Passes over the rows that the client has. Raises when they are not the same rows."""
@@ -115,7 +114,7 @@ class ResultStream:
 
     def _flush(self, ending: bytes = b"") -> bytes:
         """A chunk that ends on a row."""
-        token = delimited(TOKEN, self.place.to_bytes()) if self._resumable else b""
+        token = delimit(TOKEN, self.place.to_bytes()) if self._resumable else b""
         message = b"".join((self._head, *self._pending, token, ending))
         self._head, self._size = b"", 0
         self._pending.clear()
@@ -142,27 +141,27 @@ class ResultStream:
         values = self._encoder.values(row)
         for type_, stored, inside in zip(self._encoder.types, row, values, strict=True):
             if len(inside) <= room:
-                message += framed(inside)
+                message += frame_value(inside)
                 room -= len(inside)
                 continue
-            *pieces, last = cut(type_, stored, inside, room, size)
+            *pieces, last = cut_value(type_, stored, inside, room, size)
             for piece in pieces:
-                yield self._head + bytes(message) + framed(piece) + CHUNKED
+                yield self._head + bytes(message) + frame_value(piece) + CHUNKED
                 self._head = b""
                 message.clear()
-            message += framed(last)
+            message += frame_value(last)
             room = size - len(last)
         self._pending.append(bytes(message))
         self._size += len(message)
 
 
-def cut(type_: Type, stored: object, inside: bytes, first: int, size: int) -> list[bytes]:
+def cut_value(type_: Type, stored: object, inside: bytes, first: int, size: int) -> list[bytes]:
     """A Value in pieces that the client puts together; the first has less room."""
     if type_.code in NOT_CHUNKABLE or inside[:1] == b"\x08":
         return [inside]
     if type_.code not in NESTED:
         text = inside[text_start(inside) :]
-        return [delimited(b"\x1a", piece) for piece in cut_text(text, first, size)]
+        return [delimit(b"\x1a", piece) for piece in cut_text(text, first, size)]
     return cut_list(members(type_, stored), first, size)
 
 
@@ -197,8 +196,8 @@ def cut_list(values: list[tuple[Type, object]], first: int, size: int) -> list[b
     items: list[bytes] = []
     room = max(first, 16)
     for type_, stored in values:
-        item = value(type_, stored)
-        parts = [item] if len(item) <= room else cut(type_, stored, item, room, size)
+        item = encode_value(type_, stored)
+        parts = [item] if len(item) <= room else cut_value(type_, stored, item, room, size)
         for number, part in enumerate(parts):
             if number or (room < len(part) and items):
                 seam = [] if number else EMPTY.get(items[-1][:1], [])

@@ -16,34 +16,34 @@ from emulator.wire.messages import Message
 RESOURCE_PREFIX = "type.googleapis.com/"
 
 
-def number(code: grpc.StatusCode) -> int:
+def code_number(code: grpc.StatusCode) -> int:
     """The number of a status code."""
     value: int = code.value[0]
     return value
 
 
-def details(error: SpannerError) -> list[Message]:
+def error_details(error: SpannerError) -> list[Message]:
     """RetryInfo and ResourceInfo, where they belong."""
-    found: list[Message] = []
+    messages: list[Message] = []
     if error.retry_delay_seconds is not None:
         delay = Duration(nanos=int(error.retry_delay_seconds * 1e9))
-        found.append(RetryInfo(retry_delay=delay))
+        messages.append(RetryInfo(retry_delay=delay))
     if error.resource is not None:
         kind, name = error.resource
-        found.append(
+        messages.append(
             ResourceInfo(
                 resource_type=RESOURCE_PREFIX + kind,
                 resource_name=name,
                 description=f"{kind.rpartition('.')[2]} does not exist.",
             )
         )
-    return found
+    return messages
 
 
 def to_status(error: SpannerError) -> Message:
-    """google.rpc.Status, as it stands in operations and in batch answers."""
-    status = Status(code=number(error.code), message=error.message)
-    for detail in details(error):
+    """google.rpc.Status, as operations and batch responses contain it."""
+    status = Status(code=code_number(error.code), message=error.message)
+    for detail in error_details(error):
         packed = AnyProto()
         packed.Pack(detail)
         status.details.append(packed)
@@ -52,12 +52,12 @@ def to_status(error: SpannerError) -> Message:
 
 def abort(context: grpc.ServicerContext, error: SpannerError) -> NoReturn:
     """Ends a call with an error. Clients read the details in one of two places: both are filled."""
-    found = details(error)
-    if found:
+    messages = error_details(error)
+    if messages:
         trailers = [("grpc-status-details-bin", to_status(error).SerializeToString())]
         trailers += [
             (f"{detail.DESCRIPTOR.full_name.lower()}-bin", detail.SerializeToString())
-            for detail in found
+            for detail in messages
         ]
         context.set_trailing_metadata(tuple(trailers))
     context.abort(error.code, error.message)

@@ -6,7 +6,7 @@ from emulator.errors import invalid_argument
 from emulator.wire.messages import Message
 
 
-def micros(proto: Message) -> int:
+def to_micros(proto: Message) -> int:
     """A Timestamp or a Duration in microseconds, rounded down."""
     if not 0 <= proto.nanos < 1_000_000_000:
         raise invalid_argument("Invalid timestamp or duration: nanos are out of range.")
@@ -14,7 +14,7 @@ def micros(proto: Message) -> int:
     return whole
 
 
-def fill(proto: Message, value: int) -> None:
+def fill_timestamp(proto: Message, value: int) -> None:
     """Writes microseconds into a Timestamp."""
     proto.seconds, rest = divmod(value, 1_000_000)
     proto.nanos = rest * 1000

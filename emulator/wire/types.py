@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import limits
-from emulator.engine.requests import ResultColumn
 from emulator.errors import invalid_argument
 from emulator.unsupported import parameter_type
-from emulator.wire.messages import Message, ResultSetMetadata, TypeProto
+from emulator.values.requests import ResultColumn
+from emulator.wire.messages import Message, ResultSetMetadata
 
 CODES = {
     TypeCode.BOOL: 1,
@@ -34,50 +34,45 @@ CODES = {
 BY_NUMBER = {number: code for code, number in CODES.items()}
 
 
-def from_proto(proto: Message, depth: int = 0) -> Type:
+def read_type(proto: Message, depth: int = 0) -> Type:
     """A type that a client declares. Raises INVALID_ARGUMENT when it makes no sense."""
     code = BY_NUMBER.get(proto.code)
     if code is None or depth > limits.ARRAY_DEPTH_MAX:
-        raise invalid_argument(f"Invalid type: code {proto.code} is not known.")
+        raise invalid_argument(f"Invalid type: unknown code {proto.code}.")
     if code in (TypeCode.PROTO, TypeCode.ENUM):
         raise parameter_type(code.value)
     if code is TypeCode.ARRAY:
         if not proto.HasField("array_element_type"):
             raise invalid_argument("Invalid type: ARRAY without array_element_type.")
-        return Type(code, element=from_proto(proto.array_element_type, depth + 1))
+        return Type(code, element=read_type(proto.array_element_type, depth + 1))
     if code is TypeCode.STRUCT:
         fields = (
-            StructField(f.name, from_proto(f.type_, depth + 1)) for f in proto.struct_type.fields
+            StructField(f.name, read_type(f.type_, depth + 1)) for f in proto.struct_type.fields
         )
         return Type(code, fields=tuple(fields))
     return Type(code)
 
 
-def fill(proto: Message, type_: Type) -> None:
+def fill_type(proto: Message, type_: Type) -> None:
     """Writes a type into its proto."""
     proto.code = CODES.get(type_.code, 0)
     if type_.element is not None:
-        fill(proto.array_element_type, type_.element)
+        fill_type(proto.array_element_type, type_.element)
     if type_.code is TypeCode.STRUCT:
         proto.struct_type.SetInParent()
         for field in type_.fields:
             added = proto.struct_type.fields.add(name=field.name)
-            fill(added.type_, field.type)
+            fill_type(added.type_, field.type)
 
 
-def to_proto(type_: Type) -> Message:
-    """The proto of a type."""
-    proto = TypeProto()
-    fill(proto, type_)
-    return proto
-
-
-def metadata(columns: Sequence[ResultColumn], undeclared: Sequence[ResultColumn] = ()) -> Message:
+def result_metadata(
+    columns: Sequence[ResultColumn], undeclared: Sequence[ResultColumn] = ()
+) -> Message:
     """ResultSetMetadata without its transaction."""
     message = ResultSetMetadata()
     message.row_type.SetInParent()
     for column in columns:
-        fill(message.row_type.fields.add(name=column.name).type_, column.type)
+        fill_type(message.row_type.fields.add(name=column.name).type_, column.type)
     for column in undeclared:
-        fill(message.undeclared_parameters.fields.add(name=column.name).type_, column.type)
+        fill_type(message.undeclared_parameters.fields.add(name=column.name).type_, column.type)
     return message

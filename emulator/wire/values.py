@@ -14,11 +14,11 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.requests import COMMIT_TIMESTAMP, Stored
 from emulator.errors import SpannerError
-from emulator.sql.functions.intervals import from_iso
-from emulator.storage import forms
+from emulator.sql.functions.intervals import parse_iso
 from emulator.unsupported import parameter_type
+from emulator.values import forms
+from emulator.values.requests import COMMIT_TIMESTAMP, Stored
 from emulator.wire.messages import Message
 
 Decoder = Callable[[Message], Stored]
@@ -80,7 +80,7 @@ def int64(value: Message) -> Stored:
 
 
 def float64(value: Message) -> Stored:
-    """FLOAT64: a number, or the name of what is none."""
+    """FLOAT64: a number, or the name of NaN or an infinity."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         number: float = value.number_value
@@ -181,7 +181,7 @@ def interval(value: Message) -> Stored:
     if text is None:
         return None
     try:
-        return from_iso(text).iso()
+        return parse_iso(text).iso()
     except SpannerError as error:
         raise ValueError(error.message) from error
 
@@ -206,16 +206,16 @@ SCALARS: dict[TypeCode, Decoder] = {
 def decoder(type_: Type) -> Decoder:
     """How values of a type are read."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return array(decoder(type_.element))
+        return array_decoder(decoder(type_.element))
     if type_.code is TypeCode.STRUCT:
-        return record(tuple(decoder(field.type) for field in type_.fields))
-    found = SCALARS.get(type_.code)
-    if found is None:
+        return struct_decoder(tuple(decoder(field.type) for field in type_.fields))
+    scalar = SCALARS.get(type_.code)
+    if scalar is None:
         raise parameter_type(type_.code.value)
-    return found
+    return scalar
 
 
-def array(element: Decoder) -> Decoder:
+def array_decoder(element: Decoder) -> Decoder:
     """ARRAY: the elements in JSON."""
 
     def decode(value: Message) -> Stored:
@@ -224,12 +224,12 @@ def array(element: Decoder) -> Decoder:
             return None
         if kind != "list_value":
             raise ValueError("Expected ARRAY.")
-        return dumped([in_json(element(item)) for item in value.list_value.values])
+        return dump_array([to_json_element(element(item)) for item in value.list_value.values])
 
     return decode
 
 
-def record(fields: tuple[Decoder, ...]) -> Decoder:
+def struct_decoder(fields: tuple[Decoder, ...]) -> Decoder:
     """STRUCT: the fields in JSON, in their order."""
 
     def decode(value: Message) -> Stored:
@@ -239,22 +239,22 @@ def record(fields: tuple[Decoder, ...]) -> Decoder:
         if kind != "list_value" or len(value.list_value.values) != len(fields):
             raise ValueError(f"Expected STRUCT of {len(fields)} fields.")
         pairs = zip(fields, value.list_value.values, strict=True)
-        return dumped([in_json(field(item)) for field, item in pairs])
+        return dump_array([to_json_element(field(item)) for field, item in pairs])
 
     return decode
 
 
-def in_json(value: Stored) -> Stored:
+def to_json_element(value: Stored) -> Stored:
     """A value's form inside an array."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == COMMIT_TIMESTAMP:
-        raise ValueError("The commit timestamp cannot stand in an array.")
+        raise ValueError("An array cannot contain the commit timestamp.")
     return value
 
 
-def dumped(items: list[Stored]) -> str:
+def dump_array(items: list[Stored]) -> str:
     """A JSON array as SQLite writes it."""
     return json.dumps(items, separators=(",", ":"), ensure_ascii=False)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.engine.requests import (
+from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.read_write import ReadWriteTransaction
+from emulator.values.requests import (
     BoundKind,
     Committed,
-    Delete,
+    DmlResult,
+    KeyDelete,
     KeySet,
     MutationKind,
+    ResultRows,
+    RowWrite,
     Stored,
     TimestampBound,
-    Write,
 )
 
 NAME = "projects/p/instances/i/databases/d"
@@ -40,7 +45,9 @@ Row = tuple[Stored, ...]
 
 
 @contextmanager
-def opened(*ddl: str, path: Path | None = None, clock: Clock | None = None) -> Iterator[Database]:
+def open_database(
+    *ddl: str, path: Path | None = None, clock: Clock | None = None
+) -> Iterator[Database]:
     """A database with a schema, closed at the end."""
     database = Database(NAME, path, clock or Clock())
     try:
@@ -54,17 +61,51 @@ def write(
     database: Database, kind: MutationKind, table: str, columns: str, *rows: Row
 ) -> Committed:
     """Commits one mutation; the columns are separated by blanks."""
-    return database.write([Write(kind, table, tuple(columns.split()), rows)])
+    return database.write([RowWrite(kind, table, tuple(columns.split()), rows)])
 
 
 def delete(database: Database, table: str, *keys: Row) -> Committed:
     """Commits the deletion of rows."""
-    return database.write([Delete(table, KeySet(keys=keys))])
+    return database.write([KeyDelete(table, KeySet(keys=keys))])
 
 
-def at(micros: int) -> TimestampBound:
+def exact_bound(micros: int) -> TimestampBound:
     """An exact read timestamp."""
     return TimestampBound(BoundKind.READ_TIMESTAMP, micros)
+
+
+def run_query(
+    transaction: ReadOnlyTransaction | ReadWriteTransaction,
+    sql: str,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+    *,
+    profile: bool = False,
+    check: Callable[[], None] | None = None,
+) -> ResultRows:
+    """The result of a query in a transaction; it is read lazily."""
+    statement = transaction.state.compile(sql, types or {})
+    return transaction.query(statement, params or {}, profile=profile, check=check)
+
+
+def run_dml(
+    transaction: ReadWriteTransaction,
+    sql: str,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+) -> DmlResult:
+    """The result of a DML statement in a transaction."""
+    return transaction.execute_dml(transaction.state.compile(sql, types or {}), params or {})
+
+
+def run_partitioned(
+    transaction: PartitionedDmlTransaction,
+    sql: str,
+    params: Mapping[str, Stored] | None = None,
+    types: Mapping[str, Type] | None = None,
+) -> DmlResult:
+    """The result of partitioned DML."""
+    return transaction.execute(transaction.state.compile(sql, types or {}), params or {})
 
 
 def query(
@@ -75,7 +116,7 @@ def query(
     types: Mapping[str, Type] | None = None,
 ) -> list[Row]:
     """All rows of a query."""
-    return list(database.read_only(bound).query(sql, params or {}, types or {}).rows)
+    return list(run_query(database.read_only(bound), sql, params or {}, types or {}).rows)
 
 
 def read(
@@ -93,16 +134,16 @@ def read(
     return list(rows)
 
 
-def dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
+def commit_dml(database: Database, *statements: str) -> tuple[list[int], Committed]:
     """Statements in one transaction; their row counts and the commit."""
     transaction = database.read_write()
     try:
-        counts = [transaction.execute_dml(text, {}, {}).row_count for text in statements]
+        counts = [run_dml(transaction, text).row_count for text in statements]
         return counts, transaction.commit([])
     finally:
         transaction.rollback()
 
 
-def names(rows: Sequence[Row]) -> dict[Stored, Row]:
+def rows_by_first_column(rows: Sequence[Row]) -> dict[Stored, Row]:
     """Rows by their first column."""
     return {row[0]: row[1:] for row in rows}

@@ -38,7 +38,7 @@ Model = dict[str, ModelTable]
 
 
 @dataclass
-class World:
+class SchemaWorld:
     """A database, the model of it, and the model at every remembered timestamp."""
 
     database: Database

@@ -21,17 +21,21 @@ def test_an_instance_that_is_not_there_is_not_found(instance: Instance) -> None:
 
 def test_instances_are_made_changed_and_deleted(instance: Instance) -> None:
     client = instance._client
-    made = client.instance("made-here", instance.configuration_name, node_count=2)
-    made.create().result(10)
+    created = client.instance("made-here", instance.configuration_name, node_count=2)
+    created.create().result(10)
     with pytest.raises(exceptions.AlreadyExists):
-        made.create()
-    made.display_name = "Another name"
-    made.update().result(10)
-    made.reload()
-    assert (made.display_name, made.node_count, made.processing_units) == ("Another name", 2, 2000)
+        created.create()
+    created.display_name = "Another name"
+    created.update().result(10)
+    created.reload()
+    assert (created.display_name, created.node_count, created.processing_units) == (
+        "Another name",
+        2,
+        2000,
+    )
     assert "made-here" in {i.name.rpartition("/")[2] for i in client.list_instances()}
-    made.delete()
-    assert not made.exists()
+    created.delete()
+    assert not created.exists()
 
 
 def test_the_one_configuration_is_listed(instance: Instance) -> None:

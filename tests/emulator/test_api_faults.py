@@ -78,7 +78,7 @@ def test_so_many_streams_break_and_no_more(database: Database, faults: SetFaults
     api = database.spanner_api
     session = api.create_session(database=database.name).name
 
-    def received() -> int:
+    def rows_received() -> int:
         stream = api.execute_streaming_sql(
             request={"session": session, "sql": "SELECT K FROM T"}, retry=None
         )
@@ -87,8 +87,8 @@ def test_so_many_streams_break_and_no_more(database: Database, faults: SetFaults
     faults(unavailable_after_rows=10, unavailable_streams_max=2)
     for _ in range(2):
         with pytest.raises(exceptions.ServiceUnavailable, match="fault injected"):
-            received()
-    assert received() == 50
+            rows_received()
+    assert rows_received() == 50
 
 
 def test_latency_is_added_to_every_call(database: Database, faults: SetFaults) -> None:
@@ -132,12 +132,12 @@ def test_a_commit_whose_answer_is_lost_took_place(database: Database, faults: Se
 
 def test_an_unknown_fault_is_refused_by_name() -> None:
     command = [sys.executable, "-m", "emulator", "--port", "0", "--fault"]
-    for given, message in (
+    for fault, message in (
         ("thunder=1", "Unknown fault thunder"),
         ("latency_seconds=much", "name=number"),
         ("latency_seconds=-1", "0 or more"),
     ):
-        whole = [*command, given]
+        whole = [*command, fault]
         ended = subprocess.run(whole, check=False, capture_output=True, text=True, timeout=60)
         assert ended.returncode == 2
         assert message in ended.stderr

@@ -39,13 +39,13 @@ def write(database: Database, writer: int, acknowledged: list[int], stop: thread
         number += WRITERS
 
 
-def commits_found(database: Database) -> dict[int, int]:
+def read_commits(database: Database) -> dict[int, int]:
     """How many rows there are of each commit."""
-    found: dict[int, int] = {}
+    commits: dict[int, int] = {}
     with database.snapshot() as snapshot:
         for (key,) in snapshot.read("T", ("K",), KeySet(all_=True)):
-            found[key // ROWS_IN_COMMIT] = found.get(key // ROWS_IN_COMMIT, 0) + 1
-    return found
+            commits[key // ROWS_IN_COMMIT] = commits.get(key // ROWS_IN_COMMIT, 0) + 1
+    return commits
 
 
 @pytest.mark.slow
@@ -68,11 +68,11 @@ def test_kill_under_load_loses_no_acknowledged_commit_and_leaves_no_half(tmp_pat
             while sum(map(len, acknowledged)) < goal:
                 writers[0].join(0.01)
             server.kill()
-            known = {number for numbers in acknowledged for number in numbers}
+            acknowledged_commits = {number for numbers in acknowledged for number in numbers}
             server = spawn(tmp_path, port)
-            found = commits_found(database)
-            assert set(found.values()) == {ROWS_IN_COMMIT}
-            assert known <= set(found)
+            commits = read_commits(database)
+            assert set(commits.values()) == {ROWS_IN_COMMIT}
+            assert acknowledged_commits <= set(commits)
     finally:
         stop.set()
         for writer in writers:

@@ -19,12 +19,12 @@ def average_of_two_scans(database: Database) -> float:
             batch.insert("T", ("K",), [(first + n,) for n in range(10)])
         with database.snapshot() as snapshot:
             list(snapshot.execute_sql(QUERY))
-    told = (
+    average = (
         "SELECT SUM(AVG_ROWS_SCANNED * EXECUTION_COUNT) / SUM(EXECUTION_COUNT)"
         f" FROM SPANNER_SYS.QUERY_STATS_TOP_HOUR WHERE TEXT = '{QUERY}'"
     )
     with database.snapshot() as snapshot:
-        return float(next(iter(snapshot.execute_sql(told)))[0])
+        return float(next(iter(snapshot.execute_sql(average)))[0])
 
 
 def test_every_execution_counts(monkeypatch: pytest.MonkeyPatch) -> None:

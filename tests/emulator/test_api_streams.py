@@ -74,8 +74,8 @@ def test_a_broken_stream_goes_on_at_its_timestamp_beside_writers(
         try:
             faults(unavailable_after_rows=100, unavailable_streams_max=15)
             for _ in range(3):
-                found = list(snapshot.execute_sql("SELECT K, V, A FROM T WHERE K < 1000000"))
-                assert sorted(found) == rows
+                rows_read = list(snapshot.execute_sql("SELECT K, V, A FROM T WHERE K < 1000000"))
+                assert sorted(rows_read) == rows
                 assert list(snapshot.read("T", ("K", "V", "A"), EVERYTHING)) == rows
         finally:
             done.set()

@@ -55,17 +55,17 @@ DDL = [
 ]
 
 
-def on_the_wire(value: object) -> object:
+def wire_value(value: object) -> object:
     """What the client is given and gives for a value: BYTES are base64 on both ways."""
     if isinstance(value, list):
-        return [on_the_wire(item) for item in value]
+        return [wire_value(item) for item in value]
     return base64.b64encode(value) if isinstance(value, bytes) else value
 
 
-def comparable(value: object) -> object:
+def to_comparable(value: object) -> object:
     """A form in which equal values are equal, also NaN, nanoseconds and JSON."""
     if isinstance(value, list):
-        return [comparable(item) for item in value]
+        return [to_comparable(item) for item in value]
     if isinstance(value, JsonObject):
         return ("json", json.dumps(json.loads(value.serialize() or "null"), sort_keys=True))
     if isinstance(value, DatetimeWithNanoseconds):
@@ -78,7 +78,7 @@ def comparable(value: object) -> object:
 
 
 @pytest.fixture(scope="module")
-def typed(instance: object) -> Iterator[Database]:
+def typed_table(instance: object) -> Iterator[Database]:
     database = instance.database("typed-values", ddl_statements=DDL)  # type: ignore[attr-defined]
     database.create().result(60)
     yield database
@@ -89,44 +89,44 @@ def typed(instance: object) -> Iterator[Database]:
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_values_come_back_as_they_were_written(
-    kind: str, typed: Database, data: st.DataObject
+    kind: str, typed_table: Database, data: st.DataObject
 ) -> None:
     values = st.none() | KINDS[kind]
     rows = data.draw(
         st.lists(st.tuples(values, st.none() | st.lists(values, max_size=5)), max_size=20)
     )
-    with typed.batch() as batch:
+    with typed_table.batch() as batch:
         batch.delete(NAMES[kind], KeySet(all_=True))
         batch.insert(
             NAMES[kind],
             ("K", "V", "A"),
-            [(k, on_the_wire(v), on_the_wire(a)) for k, (v, a) in enumerate(rows)],
+            [(k, wire_value(v), wire_value(a)) for k, (v, a) in enumerate(rows)],
         )
-    wanted = [[comparable(on_the_wire(v)), comparable(on_the_wire(a))] for v, a in rows]
-    with typed.snapshot(multi_use=True) as snapshot:
+    expected = [[to_comparable(wire_value(v)), to_comparable(wire_value(a))] for v, a in rows]
+    with typed_table.snapshot(multi_use=True) as snapshot:
         read = snapshot.read(NAMES[kind], ("V", "A"), KeySet(all_=True))
-        assert [comparable(list(row)) for row in read] == wanted
+        assert [to_comparable(list(row)) for row in read] == expected
         queried = snapshot.execute_sql(f"SELECT V, A FROM {NAMES[kind]} ORDER BY K")
-        assert [comparable(list(row)) for row in queried] == wanted
+        assert [to_comparable(list(row)) for row in queried] == expected
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_parameters_come_back_as_they_were_sent(
-    kind: str, typed: Database, data: st.DataObject
+    kind: str, typed_table: Database, data: st.DataObject
 ) -> None:
     value = data.draw(st.none() | KINDS[kind])
     many = data.draw(st.lists(st.none() | KINDS[kind], max_size=5))
     code = Type(code=TypeCode[kind.partition("(")[0]])
-    with typed.snapshot() as snapshot:
+    with typed_table.snapshot() as snapshot:
         result = snapshot.execute_sql(
             "SELECT @one, @many",
-            params={"one": on_the_wire(value), "many": on_the_wire(many)},
+            params={"one": wire_value(value), "many": wire_value(many)},
             param_types={"one": code, "many": param_types.Array(code)},
         )
-        assert comparable(list(result)) == [
-            [comparable(on_the_wire(value)), comparable(on_the_wire(many))]
+        assert to_comparable(list(result)) == [
+            [to_comparable(wire_value(value)), to_comparable(wire_value(many))]
         ]
 
 
@@ -145,18 +145,20 @@ def test_parameters_come_back_as_they_were_sent(
         ("FLOAT64", "many"),
     ],
 )
-def test_values_of_another_type_are_refused(kind: str, value: object, typed: Database) -> None:
+def test_values_of_another_type_are_refused(
+    kind: str, value: object, typed_table: Database
+) -> None:
     table = NAMES[kind]
     refused = pytest.raises((exceptions.FailedPrecondition, ValueError))
-    with refused as caught, typed.batch() as batch:
+    with refused as caught, typed_table.batch() as batch:
         batch.insert(table, ("K", "V"), [(1_000_000, value)])
     if isinstance(caught.value, exceptions.FailedPrecondition):
         assert f"column V in table {table}" in str(caught.value)
 
 
-def test_a_uuid_reads_as_text_in_any_writing(typed: Database) -> None:
+def test_a_uuid_reads_as_text_in_any_writing(typed_table: Database) -> None:
     value = uuid.UUID("F47AC10B-58CC-4372-A567-0E02B2C3D479")
-    with typed.snapshot() as snapshot:
+    with typed_table.snapshot() as snapshot:
         result = snapshot.execute_sql(
             "SELECT @u",
             params={"u": str(value).upper()},

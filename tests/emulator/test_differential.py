@@ -44,7 +44,7 @@ class DroppedError(Exception):
     """A transaction that is rolled back on purpose."""
 
 
-class Run:
+class DifferentialRun:
     """One database and its model, changed and asked together."""
 
     def __init__(self, database: Database, tables: list[Table], rng: Random) -> None:
@@ -56,8 +56,8 @@ class Run:
         return self.rng.choice(self.world.tables)
 
     def key(self, table: Table, rows: State) -> Key | None:
-        known = list(rows[table.name])
-        return self.rng.choice(known) if known else None
+        keys = list(rows[table.name])
+        return self.rng.choice(keys) if keys else None
 
     def new_row(self, table: Table, rows: State) -> Row | None:
         """A row that fits below a parent; None without one."""
@@ -74,16 +74,16 @@ class Run:
             call = self.mutation(draft)
             if call is not None:
                 calls.append(call)
-        expected = self.refused_mutation(draft, calls) if self.rng.random() < 0.2 else None
+        expected = self.random_refused_mutation(draft, calls) if self.rng.random() < 0.2 else None
         if not calls:
             return
         if expected is not None:
             with pytest.raises(expected):
-                self.committed(calls)
+                self.commit_calls(calls)
             return
-        self.world.commit(draft, self.committed(calls))
+        self.world.commit(draft, self.commit_calls(calls))
 
-    def committed(self, calls: list[Callable[[Client], None]]) -> datetime.datetime:
+    def commit_calls(self, calls: list[Callable[[Client], None]]) -> datetime.datetime:
         """Commits mutations together; when it was."""
         with self.database.batch() as batch:
             for call in calls:
@@ -94,16 +94,16 @@ class Run:
     def mutation(self, draft: Draft) -> Callable[[Client], None] | None:
         table = self.table()
         row = self.new_row(table, draft.rows)
-        known = self.key(table, draft.rows)
+        existing_key = self.key(table, draft.rows)
         action = self.rng.choice(["insert", "update", "insert_or_update", "replace", "delete"])
         if action == "delete":
             return self.deletion(table, draft)
         if action == "update":
-            if known is None:
+            if existing_key is None:
                 return None
             values = self.some_values(table)
-            draft.update(table, known, values, upsert=False)
-            return writing("update", table, known, values)
+            draft.update(table, existing_key, values, upsert=False)
+            return writing_text("update", table, existing_key, values)
         if row is None:
             return None
         if action == "insert":
@@ -126,14 +126,14 @@ class Run:
             draft.delete(table, key)
         return lambda client: client.delete(table.name, keyset)
 
-    def refused_mutation(
+    def random_refused_mutation(
         self, draft: Draft, calls: list[Callable[[Client], None]]
     ) -> type[Exception] | None:
         table = self.table()
-        known = self.key(table, draft.rows)
+        existing_key = self.key(table, draft.rows)
         row = self.new_row(table, draft.rows)
-        if known is not None and self.rng.random() < 0.5:
-            again = table.row(self.rng, known)
+        if existing_key is not None and self.rng.random() < 0.5:
+            again = table.row(self.rng, existing_key)
             calls.append(lambda c: c.insert(table.name, table.names, [table.sent(again)]))
             return exceptions.AlreadyExists
         if row is not None and row[: len(table.keys)] not in draft.rows[table.name]:
@@ -169,7 +169,7 @@ class Run:
         table = self.table()
         action = self.rng.choice(["insert", "insert", "upsert", "update", "delete"])
         if action in {"insert", "upsert"}:
-            self.inserted(transaction, draft, table, upsert=action == "upsert")
+            self.insert_row(transaction, draft, table, upsert=action == "upsert")
             return
         condition = self.condition(table, draft.rows)
         chosen = [k for k, r in draft.rows[table.name].items() if condition.holds(r)]
@@ -189,7 +189,7 @@ class Run:
                 draft.update(table, key, {column.name: value}, upsert=False)
         assert transaction.execute_update(sql, params=params, param_types=types) == len(chosen)
 
-    def inserted(self, transaction: Client, draft: Draft, table: Table, *, upsert: bool) -> None:
+    def insert_row(self, transaction: Client, draft: Draft, table: Table, *, upsert: bool) -> None:
         row = self.new_row(table, draft.rows)
         if row is None:
             return
@@ -217,7 +217,9 @@ class Run:
         rows = self.world.rows if moment is None else self.world.at(moment)
         with self.database.snapshot(multi_use=True, **options) as snapshot:
             for _ in range(self.rng.randint(1, 4)):
-                self.rng.choice([self.read, self.query, self.grouped, self.joined])(snapshot, rows)
+                self.rng.choice(
+                    [self.read, self.query, self.compare_grouped_query, self.compare_joined_query]
+                )(snapshot, rows)
 
     def moment(self) -> datetime.datetime | None:
         if self.rng.random() < 0.3:
@@ -231,19 +233,21 @@ class Run:
 
     def keyset(self, table: Table, rows: State, *, all_: bool = True) -> tuple[KeySet, list[Key]]:
         """Keys, a range or all, and the keys of rows that it names, in order."""
-        known = list(rows[table.name])
+        all_keys = list(rows[table.name])
         choice = self.rng.random()
         if all_ and choice < 0.3:
-            return KeySet(all_=True), table.ordered(known)
+            return KeySet(all_=True), table.ordered(all_keys)
         if choice < 0.65:
-            some = {key for key in known if self.rng.random() < 0.3}
+            some = {key for key in all_keys if self.rng.random() < 0.3}
             some.add(table.row(self.rng)[: len(table.keys)])
-            return KeySet(keys=[table.sent(key) for key in some]), table.ordered(some & set(known))
+            return KeySet(keys=[table.sent(key) for key in some]), table.ordered(
+                some & set(all_keys)
+            )
         # Deletes take the rows below one prefix of a key; other ranges of theirs are UNIMPLEMENTED.
         ends = (
-            [self.bound(table, known)] * 2
+            [self.random_bound(table, all_keys)] * 2
             if not all_
-            else [self.bound(table, known) for _ in range(2)]
+            else [self.random_bound(table, all_keys) for _ in range(2)]
         )
         low, high = sorted(ends, key=lambda key: 0) if table.compare(*ends) <= 0 else ends[::-1]
         first, last = (
@@ -253,14 +257,14 @@ class Run:
         bounds = {first: table.sent(low), last: table.sent(high)}
         chosen = [
             key
-            for key in known
+            for key in all_keys
             if table.compare(key, low) >= (first == "start_open")
             and table.compare(key, high) <= -(last == "end_open")
         ]
         return KeySet(ranges=[KeyRange(**bounds)]), table.ordered(chosen)
 
-    def bound(self, table: Table, known: list[Key]) -> Key:
-        key = self.rng.choice(known) if known else table.row(self.rng)[: len(table.keys)]
+    def random_bound(self, table: Table, all_keys: list[Key]) -> Key:
+        key = self.rng.choice(all_keys) if all_keys else table.row(self.rng)[: len(table.keys)]
         return key[: self.rng.randint(1, len(table.keys))]
 
     def read(self, client: Client, rows: State) -> None:
@@ -280,11 +284,11 @@ class Run:
         condition = self.condition(table, rows)
         order = ", ".join(f"{c.name}{' DESC' if c.down else ''}" for c in table.keys)
         sql = f"SELECT * FROM {table.name} WHERE {condition.sql} ORDER BY {order}"
-        found = [table.found(row) for row in ask(client, sql, condition)]
+        answers = [table.found(row) for row in ask(client, sql, condition)]
         kept = [key for key, row in rows[table.name].items() if condition.holds(row)]
-        assert found == [rows[table.name][key] for key in table.ordered(kept)]
+        assert answers == [rows[table.name][key] for key in table.ordered(kept)]
 
-    def grouped(self, client: Client, rows: State) -> None:
+    def compare_grouped_query(self, client: Client, rows: State) -> None:
         """Counts, a sum and extremes by one column."""
         table = self.table()
         column = self.rng.choice([c for c in table.columns if c.kind.comparable])
@@ -296,14 +300,14 @@ class Run:
             f"SELECT {column.name}, COUNT(*), COUNT({column.name}), {total} FROM {table.name}"
             f" WHERE {condition.sql} GROUP BY {column.name}"
         )
-        found = {
+        answers = {
             (column.kind.found(value), count, present, None if sum_ is None else int(sum_))
             for value, count, present, sum_ in ask(client, sql, condition)
         }
         kept = [row for row in rows[table.name].values() if condition.holds(row)]
-        assert found == groups(table, kept, column, summed)
+        assert answers == groups(table, kept, column, summed)
 
-    def joined(self, client: Client, rows: State) -> None:
+    def compare_joined_query(self, client: Client, rows: State) -> None:
         """Parents with their children, also those without."""
         child = next(table for table in self.world.tables if table.parent)
         parent = child.parent
@@ -315,7 +319,7 @@ class Run:
             f" FROM {parent.name} p LEFT JOIN {child.name} c ON {equal}"
         )
         kinds = [c.kind for c in parent.keys] + [last.kind]
-        found = [
+        answers = [
             tuple(k.found(v) for k, v in zip(kinds, row, strict=True))
             for row in client.execute_sql(sql)
         ]
@@ -323,7 +327,7 @@ class Run:
         for key in rows[parent.name]:
             below = [k for k in rows[child.name] if k[: len(key)] == key]
             expected += below or [(*key, None)]
-        assert Counter(found) == Counter(expected)
+        assert Counter(answers) == Counter(expected)
 
 
 def groups(table: Table, rows: list[Row], column: Column, summed: Column | None) -> set[Row]:
@@ -332,16 +336,16 @@ def groups(table: Table, rows: list[Row], column: Column, summed: Column | None)
     gathered: dict[Any, list[Row]] = {}
     for row in rows:
         gathered.setdefault(row[names.index(column.name)], []).append(row)
-    found = set()
+    answers = set()
     for value, members in gathered.items():
-        given = [m[names.index(summed.name)] for m in members] if summed else []
-        numbers = [n for n in given if n is not None]
+        values = [m[names.index(summed.name)] for m in members] if summed else []
+        numbers = [n for n in values if n is not None]
         present = 0 if value is None else len(members)
-        found.add((value, len(members), present, sum(numbers) if numbers else None))
-    return found
+        answers.add((value, len(members), present, sum(numbers) if numbers else None))
+    return answers
 
 
-def writing(
+def writing_text(
     action: str, table: Table, key: Key, values: dict[str, Any]
 ) -> Callable[[Client], None]:
     """A mutation of some columns of a row."""
@@ -366,7 +370,7 @@ def test_what_is_written_is_what_is_read(instance: Instance, seed: int) -> None:
         f"model-{os.getpid()}-{seed}", ddl_statements=[table.ddl() for table in tables]
     )
     database.create().result(60)
-    run = Run(database, tables, rng)
+    run = DifferentialRun(database, tables, rng)
     steps = [run.mutations, run.mutations, run.transaction, run.reads, run.reads]
     for _ in range(STEPS):
         rng.choice(steps)()

@@ -6,11 +6,22 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from engine_world import INSERT, REPLACE, UPDATE, UPSERT, at, delete, dml, opened, query, write
+from engine_world import (
+    INSERT,
+    REPLACE,
+    UPDATE,
+    UPSERT,
+    commit_dml,
+    delete,
+    exact_bound,
+    open_database,
+    query,
+    write,
+)
 
 from emulator.engine.database import Database
-from emulator.engine.requests import Delete, KeySet, Write
 from emulator.errors import SpannerError
+from emulator.values.requests import KeyDelete, KeySet, RowWrite
 
 PARENT = "CREATE TABLE P (A INT64, V STRING(9)) PRIMARY KEY (A)"
 CHILD = "CREATE TABLE C (A INT64, B INT64) PRIMARY KEY (A, B), INTERLEAVE IN PARENT P"
@@ -27,49 +38,51 @@ ORDERS = (
 
 @pytest.fixture
 def orders() -> Iterator[Database]:
-    with opened(*ORDERS) as database:
+    with open_database(*ORDERS) as database:
         write(database, INSERT, "Customers", "Id", (1,), (2,))
         write(database, INSERT, "Orders", "Id Customer", (10, 1), (11, None))
         yield database
 
 
-def refused(code: grpc.StatusCode, error: pytest.ExceptionInfo[SpannerError]) -> None:
+def check_refusal(code: grpc.StatusCode, error: pytest.ExceptionInfo[SpannerError]) -> None:
     assert error.value.code is code
 
 
 def test_a_child_needs_its_parent() -> None:
-    with opened(PARENT, CHILD) as database:
+    with open_database(PARENT, CHILD) as database:
         with pytest.raises(SpannerError, match="Parent Table: P  Child Table: C") as error:
             write(database, INSERT, "C", "A B", (1, 1))
-        refused(grpc.StatusCode.NOT_FOUND, error)
+        check_refusal(grpc.StatusCode.NOT_FOUND, error)
         database.write(
-            [Write(INSERT, "P", ("A",), [(1,)]), Write(INSERT, "C", ("A", "B"), [(1, 1)])]
+            [RowWrite(INSERT, "P", ("A",), [(1,)]), RowWrite(INSERT, "C", ("A", "B"), [(1, 1)])]
         )
         with pytest.raises(SpannerError, match="Child Table: C"):
-            dml(database, "INSERT INTO C (A, B) VALUES (2, 1)")
+            commit_dml(database, "INSERT INTO C (A, B) VALUES (2, 1)")
         with pytest.raises(SpannerError, match="one or more keys exist") as error:
             delete(database, "P", (1,))
-        refused(grpc.StatusCode.FAILED_PRECONDITION, error)
-        database.write([Delete("C", KeySet(keys=((1, 1),))), Delete("P", KeySet(keys=((1,),)))])
+        check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
+        database.write(
+            [KeyDelete("C", KeySet(keys=((1, 1),))), KeyDelete("P", KeySet(keys=((1,),)))]
+        )
         assert query(database, "SELECT COUNT(*) FROM P") == [(0,)]
 
 
 def test_a_cascade_deletes_all_descendants_and_keeps_their_history() -> None:
-    with opened(PARENT, CHILD + " ON DELETE CASCADE", GRANDCHILD) as database:
+    with open_database(PARENT, CHILD + " ON DELETE CASCADE", GRANDCHILD) as database:
         write(database, INSERT, "P", "A", (1,), (2,))
         write(database, INSERT, "C", "A B", (1, 1), (2, 1))
         before = write(database, INSERT, "G", "A B D", (1, 1, 1), (1, 1, 2), (2, 1, 1))
-        dml(database, "DELETE FROM P WHERE A = 1")
+        commit_dml(database, "DELETE FROM P WHERE A = 1")
         assert query(database, "SELECT A, B, D FROM G") == [(2, 1, 1)]
         assert query(database, "SELECT A FROM C") == [(2,)]
-        then = at(before.commit_timestamp_micros)
+        then = exact_bound(before.commit_timestamp_micros)
         assert query(database, "SELECT COUNT(*) FROM G", then) == [(3,)]
         write(database, REPLACE, "P", "A", (2,))
         assert query(database, "SELECT COUNT(*) FROM G") == [(0,)]
 
 
 def test_interleave_without_parent_asks_for_nothing() -> None:
-    with opened(PARENT, CHILD.replace("IN PARENT", "IN")) as database:
+    with open_database(PARENT, CHILD.replace("IN PARENT", "IN")) as database:
         write(database, INSERT, "C", "A B", (1, 1))
         with pytest.raises(SpannerError, match="Parent-child row existence"):
             database.update_ddl(["ALTER TABLE C SET INTERLEAVE IN PARENT P"])
@@ -83,11 +96,11 @@ def test_a_reference_must_lead_somewhere(orders: Database) -> None:
     for attempt in (
         lambda: write(orders, INSERT, "Orders", "Id Customer", (12, 9)),
         lambda: write(orders, UPDATE, "Orders", "Id Customer", (11, 9)),
-        lambda: dml(orders, "UPDATE Orders SET Customer = 9 WHERE Id = 10"),
+        lambda: commit_dml(orders, "UPDATE Orders SET Customer = 9 WHERE Id = 10"),
     ):
         with pytest.raises(SpannerError, match=r"FK_Customer.*\[9\]") as error:
             attempt()
-        refused(grpc.StatusCode.FAILED_PRECONDITION, error)
+        check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
     rows = query(orders, "SELECT Id, Customer FROM Orders ORDER BY Id")
     assert rows == [(10, 1), (11, None)]
 
@@ -95,36 +108,36 @@ def test_a_reference_must_lead_somewhere(orders: Database) -> None:
 def test_a_referenced_row_stays(orders: Database) -> None:
     with pytest.raises(SpannerError, match="when deleting or updating referenced key") as error:
         delete(orders, "Customers", (1,))
-    refused(grpc.StatusCode.FAILED_PRECONDITION, error)
+    check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
     delete(orders, "Customers", (2,))
 
 
 def test_foreign_keys_are_judged_at_the_end_of_the_transaction(orders: Database) -> None:
     orders.write(
         [
-            Write(INSERT, "Orders", ("Id", "Customer"), [(12, 3)]),
-            Write(INSERT, "Customers", ("Id",), [(3,)]),
+            RowWrite(INSERT, "Orders", ("Id", "Customer"), [(12, 3)]),
+            RowWrite(INSERT, "Customers", ("Id",), [(3,)]),
         ]
     )
-    dml(
+    commit_dml(
         orders,
         "INSERT INTO Orders (Id, Customer) VALUES (13, 4)",
         "INSERT INTO Customers (Id) VALUES (4)",
     )
     orders.write(
-        [Delete("Customers", KeySet(keys=((1,),))), Delete("Orders", KeySet(keys=((10,),)))]
+        [KeyDelete("Customers", KeySet(keys=((1,),))), KeyDelete("Orders", KeySet(keys=((10,),)))]
     )
     assert query(orders, "SELECT Id FROM Customers ORDER BY Id") == [(2,), (3,), (4,)]
 
 
 def test_a_foreign_key_may_cascade() -> None:
     cascading = ORDERS[1].replace("(Id))", "(Id) ON DELETE CASCADE)")
-    with opened(ORDERS[0], cascading) as database:
+    with open_database(ORDERS[0], cascading) as database:
         write(database, INSERT, "Customers", "Id", (1,), (2,))
         before = write(database, INSERT, "Orders", "Id Customer", (10, 1), (11, 2))
         delete(database, "Customers", (1,))
         assert query(database, "SELECT Id FROM Orders") == [(11,)]
-        then = at(before.commit_timestamp_micros)
+        then = exact_bound(before.commit_timestamp_micros)
         assert query(database, "SELECT COUNT(*) FROM Orders", then) == [(2,)]
 
 
@@ -134,7 +147,7 @@ def test_a_foreign_key_is_added_only_when_it_holds(orders: Database) -> None:
     add = "ALTER TABLE Orders ADD CONSTRAINT FK2 FOREIGN KEY (Customer) REFERENCES Customers (Id)"
     with pytest.raises(SpannerError, match="no referenced key") as error:
         orders.update_ddl([add])
-    refused(grpc.StatusCode.FAILED_PRECONDITION, error)
+    check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
     delete(orders, "Orders", (12,))
     orders.update_ddl([add])
     with pytest.raises(SpannerError, match="FK2"):
@@ -143,14 +156,14 @@ def test_a_foreign_key_is_added_only_when_it_holds(orders: Database) -> None:
 
 @pytest.mark.parametrize("kind", ["UNIQUE", "UNIQUE NULL_FILTERED"])
 def test_a_unique_index_takes_null_for_a_value_unless_it_is_filtered(kind: str) -> None:
-    with opened(
+    with open_database(
         "CREATE TABLE T (K INT64, A INT64, B BYTES(9)) PRIMARY KEY (K)",
         f"CREATE {kind} INDEX U ON T (A, B)",
     ) as database:
         write(database, INSERT, "T", "K A B", (1, 1, b""), (2, 1, None), (3, None, b""))
         with pytest.raises(SpannerError, match="UNIQUE violation on index U") as error:
             write(database, INSERT, "T", "K A B", (4, 1, b""))
-        refused(grpc.StatusCode.ALREADY_EXISTS, error)
+        check_refusal(grpc.StatusCode.ALREADY_EXISTS, error)
         if "NULL_FILTERED" in kind:
             write(database, INSERT, "T", "K A B", (4, 1, None))
         else:
@@ -160,16 +173,16 @@ def test_a_unique_index_takes_null_for_a_value_unless_it_is_filtered(kind: str) 
 
 
 def test_a_unique_index_is_not_built_over_duplicates() -> None:
-    with opened("CREATE TABLE T (K INT64, A INT64) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE T (K INT64, A INT64) PRIMARY KEY (K)") as database:
         write(database, INSERT, "T", "K A", (1, 5), (2, 5))
         with pytest.raises(SpannerError, match="UNIQUE") as error:
             database.update_ddl(["CREATE UNIQUE INDEX U ON T (A)"])
-        refused(grpc.StatusCode.FAILED_PRECONDITION, error)
+        check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
         assert len(database.ddl()) == 1
 
 
 def test_a_check_judges_the_row_as_it_will_be() -> None:
-    with opened(
+    with open_database(
         "CREATE TABLE T (K INT64, A INT64, B INT64, "
         "CONSTRAINT Ordered CHECK (A < B AND B IS NOT NULL)) PRIMARY KEY (K)"
     ) as database:
@@ -178,17 +191,17 @@ def test_a_check_judges_the_row_as_it_will_be() -> None:
         for attempt in (
             lambda: write(database, UPSERT, "T", "K A", (1, 9)),
             lambda: write(database, UPSERT, "T", "K A", (2, 1)),
-            lambda: dml(database, "UPDATE T SET A = 7 WHERE K = 1"),
+            lambda: commit_dml(database, "UPDATE T SET A = 7 WHERE K = 1"),
         ):
             with pytest.raises(SpannerError, match=r"`T`\.`Ordered` is violated") as error:
                 attempt()
-            refused(grpc.StatusCode.OUT_OF_RANGE, error)
+            check_refusal(grpc.StatusCode.OUT_OF_RANGE, error)
         assert query(database, "SELECT K, A, B FROM T") == [(1, 2, 5)]
 
 
 def test_not_null_is_held() -> None:
-    with opened("CREATE TABLE T (K INT64, A INT64 NOT NULL) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE T (K INT64, A INT64 NOT NULL) PRIMARY KEY (K)") as database:
         for columns, row in (("K A", (1, None)), ("K", (1,))):
             with pytest.raises(SpannerError, match="NOT NULL column: A") as error:
                 write(database, INSERT, "T", columns, row)
-            refused(grpc.StatusCode.FAILED_PRECONDITION, error)
+            check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)

@@ -11,11 +11,11 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from engine_world import INSERT, REPLACE, UPDATE, UPSERT, Row, at, opened, read
+from engine_world import INSERT, REPLACE, UPDATE, UPSERT, Row, exact_bound, open_database, read
 
 from emulator.engine.database import Database
-from emulator.engine.requests import Delete, KeyRange, KeySet, Mutation, Stored, Write
 from emulator.errors import SpannerError
+from emulator.values.requests import KeyDelete, KeyRange, KeySet, Mutation, RowWrite, Stored
 
 STEPS = 150
 
@@ -31,7 +31,7 @@ VALUES: dict[str, list[Stored]] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelKeyPart:
     """A key column."""
 
     name: str
@@ -40,20 +40,20 @@ class Part:
 
 
 @dataclass
-class Model:
+class RowsModel:
     """A table as a dictionary, and each state it had."""
 
-    parts: list[Part]
-    index_part: Part
+    parts: list[ModelKeyPart]
+    index_part: ModelKeyPart
     rows: dict[Row, tuple[Stored, Stored]] = field(default_factory=dict)
     states: list[tuple[int, dict[Row, tuple[Stored, Stored]]]] = field(default_factory=list)
 
-    def at(self, micros: int) -> dict[Row, tuple[Stored, Stored]]:
-        known = [rows for when, rows in self.states if when <= micros]
-        return known[-1] if known else {}
+    def rows_at(self, micros: int) -> dict[Row, tuple[Stored, Stored]]:
+        visible = [rows for when, rows in self.states if when <= micros]
+        return visible[-1] if visible else {}
 
 
-def compare_part(part: Part, left: Stored, right: Stored) -> int:
+def compare_part(part: ModelKeyPart, left: Stored, right: Stored) -> int:
     """NULL first, then NaN, then by value; reversed for DESC."""
     floating = part.type.startswith("FLOAT")
     ranks = [0 if v is None else 1 if floating and v == "NaN" else 2 for v in (left, right)]
@@ -64,14 +64,14 @@ def compare_part(part: Part, left: Stored, right: Stored) -> int:
     return -order if part.descending else order
 
 
-def compare(parts: list[Part], left: Row, right: Row) -> int:
+def compare(parts: list[ModelKeyPart], left: Row, right: Row) -> int:
     """Lexicographic, as far as both go."""
     pairs = zip(parts, left, right, strict=False)
     orders = (compare_part(part, a, b) for part, a, b in pairs)
     return next((order for order in orders if order), 0)
 
 
-def in_order(parts: list[Part], rows: list[Row]) -> list[Row]:
+def in_order(parts: list[ModelKeyPart], rows: list[Row]) -> list[Row]:
     """Rows that begin with their key, in key order."""
 
     def order(left: Row, right: Row) -> int:
@@ -80,7 +80,7 @@ def in_order(parts: list[Part], rows: list[Row]) -> list[Row]:
     return sorted(rows, key=functools.cmp_to_key(order))
 
 
-def inside(parts: list[Part], key: Row, key_range: KeyRange) -> bool:
+def is_inside(parts: list[ModelKeyPart], key: Row, key_range: KeyRange) -> bool:
     """Whether a key lies between two prefixes."""
     low, high = compare(parts, key, key_range.start), compare(parts, key, key_range.end)
     above = low > 0 or (low == 0 and key_range.start_closed)
@@ -88,17 +88,17 @@ def inside(parts: list[Part], key: Row, key_range: KeyRange) -> bool:
     return above and below
 
 
-def chosen(parts: list[Part], key: Row, keys: KeySet) -> bool:
+def select_rows(parts: list[ModelKeyPart], key: Row, keys: KeySet) -> bool:
     """Whether a key set contains a key."""
-    return keys.all or key in keys.keys or any(inside(parts, key, r) for r in keys.ranges)
+    return keys.all or key in keys.keys or any(is_inside(parts, key, r) for r in keys.ranges)
 
 
-def random_key(parts: list[Part], choice: random.Random, length: int | None = None) -> Row:
+def random_key(parts: list[ModelKeyPart], choice: random.Random, length: int | None = None) -> Row:
     count = len(parts) if length is None else length
     return tuple(choice.choice(VALUES[part.type]) for part in parts[:count])
 
 
-def random_keys(parts: list[Part], choice: random.Random) -> KeySet:
+def random_keys(parts: list[ModelKeyPart], choice: random.Random) -> KeySet:
     if choice.random() < 0.1:
         return KeySet(all=True)
     points = tuple(random_key(parts, choice) for _ in range(choice.randrange(4)))
@@ -114,42 +114,49 @@ def random_keys(parts: list[Part], choice: random.Random) -> KeySet:
     return KeySet(keys=points, ranges=ranges)
 
 
-def random_mutation(model: Model, choice: random.Random) -> Mutation:
+def random_mutation(model: RowsModel, choice: random.Random) -> Mutation:
     if choice.random() < 0.15:
-        return Delete("T", random_keys(model.parts, choice))
+        return KeyDelete("T", random_keys(model.parts, choice))
     kind = choice.choice([INSERT, UPDATE, UPSERT, UPSERT, REPLACE])
     columns = [part.name for part in model.parts] + choice.choice([["V"], ["W"], ["V", "W"], []])
     width = len(columns) - len(model.parts)
     rows = []
     for _ in range(choice.randrange(1, 4)):
         values = (choice.choice(VALUES[model.index_part.type]), choice.randrange(9))
-        given = [values[0] if name == "V" else values[1] for name in columns[len(model.parts) :]]
-        rows.append(random_key(model.parts, choice) + tuple(given[:width]))
-    return Write(kind, "T", tuple(columns), rows)
+        row_values = [
+            values[0] if name == "V" else values[1] for name in columns[len(model.parts) :]
+        ]
+        rows.append(random_key(model.parts, choice) + tuple(row_values[:width]))
+    return RowWrite(kind, "T", tuple(columns), rows)
 
 
-def expected(model: Model, mutations: list[Mutation]) -> dict[Row, tuple[Stored, Stored]] | str:
+def expect_rows(
+    model: RowsModel, mutations: list[Mutation]
+) -> dict[Row, tuple[Stored, Stored]] | str:
     """The rows after a commit, or the name of the error."""
     rows = dict(model.rows)
     count = len(model.parts)
     for mutation in mutations:
-        if isinstance(mutation, Delete):
-            rows = {k: v for k, v in rows.items() if not chosen(model.parts, k, mutation.keys)}
+        if isinstance(mutation, KeyDelete):
+            rows = {k: v for k, v in rows.items() if not select_rows(model.parts, k, mutation.keys)}
             continue
         for row in mutation.rows:
-            key, given = row[:count], dict(zip(mutation.columns[count:], row[count:], strict=True))
+            key, new_values = (
+                row[:count],
+                dict(zip(mutation.columns[count:], row[count:], strict=True)),
+            )
             if mutation.kind is INSERT and key in rows:
                 return "ALREADY_EXISTS"
             if mutation.kind is UPDATE and key not in rows:
                 return "NOT_FOUND"
             old = (None, None) if mutation.kind is REPLACE else rows.get(key, (None, None))
-            rows[key] = (given.get("V", old[0]), given.get("W", old[1]))
+            rows[key] = (new_values.get("V", old[0]), new_values.get("W", old[1]))
     return rows
 
 
-def commit(database: Database, model: Model, mutations: list[Mutation]) -> None:
+def commit(database: Database, model: RowsModel, mutations: list[Mutation]) -> None:
     """Commits to both; they must agree on the outcome."""
-    outcome = expected(model, mutations)
+    outcome = expect_rows(model, mutations)
     try:
         committed = database.write(mutations)
     except SpannerError as error:
@@ -160,20 +167,24 @@ def commit(database: Database, model: Model, mutations: list[Mutation]) -> None:
     model.states.append((committed.commit_timestamp_micros, outcome))
 
 
-def check_read(database: Database, model: Model, choice: random.Random) -> None:
+def check_read(database: Database, model: RowsModel, choice: random.Random) -> None:
     """A read by key, at a random time, in key order."""
     micros = choice.choice(model.states)[0] + choice.randrange(2) if model.states else 0
     keys = random_keys(model.parts, choice)
     limit = choice.choice([0, 0, 1, 3])
-    bound = at(micros) if micros else at(database.read_only(at(1)).read_timestamp_micros)
+    bound = (
+        exact_bound(micros)
+        if micros
+        else exact_bound(database.read_only(exact_bound(1)).read_timestamp_micros)
+    )
     names = " ".join(part.name for part in model.parts) + " V W"
-    found = read(database, "T", names, bound, keys, limit=limit)
-    rows = [k + v for k, v in model.at(micros).items() if chosen(model.parts, k, keys)]
+    rows_read = read(database, "T", names, bound, keys, limit=limit)
+    rows = [k + v for k, v in model.rows_at(micros).items() if select_rows(model.parts, k, keys)]
     rows = in_order(model.parts, rows)
-    assert found == (rows[:limit] if limit else rows), f"{keys} at {micros}"
+    assert rows_read == (rows[:limit] if limit else rows), f"{keys} at {micros}"
 
 
-def check_index_read(database: Database, model: Model, choice: random.Random) -> None:
+def check_index_read(database: Database, model: RowsModel, choice: random.Random) -> None:
     """A read through the index of V: by ranges of V, then in the order of the key."""
     if not model.states:
         return
@@ -186,14 +197,14 @@ def check_index_read(database: Database, model: Model, choice: random.Random) ->
         ranges=(KeyRange((choice.choice(values),), (choice.choice(values),), True, True),),
     )
     names = "V " + " ".join(part.name for part in own)
-    found = read(database, "T", names, at(micros), keys, index="ByV")
-    rows = [(v[0], *k) for k, v in model.at(micros).items()]
-    wanted = [
+    rows_read = read(database, "T", names, exact_bound(micros), keys, index="ByV")
+    rows = [(v[0], *k) for k, v in model.rows_at(micros).items()]
+    expected_rows = [
         row
         for row in rows
-        if row[:1] in keys.keys or any(inside(parts, row, each) for each in keys.ranges)
+        if row[:1] in keys.keys or any(is_inside(parts, row, each) for each in keys.ranges)
     ]
-    assert found == in_order(parts, wanted), f"{keys} at {micros}"
+    assert rows_read == in_order(parts, expected_rows), f"{keys} at {micros}"
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -201,18 +212,18 @@ def test_the_engine_and_the_model_agree(seed: int) -> None:
     choice = random.Random(seed)
     kinds = sorted(VALUES)
     parts = [
-        Part(f"K{n}", choice.choice(kinds), choice.random() < 0.4)
+        ModelKeyPart(f"K{n}", choice.choice(kinds), choice.random() < 0.4)
         for n in range(choice.randrange(1, 4))
     ]
-    index_part = Part("V", choice.choice(kinds), choice.random() < 0.4)
+    index_part = ModelKeyPart("V", choice.choice(kinds), choice.random() < 0.4)
     columns = ", ".join(f"{part.name} {part.type}" for part in [*parts, index_part])
     key = ", ".join(part.name + (" DESC" if part.descending else "") for part in parts)
     ddl = (
         f"CREATE TABLE T ({columns}, W INT64) PRIMARY KEY ({key})",
         f"CREATE INDEX ByV ON T (V{' DESC' if index_part.descending else ''})",
     )
-    model = Model(parts, index_part)
-    with opened(*ddl) as database:
+    model = RowsModel(parts, index_part)
+    with open_database(*ddl) as database:
         for _ in range(STEPS):
             count = choice.choice([1, 1, 1, 2, 3])
             commit(database, model, [random_mutation(model, choice) for _ in range(count)])

@@ -13,50 +13,54 @@ from engine_world import (
     TIMESTAMP,
     UPSERT,
     WATCHED,
-    at,
-    opened,
+    exact_bound,
+    open_database,
     query,
+    run_partitioned,
+    run_query,
     write,
 )
 
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
+from emulator.values.forms import timestamp_from_micros
 
 CLEAR = "UPDATE Singers SET ChangedAt = NULL WHERE ShardId IS NOT NULL AND ChangedAt <= @safe"
 
 
 @pytest.fixture
 def singers() -> Iterator[Database]:
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         yield database
 
 
 def clear(database: Database, safe: int) -> int:
-    params = {"safe": timestamp_text(safe)}
-    return database.partitioned_dml().execute(CLEAR, params, {"safe": TIMESTAMP}).row_count
+    params = {"safe": timestamp_from_micros(safe)}
+    return run_partitioned(database.partitioned_dml(), CLEAR, params, {"safe": TIMESTAMP}).row_count
 
 
 def test_every_row_that_fits_is_written_in_several_commits(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId Name", *((n, "x") for n in range(5_000)))
     before = singers.read_only(STRONG).read_timestamp_micros
-    count = singers.partitioned_dml().execute(
-        "UPDATE Singers SET Name = 'y' WHERE SingerId < 4500", {}, {}
+    count = run_partitioned(
+        singers.partitioned_dml(), "UPDATE Singers SET Name = 'y' WHERE SingerId < 4500"
     )
     assert count.row_count == 4_500
     stamps = query(singers, "SELECT DISTINCT ChangedAt FROM Singers WHERE Name = 'y'")
     assert len(stamps) == 3
     counts = query(singers, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name ORDER BY Name")
     assert counts == [("x", 500), ("y", 4_500)]
-    assert query(singers, "SELECT COUNT(*) FROM Singers WHERE Name = 'x'", at(before)) == [(5_000,)]
+    assert query(singers, "SELECT COUNT(*) FROM Singers WHERE Name = 'x'", exact_bound(before)) == [
+        (5_000,)
+    ]
 
 
 def test_the_self_assignment_keeps_the_timestamp(singers: Database) -> None:
     committed = write(singers, INSERT, "Singers", "SingerId Name", (1, "x"))
-    singers.partitioned_dml().execute(
-        "UPDATE Singers SET Name = 'y', ChangedAt = ChangedAt WHERE TRUE", {}, {}
+    run_partitioned(
+        singers.partitioned_dml(), "UPDATE Singers SET Name = 'y', ChangedAt = ChangedAt WHERE TRUE"
     )
-    stamp = timestamp_text(committed.commit_timestamp_micros)
+    stamp = timestamp_from_micros(committed.commit_timestamp_micros)
     assert query(singers, "SELECT Name, ChangedAt FROM Singers") == [("y", stamp)]
 
 
@@ -72,13 +76,13 @@ def test_the_self_assignment_keeps_the_timestamp(singers: Database) -> None:
 def test_what_cannot_be_partitioned_is_refused(singers: Database, sql: str) -> None:
     singers.update_ddl(["CREATE TABLE Other (K INT64) PRIMARY KEY (K)"])
     with pytest.raises(SpannerError) as error:
-        singers.partitioned_dml().execute(sql, {}, {})
+        run_partitioned(singers.partitioned_dml(), sql)
     assert error.value.code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_a_delete_is_counted(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId Name", *((n, "x") for n in range(10)))
-    deleted = singers.partitioned_dml().execute("DELETE FROM Singers WHERE SingerId < 3", {}, {})
+    deleted = run_partitioned(singers.partitioned_dml(), "DELETE FROM Singers WHERE SingerId < 3")
     assert deleted.row_count == 3
     assert query(singers, "SELECT COUNT(*) FROM Singers") == [(7,)]
 
@@ -106,10 +110,11 @@ def test_clearing_never_loses_an_update(singers: Database) -> None:
     def deliver(start: int) -> int:
         transaction = singers.read_only(STRONG)
         end = transaction.read_timestamp_micros
-        rows = transaction.query(
+        rows = run_query(
+            transaction,
             "SELECT SingerId, Name FROM Singers@{FORCE_INDEX=ByChange} WHERE ShardId IS NOT NULL "
             "AND ChangedAt > @start AND ChangedAt <= @end",
-            {"start": timestamp_text(start), "end": timestamp_text(end)},
+            {"start": timestamp_from_micros(start), "end": timestamp_from_micros(end)},
             {"start": TIMESTAMP, "end": TIMESTAMP},
         )
         delivered.update(dict(rows.rows))  # type: ignore[arg-type]

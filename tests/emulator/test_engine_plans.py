@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from engine_world import INT64, STRONG, TIMESTAMP, UPSERT, WATCHED, at, opened, read, write
+from engine_world import (
+    INT64,
+    STRONG,
+    TIMESTAMP,
+    UPSERT,
+    WATCHED,
+    exact_bound,
+    open_database,
+    read,
+    run_query,
+    write,
+)
 
 from ddl.schema import Type, TypeCode
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
-from emulator.engine.requests import KeyRange, KeySet, Rows
 from emulator.errors import SpannerError
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import KeyRange, KeySet, ResultRows
 
 ROWS = 2_000
 CHANGED = 37
@@ -28,20 +39,24 @@ TYPES = {
 
 @pytest.fixture(scope="module")
 def singers() -> Iterator[Database]:
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         write(database, UPSERT, "Singers", "SingerId Name", *((n, f"n{n}") for n in range(ROWS)))
         yield database
 
 
-def poll(database: Database, start: int, end: int, read_at: int) -> Rows:
+def poll(database: Database, start: int, end: int, read_at: int) -> ResultRows:
     shards = str(list(range(-3, 4)))
-    params = {"shards": shards, "start": timestamp_text(start), "end": timestamp_text(end)}
-    return database.read_only(at(read_at)).query(POLL, params, TYPES, profile=True)
+    params = {
+        "shards": shards,
+        "start": timestamp_from_micros(start),
+        "end": timestamp_from_micros(end),
+    }
+    return run_query(database.read_only(exact_bound(read_at)), POLL, params, TYPES, profile=True)
 
 
-def scanned(rows: Rows) -> tuple[int, int]:
-    found = len(list(rows.rows))
-    return found, rows.stats.rows_scanned
+def count_scanned(rows: ResultRows) -> tuple[int, int]:
+    rows_read = len(list(rows.rows))
+    return rows_read, rows.stats.rows_scanned
 
 
 def test_a_poll_visits_the_changed_rows_only(singers: Database) -> None:
@@ -49,7 +64,7 @@ def test_a_poll_visits_the_changed_rows_only(singers: Database) -> None:
     keys = [(n, "new") for n in range(0, CHANGED * 10, 10)]
     end = write(singers, UPSERT, "Singers", "SingerId Name", *keys).commit_timestamp_micros
     rows = poll(singers, start, end, end)
-    assert scanned(rows) == (CHANGED, CHANGED)
+    assert count_scanned(rows) == (CHANGED, CHANGED)
     assert rows.stats.rows_returned == CHANGED
     assert any(
         "USING INDEX i$ByChange (ShardId=? AND ChangedAt>?" in line for line in rows.stats.plan
@@ -62,8 +77,8 @@ def test_a_poll_in_the_past_uses_the_index_too(singers: Database) -> None:
     end = write(singers, UPSERT, "Singers", "SingerId Name", *keys).commit_timestamp_micros
     write(singers, UPSERT, "Singers", "SingerId Name", *((n, "newer") for n in range(5)))
     rows = poll(singers, start, end, end)
-    found, visited = scanned(rows)
-    assert found == CHANGED
+    rows_read, visited = count_scanned(rows)
+    assert rows_read == CHANGED
     assert visited == CHANGED - 5 + 5
     plan = rows.stats.plan
     assert any("USING INDEX i$ByChange (ShardId=? AND ChangedAt>?" in line for line in plan)
@@ -72,29 +87,33 @@ def test_a_poll_in_the_past_uses_the_index_too(singers: Database) -> None:
 
 
 def test_a_full_scan_counts_every_row(singers: Database) -> None:
-    rows = singers.read_only(STRONG).query(
-        "SELECT SingerId FROM Singers WHERE Name = 'n77'", {}, {}, profile=True
+    rows = run_query(
+        singers.read_only(STRONG), "SELECT SingerId FROM Singers WHERE Name = 'n77'", profile=True
     )
-    assert scanned(rows) == (1, ROWS)
+    assert count_scanned(rows) == (1, ROWS)
 
 
 def test_a_lookup_by_key_counts_one_row(singers: Database) -> None:
-    rows = singers.read_only(STRONG).query(
-        "SELECT Name FROM Singers WHERE SingerId = @id", {"id": 7}, {"id": INT64}, profile=True
+    rows = run_query(
+        singers.read_only(STRONG),
+        "SELECT Name FROM Singers WHERE SingerId = @id",
+        {"id": 7},
+        {"id": INT64},
+        profile=True,
     )
-    assert scanned(rows) == (1, 1)
+    assert count_scanned(rows) == (1, 1)
 
 
 def test_nothing_is_counted_without_profile(singers: Database) -> None:
-    rows = singers.read_only(STRONG).query("SELECT Name FROM Singers", {}, {})
-    assert scanned(rows) == (ROWS, 0)
+    rows = run_query(singers.read_only(STRONG), "SELECT Name FROM Singers")
+    assert count_scanned(rows) == (ROWS, 0)
     assert rows.stats.plan == ()
 
 
 def test_forcing_an_index_that_may_miss_rows_is_refused(singers: Database) -> None:
     sql = "SELECT SingerId FROM Singers@{FORCE_INDEX=ByChange} WHERE ShardId = 1"
     with pytest.raises(SpannerError, match="ByChange"):
-        singers.read_only(STRONG).query(sql, {}, {})
+        run_query(singers.read_only(STRONG), sql)
 
 
 def test_many_keys_are_read_in_key_order_once_each(singers: Database) -> None:
@@ -102,8 +121,8 @@ def test_many_keys_are_read_in_key_order_once_each(singers: Database) -> None:
     ranges = tuple(KeyRange((n,), (n + 4,), True, False) for n in range(0, 100, 10))
     keys = KeySet(keys=points, ranges=ranges)
     expected = set(range(0, ROWS, 3)) | {n + i for n in range(0, 100, 10) for i in range(4)}
-    found = [row[0] for row in read(singers, "Singers", "SingerId", keys=keys)]
-    assert found == sorted(expected)
+    rows_read = [row[0] for row in read(singers, "Singers", "SingerId", keys=keys)]
+    assert rows_read == sorted(expected)
     few = [row[0] for row in read(singers, "Singers", "SingerId", keys=keys, limit=7)]
     assert few == sorted(expected)[:7]
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine_world import INSERT, NAME, UPSERT, WATCHED, at, opened, query, write
+from engine_world import INSERT, NAME, UPSERT, WATCHED, exact_bound, open_database, query, write
 
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
@@ -17,7 +17,7 @@ import sys, threading
 from pathlib import Path
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.engine.requests import MutationKind, Write
+from emulator.values.requests import MutationKind, RowWrite
 
 database = Database(sys.argv[1], Path(sys.argv[2]), Clock())
 first = int(sys.argv[3])
@@ -27,14 +27,15 @@ def work(number):
     for n in range(first, first + 100_000):
         if n % 20 == 19:
             transaction = database.read_write()
-            transaction.execute_dml(
+            statement = transaction.state.compile(
                 f"UPDATE Singers SET Name = '{n}' WHERE SingerId BETWEEN {number * 10} "
-                f"AND {number * 10 + 4}", {}, {})
+                f"AND {number * 10 + 4}", {})
+            transaction.execute_dml(statement, {})
             committed = transaction.commit([])
         else:
             rows = [(number * 10 + i, str(n)) for i in range(5)]
             committed = database.write([
-                Write(MutationKind.INSERT_OR_UPDATE, "Singers", ("SingerId", "Name"), rows)])
+                RowWrite(MutationKind.INSERT_OR_UPDATE, "Singers", ("SingerId", "Name"), rows)])
         with out:
             print(number, n, committed.commit_timestamp_micros, flush=True)
 
@@ -44,7 +45,7 @@ threading.Event().wait()
 """
 
 
-def killed_under_load(path: Path, first: int, lines: int) -> list[tuple[int, int, int]]:
+def kill_under_load(path: Path, first: int, lines: int) -> list[tuple[int, int, int]]:
     """What a process acknowledged before it was killed in the middle of its work."""
     process = subprocess.Popen(
         [sys.executable, "-c", LOAD, NAME, str(path), str(first)],
@@ -74,18 +75,18 @@ def check(database: Database, acknowledged: list[tuple[int, int, int]]) -> None:
             assert int(str(rows[0][0])) >= own[-1][0]
         assert len(set(rows)) <= 1, "half of a commit"
         for n, micros in own[-20:]:
-            then = query(database, f"SELECT Name FROM Singers {where}", at(micros))
+            then = query(database, f"SELECT Name FROM Singers {where}", exact_bound(micros))
             assert then == [(str(n),)] * 5
 
 
 @pytest.mark.parametrize("lines", [1, 40, 400])
 def test_every_acknowledged_commit_survives_a_kill(tmp_path: Path, lines: int) -> None:
     path = tmp_path / "d.sqlite"
-    with opened(*WATCHED, path=path):
+    with open_database(*WATCHED, path=path):
         pass
-    acknowledged = killed_under_load(path, 0, lines)
+    acknowledged = kill_under_load(path, 0, lines)
     assert len(acknowledged) >= lines
-    with opened(path=path) as database:
+    with open_database(path=path) as database:
         check(database, acknowledged)
         committed = write(database, UPSERT, "Singers", "SingerId", (1000,))
         assert committed.commit_timestamp_micros > max(micros for _, _, micros in acknowledged)
@@ -94,21 +95,21 @@ def test_every_acknowledged_commit_survives_a_kill(tmp_path: Path, lines: int) -
 @pytest.mark.slow
 def test_many_kills_of_the_same_database(tmp_path: Path) -> None:
     path = tmp_path / "d.sqlite"
-    with opened(*WATCHED, path=path):
+    with open_database(*WATCHED, path=path):
         pass
     acknowledged: list[tuple[int, int, int]] = []
     for turn in range(50):
-        acknowledged += killed_under_load(path, turn * 1_000_000, 1 + turn * 5)
-        with opened(path=path) as database:
+        acknowledged += kill_under_load(path, turn * 1_000_000, 1 + turn * 5)
+        with open_database(path=path) as database:
             check(database, acknowledged)
 
 
 def test_the_schema_survives_and_can_be_changed_again(tmp_path: Path) -> None:
     path = tmp_path / "d.sqlite"
-    with opened(*WATCHED, path=path) as database:
+    with open_database(*WATCHED, path=path) as database:
         before = database.ddl()
         write(database, UPSERT, "Singers", "SingerId Name", (1, "a"))
-    with opened("ALTER TABLE Singers ADD COLUMN Age INT64", path=path) as database:
+    with open_database("ALTER TABLE Singers ADD COLUMN Age INT64", path=path) as database:
         assert len(database.ddl()) == len(before)
         assert query(database, "SELECT SingerId, Name, Age FROM Singers") == [(1, "a", None)]
 
@@ -120,7 +121,7 @@ def test_commit_timestamps_do_not_go_back_when_the_clock_does(tmp_path: Path) ->
     database.update_ddl(WATCHED)
     last = write(database, UPSERT, "Singers", "SingerId", (1,)).commit_timestamp_micros
     database.close()
-    with opened(path=path) as database:
+    with open_database(path=path) as database:
         again = write(database, UPSERT, "Singers", "SingerId", (2,))
         assert again.commit_timestamp_micros > last
 
@@ -138,8 +139,8 @@ def test_identity_values_are_not_drawn_twice(tmp_path: Path) -> None:
         "CREATE TABLE T (Id INT64 GENERATED BY DEFAULT AS IDENTITY (BIT_REVERSED_POSITIVE), "
         "V INT64) PRIMARY KEY (Id)"
     )
-    with opened(ddl, path=path) as database:
+    with open_database(ddl, path=path) as database:
         write(database, INSERT, "T", "V", (1,), (2,))
-    with opened(path=path) as database:
+    with open_database(path=path) as database:
         write(database, INSERT, "T", "V", (3,), (4,))
         assert query(database, "SELECT COUNT(DISTINCT Id) FROM T") == [(4,)]

@@ -11,20 +11,20 @@ from pathlib import Path
 import apsw
 import grpc
 import pytest
-from engine_world import INSERT, UPDATE, WATCHED, at, opened, query, write
+from engine_world import INSERT, UPDATE, WATCHED, exact_bound, open_database, query, write
 
 from ddl.schema import Schema
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.storage.layout import layout
+from emulator.storage.layout import table_layout
+from emulator.values.forms import timestamp_from_micros
 
 PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
 
 
 @pytest.fixture
 def table() -> Iterator[Database]:
-    with opened(PLAIN) as database:
+    with open_database(PLAIN) as database:
         write(database, INSERT, "T", "K A N", (1, "a", 10), (2, None, 20))
         yield database
 
@@ -52,7 +52,7 @@ def test_an_existing_table_is_made_to_watch_itself_without_touching_rows(table: 
     )
     assert query(table, poll) == []
     committed = write(table, UPDATE, "T", "K N", (1, 11))
-    assert query(table, poll) == [(1, timestamp_text(committed.commit_timestamp_micros))]
+    assert query(table, poll) == [(1, timestamp_from_micros(committed.commit_timestamp_micros))]
 
 
 def test_a_stored_column_is_filled_for_old_rows_only(
@@ -63,7 +63,7 @@ def test_a_stored_column_is_filled_for_old_rows_only(
     write(table, UPDATE, "T", "K N", (1, 13))
     table.update_ddl(["ALTER TABLE T ADD COLUMN Twice INT64 AS (N * 2) STORED"])
     assert query(table, "SELECT Twice FROM T ORDER BY K") == [(26,), (40,)]
-    then = at(middle.commit_timestamp_micros)
+    then = exact_bound(middle.commit_timestamp_micros)
     assert sorted(query(table, "SELECT K, N FROM T", then)) == [(1, 12), (2, 20)]
     with pytest.raises(SpannerError, match="Unrecognized name: Twice"):
         query(table, "SELECT K, Twice FROM T", then)
@@ -98,7 +98,7 @@ def test_history_survives_a_rebuild(table: Database) -> None:
     before = write(table, UPDATE, "T", "K A", (1, "b"))
     write(table, UPDATE, "T", "K A", (1, "c"))
     table.update_ddl(["ALTER TABLE T ALTER COLUMN N INT64 NOT NULL", "CREATE INDEX I ON T (A)"])
-    then = at(before.commit_timestamp_micros)
+    then = exact_bound(before.commit_timestamp_micros)
     assert sorted(query(table, "SELECT K, A FROM T", then)) == [(1, "b"), (2, None)]
 
 
@@ -128,7 +128,7 @@ def test_strings_become_bytes_and_strings_again(table: Database) -> None:
 
 
 def test_a_column_with_future_timestamps_cannot_hold_commit_timestamps() -> None:
-    with opened("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
         write(database, INSERT, "T", "K At", (1, "2999-01-01T00:00:00.000000000Z"))
         allow = "ALTER TABLE T ALTER COLUMN At SET OPTIONS (allow_commit_timestamp=true)"
         with pytest.raises(SpannerError, match="in the future") as error:
@@ -150,7 +150,7 @@ def test_statements_before_a_failing_one_stay(table: Database) -> None:
 
 
 def test_the_ddl_makes_the_same_schema_again() -> None:
-    with opened(*WATCHED) as database, opened(*database.ddl()) as again:
+    with open_database(*WATCHED) as database, open_database(*database.ddl()) as again:
         assert again.ddl() == database.ddl()
 
 
@@ -216,7 +216,7 @@ def test_a_statement_changes_what_leans_on_its_table_and_nothing_else(
 ) -> None:
     """After each the file holds the triggers and indexes of a schema that is laid out at once."""
     path = tmp_path / "file"
-    with opened(path=path) as database:
+    with open_database(path=path) as database:
         for statement in RELATED:
             database.update_ddl([statement])
             if with_rows and statement.startswith("CREATE TABLE Other"):
@@ -229,13 +229,13 @@ def test_a_statement_changes_what_leans_on_its_table_and_nothing_else(
 
 def laid_out(schema: Schema) -> set[str]:
     """The triggers and indexes of every table, seen with all the others."""
-    found: set[str] = set()
+    rows_read: set[str] = set()
     for table in schema.tables:
         others = tuple(other for other in schema.tables if other is not table)
         indexes = schema.indexes_of(table.name)
-        seen = layout(replace(schema, tables=(table, *others), indexes=indexes))
-        found |= set(seen.objects.values())
-    return found
+        seen = table_layout(replace(schema, tables=(table, *others), indexes=indexes))
+        rows_read |= set(seen.objects.values())
+    return rows_read
 
 
 def objects_of(path: Path) -> set[str]:
@@ -245,7 +245,7 @@ def objects_of(path: Path) -> set[str]:
 
 
 def test_rows_past_their_deletion_policy_are_deleted() -> None:
-    with opened(
+    with open_database(
         "CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K), "
         "ROW DELETION POLICY (OLDER_THAN(At, INTERVAL 1 DAY))"
     ) as database:
@@ -253,7 +253,7 @@ def test_rows_past_their_deletion_policy_are_deleted() -> None:
         before = write(database, INSERT, "T", "K At", (1, old), (2, young), (3, None))
         assert database.sweep() == 1
         assert query(database, "SELECT K FROM T ORDER BY K") == [(2,), (3,)]
-        then = at(before.commit_timestamp_micros)
+        then = exact_bound(before.commit_timestamp_micros)
         assert query(database, "SELECT COUNT(*) FROM T", then) == [(3,)]
 
 
@@ -263,7 +263,7 @@ def test_the_schema_changes_under_load_without_a_wrong_answer() -> None:
     failures: list[BaseException] = []
     written: dict[int, int] = {}
 
-    def guarded(work: Callable[[], None]) -> Callable[[], None]:
+    def guard(work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
             try:
                 while not done.is_set():
@@ -273,7 +273,7 @@ def test_the_schema_changes_under_load_without_a_wrong_answer() -> None:
 
         return run
 
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         rows = [(n, f"n{n}") for n in range(200)]
         write(database, INSERT, "Singers", "SingerId Name", *rows)
 
@@ -283,10 +283,10 @@ def test_the_schema_changes_under_load_without_a_wrong_answer() -> None:
             written[len(written)] = key
 
         def read_some() -> None:
-            found = query(database, "SELECT SingerId, Name FROM Singers ORDER BY SingerId")
-            assert found == rows
+            rows_read = query(database, "SELECT SingerId, Name FROM Singers ORDER BY SingerId")
+            assert rows_read == rows
 
-        threads = [threading.Thread(target=guarded(each)) for each in (write_some, read_some)]
+        threads = [threading.Thread(target=guard(each)) for each in (write_some, read_some)]
         for thread in threads:
             thread.start()
         for _ in range(8):

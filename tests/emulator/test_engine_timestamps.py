@@ -16,33 +16,35 @@ from engine_world import (
     UPSERT,
     WATCHED,
     Row,
-    at,
+    commit_dml,
     delete,
-    dml,
-    opened,
+    exact_bound,
+    open_database,
     query,
     read,
+    run_query,
     write,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.engine.clock import Clock, timestamp_micros, timestamp_text
+from emulator.engine.clock import Clock
 from emulator.engine.database import Database
-from emulator.engine.requests import BoundKind, Committed, TimestampBound
 from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError
+from emulator.values.forms import micros_from_timestamp, timestamp_from_micros
+from emulator.values.requests import BoundKind, Committed, TimestampBound
 
 ALL = "SELECT SingerId, Name FROM Singers"
 
 
 @pytest.fixture
 def singers() -> Iterator[Database]:
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         yield database
 
 
-class Model:
+class HistoryModel:
     """Every state that the table ever had, by the commit that made it."""
 
     def __init__(self) -> None:
@@ -52,12 +54,12 @@ class Model:
     def record(self, committed: Committed) -> None:
         self.states.append((committed.commit_timestamp_micros, dict(self.rows)))
 
-    def at(self, micros: int) -> set[Row]:
-        known = [rows for when, rows in self.states if when <= micros]
-        return set((known[-1] if known else {}).items())  # type: ignore[arg-type]
+    def rows_at(self, micros: int) -> set[Row]:
+        recorded = [rows for when, rows in self.states if when <= micros]
+        return set((recorded[-1] if recorded else {}).items())  # type: ignore[arg-type]
 
 
-def step(database: Database, model: Model, choice: random.Random) -> None:
+def step(database: Database, model: HistoryModel, choice: random.Random) -> None:
     """One random commit, and what it does to the model."""
     key, name = choice.randrange(12), f"n{choice.randrange(1000)}"
     there = key in model.rows
@@ -72,14 +74,14 @@ def step(database: Database, model: Model, choice: random.Random) -> None:
         committed = write(database, REPLACE, "Singers", "SingerId Name", (key, name))
         model.rows[key] = name
     elif action == 3:
-        _, committed = dml(
+        _, committed = commit_dml(
             database,
             f"UPDATE Singers SET Name = '{name}' WHERE SingerId <= {key}",
             f"DELETE FROM Singers WHERE SingerId = {key}",
         )
         model.rows = {k: name if k <= key else v for k, v in model.rows.items() if k != key}  # type: ignore[operator]
     elif action == 4 and not there:
-        _, committed = dml(
+        _, committed = commit_dml(
             database,
             f"INSERT INTO Singers (SingerId, Name) VALUES ({key}, 'first')",
             f"UPDATE Singers SET Name = '{name}' WHERE SingerId = {key}",
@@ -95,22 +97,27 @@ def step(database: Database, model: Model, choice: random.Random) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_every_timestamp_shows_the_state_of_its_time(seed: int) -> None:
     choice = random.Random(seed)
-    with opened(*WATCHED) as database:
-        model = Model()
+    with open_database(*WATCHED) as database:
+        model = HistoryModel()
         for _ in range(60):
             step(database, model, choice)
         for micros, _ in model.states:
             for moment in (micros - 1, micros, micros + 1):
-                assert set(query(database, ALL, at(moment))) == model.at(moment), f"seed {seed}"
-            rows = read(database, "Singers", "SingerId Name", at(micros))
-            assert rows == sorted(model.at(micros)), f"seed {seed}"
-        assert set(query(database, ALL)) == model.at(2**62)
+                assert set(query(database, ALL, exact_bound(moment))) == model.rows_at(moment), (
+                    f"seed {seed}"
+                )
+            rows = read(database, "Singers", "SingerId Name", exact_bound(micros))
+            assert rows == sorted(model.rows_at(micros)), f"seed {seed}"
+        assert set(query(database, ALL)) == model.rows_at(2**62)
 
 
 def test_commit_timestamps_grow_strictly_over_all_threads_and_databases() -> None:
     clock = Clock()
     stamps: list[list[int]] = [[] for _ in range(4)]
-    with opened(*WATCHED, clock=clock) as first, opened(*WATCHED, clock=clock) as second:
+    with (
+        open_database(*WATCHED, clock=clock) as first,
+        open_database(*WATCHED, clock=clock) as second,
+    ):
 
         def work(number: int) -> None:
             database = (first, second)[number % 2]
@@ -139,7 +146,7 @@ def test_reads_while_writing_see_each_commit_whole_or_not_at_all(singers: Databa
     def writer() -> None:
         for number in range(300):
             if number % 10 == 9:
-                _, committed = dml(
+                _, committed = commit_dml(
                     singers, f"UPDATE Singers SET Name = '{number}' WHERE SingerId < 100"
                 )
             else:
@@ -154,7 +161,7 @@ def test_reads_while_writing_see_each_commit_whole_or_not_at_all(singers: Databa
         while not done.is_set():
             transaction = singers.read_only(STRONG)
             for _ in range(2):
-                rows = list(transaction.query(ALL, {}, {}).rows)
+                rows = list(run_query(transaction, ALL).rows)
                 numbers = {str(row[1]) for row in rows}
                 if len(numbers) > 1 or (rows and len(rows) != len(keys)):
                     failures.append(f"{transaction.read_timestamp_micros}: {rows}")
@@ -168,8 +175,8 @@ def test_reads_while_writing_see_each_commit_whole_or_not_at_all(singers: Databa
         thread.join()
     assert not failures
     for micros, number in seen:
-        known = [n for when, n in log if when <= micros]
-        assert number == (str(known[-1]) if known else "x")
+        recorded = [n for when, n in log if when <= micros]
+        assert number == (str(recorded[-1]) if recorded else "x")
 
 
 def test_a_strong_read_sees_what_was_acknowledged_before_it(singers: Database) -> None:
@@ -177,7 +184,7 @@ def test_a_strong_read_sees_what_was_acknowledged_before_it(singers: Database) -
         committed = write(singers, UPSERT, "Singers", "SingerId Name", (1, str(number)))
         transaction = singers.read_only(STRONG)
         assert transaction.read_timestamp_micros >= committed.commit_timestamp_micros
-        assert list(transaction.query(ALL, {}, {}).rows) == [(1, str(number))]
+        assert list(run_query(transaction, ALL).rows) == [(1, str(number))]
 
 
 def test_nothing_commits_at_or_below_a_timestamp_that_was_read(singers: Database) -> None:
@@ -190,7 +197,7 @@ def test_nothing_commits_at_or_below_a_timestamp_that_was_read(singers: Database
 def test_a_read_in_the_future_waits_and_then_sees_everything_before_it(singers: Database) -> None:
     write(singers, UPSERT, "Singers", "SingerId Name", (1, "a"))
     ahead = Clock().now() + 300_000
-    rows = query(singers, ALL, at(ahead))
+    rows = query(singers, ALL, exact_bound(ahead))
     assert Clock().now() >= ahead
     assert rows == [(1, "a")]
     after = write(singers, UPSERT, "Singers", "SingerId", (2,))
@@ -229,7 +236,7 @@ def test_a_clock_that_stands_still_gives_growing_timestamps() -> None:
 def test_a_read_past_version_collection_is_refused(singers: Database) -> None:
     two_hours = 7_200 * 1_000_000
     for bound in (
-        at(Clock().now() - two_hours),
+        exact_bound(Clock().now() - two_hours),
         TimestampBound(BoundKind.EXACT_STALENESS, two_hours),
     ):
         with pytest.raises(SpannerError, match="maximum timestamp staleness") as error:
@@ -252,16 +259,16 @@ def test_history_is_removed_when_no_read_may_ask_for_it(singers: Database) -> No
     assert singers.sweep() == 0
     singers._cleared_to = last.commit_timestamp_micros
     assert singers.sweep() == 2
-    assert query(singers, ALL, at(last.commit_timestamp_micros)) == [(1, "c")]
+    assert query(singers, ALL, exact_bound(last.commit_timestamp_micros)) == [(1, "c")]
     with pytest.raises(SpannerError, match="maximum timestamp staleness"):
-        query(singers, ALL, at(last.commit_timestamp_micros - 1))
+        query(singers, ALL, exact_bound(last.commit_timestamp_micros - 1))
 
 
 def test_an_open_result_keeps_its_snapshot(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId", *((n,) for n in range(1000)))
-    rows = singers.read_only(STRONG).query("SELECT SingerId FROM Singers", {}, {})
+    rows = run_query(singers.read_only(STRONG), "SELECT SingerId FROM Singers")
     first = next(rows.rows)
-    dml(singers, "DELETE FROM Singers WHERE TRUE")
+    commit_dml(singers, "DELETE FROM Singers WHERE TRUE")
     assert len([first, *rows.rows]) == 1000
     assert query(singers, "SELECT COUNT(*) FROM Singers") == [(0,)]
 
@@ -269,7 +276,7 @@ def test_an_open_result_keeps_its_snapshot(singers: Database) -> None:
 def test_a_result_can_be_closed_before_its_end(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId", *((n,) for n in range(1000)))
     for _ in range(50):
-        rows = singers.read_only(STRONG).query("SELECT SingerId FROM Singers", {}, {})
+        rows = run_query(singers.read_only(STRONG), "SELECT SingerId FROM Singers")
         next(rows.rows)
         rows.close()
     assert len(singers._storage._readers) + len(singers._snapshots._kept) <= 17
@@ -282,29 +289,29 @@ def test_a_broken_stream_goes_on_in_the_same_order(singers: Database, changed_be
     micros = singers.read_only(STRONG).read_timestamp_micros
     if changed_before:
         write(singers, UPDATE, "Singers", "SingerId Name", *((n, "x") for n in range(0, 500, 5)))
-    whole = query(singers, ALL, at(micros))
-    rows = singers.read_only(at(micros)).query(ALL, {}, {})
+    whole = query(singers, ALL, exact_bound(micros))
+    rows = run_query(singers.read_only(exact_bound(micros)), ALL)
     got = [next(rows.rows) for _ in range(200)]
     rows.close()
     write(singers, UPDATE, "Singers", "SingerId Name", *((n, "y") for n in range(0, 500, 3)))
     delete(singers, "Singers", *((n,) for n in range(1, 500, 7)))
-    again = list(singers.read_only(at(micros)).query(ALL, {}, {}).rows)
+    again = list(run_query(singers.read_only(exact_bound(micros)), ALL).rows)
     assert got + again[200:] == whole
 
 
 def test_a_query_ends_when_nobody_waits_for_it(singers: Database) -> None:
     write(singers, INSERT, "Singers", "SingerId", *((n,) for n in range(2000)))
 
-    def gone() -> None:
+    def raise_gone() -> None:
         raise SpannerError(grpc.StatusCode.CANCELLED, "gone")
 
     endless = "SELECT COUNT(*) FROM Singers a, Singers b, Singers c"
     with pytest.raises(SpannerError, match="gone"):
-        list(singers.read_only(STRONG).query(endless, {}, {}, check=gone).rows)
+        list(run_query(singers.read_only(STRONG), endless, check=raise_gone).rows)
     assert query(singers, "SELECT COUNT(*) FROM Singers") == [(2000,)]
 
 
 @given(micros=st.integers(-62_135_596_799_999_999, 253_402_300_799_999_999))
 def test_timestamps_keep_their_microseconds_and_their_order(micros: int) -> None:
-    assert timestamp_micros(timestamp_text(micros)) == micros
-    assert timestamp_text(micros - 1) < timestamp_text(micros)
+    assert micros_from_timestamp(timestamp_from_micros(micros)) == micros
+    assert timestamp_from_micros(micros - 1) < timestamp_from_micros(micros)

@@ -8,18 +8,28 @@ from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
-from engine_world import INSERT, STRONG, UPSERT, dml, opened, query, write
+from engine_world import (
+    INSERT,
+    STRONG,
+    UPSERT,
+    commit_dml,
+    open_database,
+    query,
+    run_dml,
+    run_query,
+    write,
+)
 
 from emulator.engine.database import Database
-from emulator.engine.requests import KeySet, Write
 from emulator.errors import SpannerError
+from emulator.values.requests import KeySet, RowWrite
 
 COUNT = "SELECT N FROM Counters WHERE K = 1"
 
 
 @pytest.fixture
 def counters() -> Iterator[Database]:
-    with opened("CREATE TABLE Counters (K INT64, N INT64) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE Counters (K INT64, N INT64) PRIMARY KEY (K)") as database:
         write(database, INSERT, "Counters", "K N", (1, 0))
         yield database
 
@@ -31,8 +41,8 @@ def test_read_then_write_loses_no_increment(counters: Database) -> None:
         transaction = counters.read_write()
         try:
             (row,) = transaction.read("Counters", None, ["N"], KeySet(keys=((1,),))).rows
-            transaction.execute_dml(
-                f"UPDATE Counters SET N = {int(str(row[0])) + 1} WHERE K = 1", {}, {}
+            run_dml(
+                transaction, f"UPDATE Counters SET N = {int(str(row[0])) + 1} WHERE K = 1", {}, {}
             )
             transaction.commit([])
         finally:
@@ -59,8 +69,8 @@ def test_read_then_write_loses_no_increment(counters: Database) -> None:
 def test_an_idle_transaction_is_aborted_for_one_that_waits(counters: Database) -> None:
     counters._writer.turn._idle_seconds = 0.0
     idle = counters.read_write()
-    idle.execute_dml("UPDATE Counters SET N = 100 WHERE K = 1", {}, {})
-    dml(counters, "UPDATE Counters SET N = N + 1 WHERE K = 1")
+    run_dml(idle, "UPDATE Counters SET N = 100 WHERE K = 1")
+    commit_dml(counters, "UPDATE Counters SET N = N + 1 WHERE K = 1")
     assert query(counters, COUNT) == [(1,)]
     with pytest.raises(SpannerError) as error:
         idle.commit([])
@@ -70,7 +80,7 @@ def test_an_idle_transaction_is_aborted_for_one_that_waits(counters: Database) -
 
 def test_nobody_waits_for_ever(counters: Database) -> None:
     holder = counters.read_write()
-    holder.execute_dml("UPDATE Counters SET N = 100 WHERE K = 1", {}, {})
+    run_dml(holder, "UPDATE Counters SET N = 100 WHERE K = 1")
     with pytest.raises(SpannerError) as error:
         counters._writer.turn.acquire(0.0)
     assert error.value.code is grpc.StatusCode.ABORTED
@@ -80,12 +90,12 @@ def test_nobody_waits_for_ever(counters: Database) -> None:
 
 def test_reads_do_not_wait_for_a_writer(counters: Database) -> None:
     holder = counters.read_write()
-    holder.execute_dml("UPDATE Counters SET N = 100 WHERE K = 1", {}, {})
+    run_dml(holder, "UPDATE Counters SET N = 100 WHERE K = 1")
     transaction = counters.read_only(STRONG)
-    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    assert list(run_query(transaction, COUNT).rows) == [(0,)]
     committed = holder.commit([])
     assert committed.commit_timestamp_micros > transaction.read_timestamp_micros
-    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    assert list(run_query(transaction, COUNT).rows) == [(0,)]
     assert query(counters, COUNT) == [(100,)]
 
 
@@ -113,11 +123,11 @@ def test_commits_that_share_a_transaction_fail_alone(counters: Database) -> None
 
 def test_what_was_read_may_change_as_long_as_it_ends_the_same(counters: Database) -> None:
     transaction = counters.read_write()
-    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    assert list(run_query(transaction, COUNT).rows) == [(0,)]
     write(counters, UPSERT, "Counters", "K N", (1, 7))
     write(counters, UPSERT, "Counters", "K N", (2, 1))
     write(counters, UPSERT, "Counters", "K N", (1, 0))
-    transaction.commit([Write(UPSERT, "Counters", ("K", "N"), [(1, 1)])])
+    transaction.commit([RowWrite(UPSERT, "Counters", ("K", "N"), [(1, 1)])])
     assert query(counters, COUNT) == [(1,)]
 
 
@@ -126,15 +136,17 @@ def test_what_was_read_may_change_as_long_as_it_ends_the_same(counters: Database
 def test_a_change_of_what_was_read_aborts(counters: Database, by: str, how: str) -> None:
     transaction = counters.read_write()
     if by == "query":
-        rows = transaction.query(COUNT, {}, {}).rows
+        rows = run_query(transaction, COUNT).rows
     else:
         rows = transaction.read("Counters", None, ["N"], KeySet(keys=((1,),))).rows
     assert list(rows) == [(0,)]
     write(counters, UPSERT, "Counters", "K N", (1, 7))
     update = "UPDATE Counters SET N = 1 WHERE K = 1"
     attempts: dict[str, Callable[[], object]] = {
-        "dml": lambda: transaction.execute_dml(update, {}, {}),
-        "mutation": lambda: transaction.commit([Write(UPSERT, "Counters", ("K", "N"), [(1, 1)])]),
+        "dml": lambda: run_dml(transaction, update),
+        "mutation": lambda: transaction.commit(
+            [RowWrite(UPSERT, "Counters", ("K", "N"), [(1, 1)])]
+        ),
     }
     with pytest.raises(SpannerError) as error:
         attempts[how]()
@@ -145,26 +157,26 @@ def test_a_change_of_what_was_read_aborts(counters: Database, by: str, how: str)
 
 def test_a_new_row_that_a_query_would_have_found_aborts(counters: Database) -> None:
     transaction = counters.read_write()
-    assert list(transaction.query("SELECT COUNT(*) FROM Counters", {}, {}).rows) == [(1,)]
+    assert list(run_query(transaction, "SELECT COUNT(*) FROM Counters").rows) == [(1,)]
     write(counters, INSERT, "Counters", "K N", (2, 0))
     with pytest.raises(SpannerError) as error:
-        transaction.commit([Write(INSERT, "Counters", ("K", "N"), [(3, 0)])])
+        transaction.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(3, 0)])])
     assert error.value.code is grpc.StatusCode.ABORTED
 
 
 def test_all_reads_of_a_transaction_show_one_state(counters: Database) -> None:
     transaction = counters.read_write()
-    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    assert list(run_query(transaction, COUNT).rows) == [(0,)]
     write(counters, UPSERT, "Counters", "K N", (1, 7))
-    assert list(transaction.query(COUNT, {}, {}).rows) == [(0,)]
+    assert list(run_query(transaction, COUNT).rows) == [(0,)]
     transaction.commit([])
 
 
 def test_transactions_that_only_read_do_not_stand_in_each_others_way(counters: Database) -> None:
     first, second = counters.read_write(), counters.read_write()
-    assert list(first.query(COUNT, {}, {}).rows) == list(second.query(COUNT, {}, {}).rows)
-    second.commit([Write(INSERT, "Counters", ("K", "N"), [(2, 0)])])
-    first.commit([Write(INSERT, "Counters", ("K", "N"), [(3, 0)])])
+    assert list(run_query(first, COUNT).rows) == list(run_query(second, COUNT).rows)
+    second.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(2, 0)])])
+    first.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(3, 0)])])
     assert query(counters, "SELECT COUNT(*) FROM Counters") == [(3,)]
 
 
@@ -182,14 +194,14 @@ def move(database: Database, choice: random.Random) -> None:
             rows = list(transaction.read("A", None, ["K", "N"], keys).rows)
         else:
             sql = f"SELECT K, N FROM A WHERE K IN ({giver}, {taker})"
-            rows = list(transaction.query(sql, {}, {}).rows)
+            rows = list(run_query(transaction, sql).rows)
         balances = {int(str(k)): int(str(n)) for k, n in rows}
         after = [(giver, balances[giver] - amount), (taker, balances[taker] + amount)]
         if choice.random() < 0.5:
-            transaction.commit([Write(UPSERT, "A", ("K", "N"), after)])
+            transaction.commit([RowWrite(UPSERT, "A", ("K", "N"), after)])
         else:
             for key, value in after:
-                transaction.execute_dml(f"UPDATE A SET N = {value} WHERE K = {key}", {}, {})
+                run_dml(transaction, f"UPDATE A SET N = {value} WHERE K = {key}")
             transaction.commit([])
     finally:
         transaction.rollback()
@@ -215,11 +227,11 @@ def test_money_is_neither_made_nor_lost(seed: int) -> None:
 
     def watch() -> None:
         while not done.is_set():
-            found = query(database, "SELECT SUM(N), COUNT(*) FROM A")
-            if found != [(TOTAL, ACCOUNTS)]:
-                wrong.append(found)
+            rows_read = query(database, "SELECT SUM(N), COUNT(*) FROM A")
+            if rows_read != [(TOTAL, ACCOUNTS)]:
+                wrong.append(rows_read)
 
-    with opened("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE A (K INT64, N INT64) PRIMARY KEY (K)") as database:
         write(database, INSERT, "A", "K N", *((k, TOTAL // ACCOUNTS) for k in range(ACCOUNTS)))
         threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
         watcher = threading.Thread(target=watch)

@@ -14,18 +14,20 @@ from engine_world import (
     UPDATE,
     UPSERT,
     WATCHED,
+    commit_dml,
     delete,
-    dml,
-    opened,
+    open_database,
     query,
     read,
+    run_dml,
+    run_query,
     write,
 )
 
-from emulator.engine.clock import timestamp_text
 from emulator.engine.database import Database
-from emulator.engine.requests import COMMIT_TIMESTAMP, Delete, KeyRange, KeySet, Write
 from emulator.errors import SpannerError
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import COMMIT_TIMESTAMP, KeyDelete, KeyRange, KeySet, RowWrite
 
 ALL = "SELECT SingerId, Name FROM Singers ORDER BY SingerId"
 FUTURE = "2999-01-01T00:00:00.000000000Z"
@@ -34,12 +36,12 @@ PAST = "2001-02-03T04:05:06.000007000Z"
 
 @pytest.fixture
 def singers() -> Iterator[Database]:
-    with opened(*WATCHED) as database:
+    with open_database(*WATCHED) as database:
         write(database, INSERT, "Singers", "SingerId Name", (1, "a"), (2, "b"))
         yield database
 
 
-def changed_at(database: Database, key: int) -> object:
+def read_changed_at(database: Database, key: int) -> object:
     rows = query(database, f"SELECT ChangedAt FROM Singers WHERE SingerId = {key}")
     return rows[0][0]
 
@@ -63,14 +65,18 @@ def test_an_update_of_a_missing_row_is_refused_and_leaves_nothing(singers: Datab
 
 
 def test_insert_or_update_keeps_what_it_does_not_name() -> None:
-    with opened("CREATE TABLE T (K INT64, A STRING(9), B STRING(9)) PRIMARY KEY (K)") as database:
+    with open_database(
+        "CREATE TABLE T (K INT64, A STRING(9), B STRING(9)) PRIMARY KEY (K)"
+    ) as database:
         write(database, UPSERT, "T", "K A B", (1, "a", "b"))
         write(database, UPSERT, "T", "K A", (1, "x"), (2, "y"))
         assert query(database, "SELECT * FROM T ORDER BY K") == [(1, "x", "b"), (2, "y", None)]
 
 
 def test_replace_forgets_what_it_does_not_name() -> None:
-    with opened("CREATE TABLE T (K INT64, A STRING(9), B STRING(9)) PRIMARY KEY (K)") as database:
+    with open_database(
+        "CREATE TABLE T (K INT64, A STRING(9), B STRING(9)) PRIMARY KEY (K)"
+    ) as database:
         write(database, INSERT, "T", "K A B", (1, "a", "b"))
         write(database, REPLACE, "T", "K A", (1, "x"), (2, "y"))
         assert query(database, "SELECT * FROM T ORDER BY K") == [(1, "x", None), (2, "y", None)]
@@ -82,7 +88,7 @@ def test_a_deleted_row_that_is_not_there_is_no_error(singers: Database) -> None:
 
 
 def test_null_is_a_key_like_any_other() -> None:
-    with opened(
+    with open_database(
         "CREATE TABLE T (A INT64, B STRING(9), V INT64) PRIMARY KEY (A, B DESC)"
     ) as database:
         write(database, INSERT, "T", "A B V", (None, None, 1), (None, "x", 2), (1, None, 3))
@@ -97,10 +103,10 @@ def test_null_is_a_key_like_any_other() -> None:
 
 
 def test_a_range_is_deleted_in_key_order() -> None:
-    with opened("CREATE TABLE T (A INT64, B INT64) PRIMARY KEY (A, B DESC)") as database:
+    with open_database("CREATE TABLE T (A INT64, B INT64) PRIMARY KEY (A, B DESC)") as database:
         write(database, INSERT, "T", "A B", *((a, b) for a in range(4) for b in range(4)))
         keys = KeySet(ranges=(KeyRange((1, 2), (2, 1), True, False),))
-        database.write([Delete("T", keys)])
+        database.write([KeyDelete("T", keys)])
         gone = {(1, 2), (1, 1), (1, 0), (2, 3), (2, 2)}
         everything = {(a, b) for a in range(4) for b in range(4)}
         assert set(read(database, "T", "A B")) == everything - gone
@@ -108,7 +114,7 @@ def test_a_range_is_deleted_in_key_order() -> None:
 
 def test_default_and_on_update_stamp_an_insert(singers: Database) -> None:
     committed = write(singers, INSERT, "Singers", "SingerId Name", (3, "c"))
-    assert changed_at(singers, 3) == timestamp_text(committed.commit_timestamp_micros)
+    assert read_changed_at(singers, 3) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 @pytest.mark.parametrize("kind", [UPDATE, UPSERT, REPLACE])
@@ -116,46 +122,48 @@ def test_on_update_fires_for_a_mutation_even_when_nothing_changes(
     singers: Database, kind: object
 ) -> None:
     committed = write(singers, kind, "Singers", "SingerId Name", (1, "a"))  # type: ignore[arg-type]
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    assert read_changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 def test_on_update_fires_for_dml(singers: Database) -> None:
-    counts, committed = dml(singers, "UPDATE Singers SET Name = Name WHERE SingerId = 1")
+    counts, committed = commit_dml(singers, "UPDATE Singers SET Name = Name WHERE SingerId = 1")
     assert counts == [1]
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
-    assert changed_at(singers, 2) != changed_at(singers, 1)
+    assert read_changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
+    assert read_changed_at(singers, 2) != read_changed_at(singers, 1)
 
 
 def test_on_update_fires_for_insert_or_update_by_dml(singers: Database) -> None:
-    _, committed = dml(singers, "INSERT OR UPDATE INTO Singers (SingerId, Name) VALUES (1, 'z')")
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    _, committed = commit_dml(
+        singers, "INSERT OR UPDATE INTO Singers (SingerId, Name) VALUES (1, 'z')"
+    )
+    assert read_changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 def test_a_write_of_the_key_alone_does_not_fire(singers: Database) -> None:
-    before = changed_at(singers, 1)
+    before = read_changed_at(singers, 1)
     write(singers, UPSERT, "Singers", "SingerId", (1,))
     write(singers, UPDATE, "Singers", "SingerId", (1,))
-    dml(singers, "INSERT OR UPDATE INTO Singers (SingerId) VALUES (1)")
-    assert changed_at(singers, 1) == before
+    commit_dml(singers, "INSERT OR UPDATE INTO Singers (SingerId) VALUES (1)")
+    assert read_changed_at(singers, 1) == before
 
 
 def test_an_explicit_value_wins(singers: Database) -> None:
     write(singers, UPDATE, "Singers", "SingerId Name ChangedAt", (1, "x", PAST))
-    assert changed_at(singers, 1) == PAST
-    before = changed_at(singers, 2)
-    dml(singers, "UPDATE Singers SET Name = 'y', ChangedAt = ChangedAt WHERE SingerId = 2")
-    assert changed_at(singers, 2) == before
-    dml(singers, "UPDATE Singers SET ChangedAt = NULL WHERE SingerId = 2")
-    assert changed_at(singers, 2) is None
+    assert read_changed_at(singers, 1) == PAST
+    before = read_changed_at(singers, 2)
+    commit_dml(singers, "UPDATE Singers SET Name = 'y', ChangedAt = ChangedAt WHERE SingerId = 2")
+    assert read_changed_at(singers, 2) == before
+    commit_dml(singers, "UPDATE Singers SET ChangedAt = NULL WHERE SingerId = 2")
+    assert read_changed_at(singers, 2) is None
 
 
 def test_the_placeholder_is_the_commit_timestamp(singers: Database) -> None:
     committed = write(singers, UPDATE, "Singers", "SingerId ChangedAt", (1, COMMIT_TIMESTAMP))
-    assert changed_at(singers, 1) == timestamp_text(committed.commit_timestamp_micros)
+    assert read_changed_at(singers, 1) == timestamp_from_micros(committed.commit_timestamp_micros)
 
 
 def test_the_placeholder_needs_the_column_option() -> None:
-    with opened("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
         with pytest.raises(SpannerError, match="allow_commit_timestamp") as error:
             write(database, INSERT, "T", "K At", (1, COMMIT_TIMESTAMP))
         assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
@@ -167,7 +175,8 @@ def test_the_future_cannot_be_written(singers: Database) -> None:
     assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
     transaction = singers.read_write()
     with pytest.raises(SpannerError, match="in the future"):
-        transaction.execute_dml(
+        run_dml(
+            transaction,
             "UPDATE Singers SET ChangedAt = TIMESTAMP '2999-01-01 00:00:00Z' WHERE SingerId = 1",
             {},
             {},
@@ -183,7 +192,7 @@ def test_a_generated_column_cannot_be_written(singers: Database) -> None:
 
 def test_lengths_count_characters_and_bytes() -> None:
     ddl = "CREATE TABLE T (K INT64, S STRING(3), B BYTES(3), A ARRAY<STRING(2)>) PRIMARY KEY (K)"
-    with opened(ddl) as database:
+    with open_database(ddl) as database:
         write(database, INSERT, "T", "K S B A", (1, "äöü", b"\0\1\2", '["äö",null]'))
         write(database, INSERT, "T", "K S", (2, "a\0b"))
         for column, value in (("S", "a\0bc"), ("S", "äöüß"), ("B", b"\0" * 4), ("A", '["abc"]')):
@@ -205,9 +214,9 @@ def test_one_commit_is_all_or_nothing(singers: Database) -> None:
     with pytest.raises(SpannerError):
         singers.write(
             [
-                Write(INSERT, "Singers", ("SingerId",), [(10,)]),
-                Delete("Singers", KeySet(keys=((1,),))),
-                Write(UPDATE, "Singers", ("SingerId", "Name"), [(99, "x")]),
+                RowWrite(INSERT, "Singers", ("SingerId",), [(10,)]),
+                KeyDelete("Singers", KeySet(keys=((1,),))),
+                RowWrite(UPDATE, "Singers", ("SingerId", "Name"), [(99, "x")]),
             ]
         )
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
@@ -217,17 +226,17 @@ def test_a_statement_that_cannot_be_computed_leaves_the_transaction_usable(
     singers: Database,
 ) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
+    run_dml(transaction, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
     with pytest.raises(SpannerError):
-        transaction.execute_dml("INSERT INTO Singers (SingerId) VALUES (3), (DIV(1, 0))", {}, {})
+        run_dml(transaction, "INSERT INTO Singers (SingerId) VALUES (3), (DIV(1, 0))")
     transaction.commit([])
     assert query(singers, ALL) == [(1, "x"), (2, "b")]
 
 
 def test_a_transaction_sees_its_own_dml_and_nobody_else_does(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
-    assert list(transaction.query(ALL, {}, {}).rows) == [(1, "x"), (2, "b")]
+    run_dml(transaction, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
+    assert list(run_query(transaction, ALL).rows) == [(1, "x"), (2, "b")]
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
     transaction.rollback()
     assert query(singers, ALL) == [(1, "a"), (2, "b")]
@@ -235,16 +244,17 @@ def test_a_transaction_sees_its_own_dml_and_nobody_else_does(singers: Database) 
 
 def test_a_pending_commit_timestamp_cannot_be_read(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("UPDATE Singers SET Name = 'x' WHERE SingerId = 1", {}, {})
+    run_dml(transaction, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
     with pytest.raises(SpannerError, match="pending CommitTimestamp") as error:
-        transaction.query("SELECT ChangedAt FROM Singers", {}, {})
+        run_query(transaction, "SELECT ChangedAt FROM Singers")
     assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
     transaction.rollback()
 
 
 def test_then_return_gives_the_new_row(singers: Database) -> None:
     transaction = singers.read_write()
-    result = transaction.execute_dml(
+    result = run_dml(
+        transaction,
         "UPDATE Singers AS s SET Name = CONCAT(s.Name, '!') WHERE s.SingerId > 0 "
         "THEN RETURN SingerId, Name AS N",
         {},
@@ -253,14 +263,12 @@ def test_then_return_gives_the_new_row(singers: Database) -> None:
     assert result.returned is not None
     assert [c.name for c in result.returned.columns] == ["SingerId", "N"]
     assert sorted(result.returned.rows) == [(1, "a!"), (2, "b!")]
-    inserted = transaction.execute_dml(
-        "INSERT INTO Singers (SingerId, Name) VALUES (3, 'c') THEN RETURN Name", {}, {}
+    inserted = run_dml(
+        transaction, "INSERT INTO Singers (SingerId, Name) VALUES (3, 'c') THEN RETURN Name"
     )
     assert inserted.returned is not None
     assert list(inserted.returned.rows) == [("c",)]
-    gone = transaction.execute_dml(
-        "DELETE FROM Singers WHERE SingerId = 2 THEN RETURN SingerId", {}, {}
-    )
+    gone = run_dml(transaction, "DELETE FROM Singers WHERE SingerId = 2 THEN RETURN SingerId")
     assert gone.returned is not None
     assert list(gone.returned.rows) == [(2,)]
     transaction.commit([])
@@ -268,14 +276,15 @@ def test_then_return_gives_the_new_row(singers: Database) -> None:
 
 
 def test_insert_or_ignore_counts_what_it_inserted(singers: Database) -> None:
-    counts, _ = dml(singers, "INSERT OR IGNORE INTO Singers (SingerId) VALUES (1), (7), (7)")
+    counts, _ = commit_dml(singers, "INSERT OR IGNORE INTO Singers (SingerId) VALUES (1), (7), (7)")
     assert counts == [1]
     assert query(singers, ALL) == [(1, "a"), (2, "b"), (7, None)]
 
 
 def test_dml_takes_parameters_without_regard_to_case(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml(
+    run_dml(
+        transaction,
         "UPDATE Singers SET Name = @NewName WHERE SingerId = @id",
         {"newname": "p", "Id": 2},
         {"newname": STRING, "Id": INT64},
@@ -286,9 +295,9 @@ def test_dml_takes_parameters_without_regard_to_case(singers: Database) -> None:
 
 def test_a_mutation_follows_the_dml_of_its_transaction(singers: Database) -> None:
     transaction = singers.read_write()
-    transaction.execute_dml("INSERT INTO Singers (SingerId, Name) VALUES (5, 'd')", {}, {})
-    committed = transaction.commit([Write(UPDATE, "Singers", ("SingerId", "Name"), [(5, "m")])])
-    stamp = timestamp_text(committed.commit_timestamp_micros)
+    run_dml(transaction, "INSERT INTO Singers (SingerId, Name) VALUES (5, 'd')")
+    committed = transaction.commit([RowWrite(UPDATE, "Singers", ("SingerId", "Name"), [(5, "m")])])
+    stamp = timestamp_from_micros(committed.commit_timestamp_micros)
     rows = query(singers, "SELECT Name, ChangedAt FROM Singers WHERE SingerId = 5")
     assert rows == [("m", stamp)]
 
@@ -297,7 +306,7 @@ def test_a_closed_transaction_is_refused(singers: Database) -> None:
     transaction = singers.read_write()
     transaction.commit([])
     with pytest.raises(SpannerError, match="after it has been committed"):
-        transaction.query(ALL, {}, {})
+        run_query(transaction, ALL)
 
 
 def test_defaults_are_computed_for_rows_that_do_not_name_the_column() -> None:
@@ -305,13 +314,13 @@ def test_defaults_are_computed_for_rows_that_do_not_name_the_column() -> None:
         "CREATE TABLE T (K INT64, V INT64 DEFAULT (7), "
         "At TIMESTAMP NOT NULL DEFAULT (CURRENT_TIMESTAMP())) PRIMARY KEY (K)"
     )
-    with opened(ddl) as database:
+    with open_database(ddl) as database:
         committed = write(database, INSERT, "T", "K", (1,))
         write(database, INSERT, "T", "K V", (2, None))
-        dml(database, "INSERT INTO T (K, V) VALUES (3, DEFAULT)")
+        commit_dml(database, "INSERT INTO T (K, V) VALUES (3, DEFAULT)")
         assert query(database, "SELECT K, V FROM T ORDER BY K") == [(1, 7), (2, None), (3, 7)]
         rows = query(database, "SELECT At FROM T WHERE K = 1")
-        assert rows == [(timestamp_text(committed.commit_timestamp_micros),)]
+        assert rows == [(timestamp_from_micros(committed.commit_timestamp_micros),)]
 
 
 def test_an_identity_column_draws_values_that_are_far_apart() -> None:
@@ -319,16 +328,16 @@ def test_an_identity_column_draws_values_that_are_far_apart() -> None:
         "CREATE TABLE T (Id INT64 GENERATED BY DEFAULT AS IDENTITY (BIT_REVERSED_POSITIVE), "
         "V INT64) PRIMARY KEY (Id)"
     )
-    with opened(ddl) as database:
+    with open_database(ddl) as database:
         write(database, INSERT, "T", "V", (1,), (2,))
-        dml(database, "INSERT INTO T (V) VALUES (3)")
+        commit_dml(database, "INSERT INTO T (V) VALUES (3)")
         write(database, INSERT, "T", "Id V", (5, 4))
         rows = query(database, "SELECT V, Id FROM T ORDER BY V")
         assert rows == [(1, 1 << 62), (2, 1 << 61), (3, 3 << 61), (4, 5)]
 
 
 def test_a_table_without_a_key_has_one_row() -> None:
-    with opened("CREATE TABLE T (V INT64) PRIMARY KEY ()") as database:
+    with open_database("CREATE TABLE T (V INT64) PRIMARY KEY ()") as database:
         write(database, UPSERT, "T", "V", (1,))
         write(database, UPSERT, "T", "V", (2,))
         with pytest.raises(SpannerError, match=r"Row \[\] in table T already exists"):
@@ -339,7 +348,7 @@ def test_a_table_without_a_key_has_one_row() -> None:
 
 
 def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -> None:
-    with opened(
+    with open_database(
         "CREATE TABLE P (At TIMESTAMP) PRIMARY KEY (At)",
         "CREATE TABLE C (At TIMESTAMP OPTIONS (allow_commit_timestamp=true), K INT64) "
         "PRIMARY KEY (At, K), INTERLEAVE IN PARENT P",
@@ -351,34 +360,34 @@ def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -
         )
         committed = database.write(
             [
-                Write(INSERT, "P", ("At",), [(COMMIT_TIMESTAMP,)]),
-                Write(INSERT, "C", ("At", "K"), [(COMMIT_TIMESTAMP, 1)]),
+                RowWrite(INSERT, "P", ("At",), [(COMMIT_TIMESTAMP,)]),
+                RowWrite(INSERT, "C", ("At", "K"), [(COMMIT_TIMESTAMP, 1)]),
             ]
         )
-        stamp = timestamp_text(committed.commit_timestamp_micros)
+        stamp = timestamp_from_micros(committed.commit_timestamp_micros)
         assert query(database, "SELECT At, K FROM C") == [(stamp, 1)]
 
 
 def test_a_commit_has_a_greatest_number_of_mutations() -> None:
     ddl = ("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T (V)")
     rows = [(n, n) for n in range(26_667)]
-    with opened(*ddl) as database:
+    with open_database(*ddl) as database:
         assert write(database, INSERT, "T", "K V", *rows[:-1]).mutation_count == 79_998
         with pytest.raises(SpannerError, match="too many mutations") as error:
             write(database, UPSERT, "T", "K V", *rows)
         assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
-        _, committed = dml(
+        _, committed = commit_dml(
             database, "DELETE FROM T WHERE K < 10", "UPDATE T SET V = 1 WHERE K < 20"
         )
         assert committed.mutation_count == 10 + 10 * 2
         with pytest.raises(SpannerError, match="too many mutations"):
-            dml(database, *["UPDATE T SET V = V + 1 WHERE TRUE"] * 2)
+            commit_dml(database, *["UPDATE T SET V = V + 1 WHERE TRUE"] * 2)
         assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_656, 26_665)]
 
 
 def test_max_is_not_endless() -> None:
     ddl = "CREATE TABLE T (K INT64, S STRING(MAX), B BYTES(MAX)) PRIMARY KEY (K)"
-    with opened(ddl) as database:
+    with open_database(ddl) as database:
         write(database, INSERT, "T", "K S B", (1, "ä" * 2_621_440, b"b" * 10_485_760))
         with pytest.raises(SpannerError, match="maximum size limit for this column: S"):
             write(database, INSERT, "T", "K S", (2, "ä" * 2_621_441))
@@ -387,7 +396,7 @@ def test_max_is_not_endless() -> None:
 
 
 def test_a_key_part_that_is_left_out_is_null() -> None:
-    with opened(
+    with open_database(
         "CREATE TABLE T (A INT64 NOT NULL, B INT64, V INT64) PRIMARY KEY (A, B)"
     ) as database:
         write(database, INSERT, "T", "A V", (1, 1))
@@ -412,7 +421,9 @@ def test_malformed_rows_and_keys_are_refused(singers: Database) -> None:
 
 
 def test_a_key_has_a_greatest_size() -> None:
-    with opened("CREATE TABLE T (A STRING(MAX), B BYTES(MAX)) PRIMARY KEY (A, B)") as database:
+    with open_database(
+        "CREATE TABLE T (A STRING(MAX), B BYTES(MAX)) PRIMARY KEY (A, B)"
+    ) as database:
         write(database, INSERT, "T", "A B", ("a" * 4_096, b"b" * 4_096))
         with pytest.raises(SpannerError, match="exceeds the maximum of 8192 bytes") as error:
             write(database, INSERT, "T", "A B", ("a" * 4_096, b"b" * 4_097))

@@ -13,7 +13,7 @@ from fixtures.server import CreateDatabase, connect
 from google.api_core import exceptions
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
-from schema_model import World, now, rows
+from schema_model import SchemaWorld, now, rows
 
 from emulator.process import spawn
 
@@ -118,8 +118,8 @@ def test_each_number_of_shards_has_its_own_time(database: Database) -> None:
         rows(database, "SELECT K FROM S@{FORCE_INDEX=ByShard}", two)
     with database.snapshot(read_timestamp=two) as snapshot:
         keys = KeySet(keys=[[1]])
-        found = list(snapshot.read("S", ["K", "ShardId"], keys, index="ByShard"))
-        assert found == [[1, 1], [3, 1], [5, 1], [7, 1]]
+        rows_read = list(snapshot.read("S", ["K", "ShardId"], keys, index="ByShard"))
+        assert rows_read == [[1, 1], [3, 1], [5, 1], [7, 1]]
     with (
         database.snapshot(read_timestamp=none) as snapshot,
         pytest.raises(exceptions.NotFound, match="ByShard"),
@@ -214,7 +214,7 @@ def test_catalog_and_rows_are_of_one_schema_while_it_changes(database: Database)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_moment_shows_the_model_of_then(create_database: CreateDatabase, seed: int) -> None:
     database = create_database()
-    world = World(database, random.Random(seed))
+    world = SchemaWorld(database, random.Random(seed))
     for _ in range(STEPS):
         world.step()
     world.check(database)
@@ -224,7 +224,7 @@ def test_every_moment_shows_the_model_of_then_after_a_restart(tmp_path: Path) ->
     with spawn(tmp_path) as server:
         database = connect(server.address).database("versions")
         database.create().result(30)
-        world = World(database, random.Random(99))
+        world = SchemaWorld(database, random.Random(99))
         for _ in range(STEPS):
             world.step()
         server.kill()

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddl.schema import StructField, Type, TypeCode
-from emulator.engine.requests import ResultColumn, Rows, Stats, Stored
 from emulator.errors import SpannerError
+from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.encoding import Row
 from emulator.wire.results import ResultStream
 from emulator.wire.tokens import Resume
-from emulator.wire.types import metadata
+from emulator.wire.types import result_metadata
 
 
 def array(code: TypeCode) -> Type:
@@ -63,7 +63,7 @@ TUPLES = st.tuples(
 )
 
 
-def stored(value: object) -> Stored:
+def stored_form(value: object) -> Stored:
     """The storage form of a Python value."""
     if isinstance(value, bool):
         return int(value)
@@ -84,11 +84,11 @@ def element(value: object) -> object:
 
 def stream(rows: Sequence[Row], types: Sequence[Type] = TYPES, **sizes: int) -> ResultStream:
     columns = tuple(ResultColumn(f"c{n}", type_) for n, type_ in enumerate(types))
-    result = Rows(columns, iter(rows), Stats(), lambda: None)
-    return ResultStream(result, metadata(columns).SerializeToString(), 1, **sizes)
+    result = ResultRows(columns, iter(rows), Stats(), lambda: None)
+    return ResultStream(result, result_metadata(columns).SerializeToString(), 1, **sizes)
 
 
-def parsed(messages: Sequence[bytes]) -> list[PartialResultSet]:
+def parse_messages(messages: Sequence[bytes]) -> list[PartialResultSet]:
     return [PartialResultSet.deserialize(message) for message in messages]
 
 
@@ -100,30 +100,32 @@ def read(messages: Sequence[PartialResultSet]) -> list[list[object]]:
 def test_every_value_arrives_whatever_the_size_of_the_pieces(
     values: list[tuple[object, ...]], size: int
 ) -> None:
-    rows = [tuple(map(stored, row)) for row in values]
+    rows = [tuple(map(stored_form, row)) for row in values]
     messages = list(stream(rows, chunk_bytes=size, piece_bytes=size).chunks(lambda: b""))
-    assert read(parsed(messages)) == [list(row) for row in values]
+    assert read(parse_messages(messages)) == [list(row) for row in values]
 
 
 @given(st.lists(TUPLES, min_size=1, max_size=30), st.data())
 def test_a_stream_resumed_at_any_token_gives_the_rest(
     values: list[tuple[object, ...]], data: st.DataObject
 ) -> None:
-    rows = [tuple(map(stored, row)) for row in values]
-    messages = parsed(list(stream(rows, chunk_bytes=100, piece_bytes=150).chunks(lambda: b"")))
+    rows = [tuple(map(stored_form, row)) for row in values]
+    messages = parse_messages(
+        list(stream(rows, chunk_bytes=100, piece_bytes=150).chunks(lambda: b""))
+    )
     ends = [n for n, message in enumerate(messages) if message.resume_token]
     cut = data.draw(st.sampled_from(ends))
     before = read(messages[: cut + 1])
     again = stream(rows, chunk_bytes=100, piece_bytes=150)
     again.skip(Resume.from_bytes(messages[cut].resume_token))
-    after = read(parsed(list(again.chunks(lambda: b""))))
+    after = read(parse_messages(list(again.chunks(lambda: b""))))
     assert before + after == [list(row) for row in values]
 
 
 def test_a_stream_whose_rows_come_in_another_order_is_not_resumed() -> None:
     text = (Type(TypeCode.STRING),)
     rows: list[Row] = [(letter * 50,) for letter in "abcdefgh"]
-    messages = parsed(list(stream(rows, text, chunk_bytes=100).chunks(lambda: b"")))
+    messages = parse_messages(list(stream(rows, text, chunk_bytes=100).chunks(lambda: b"")))
     again = stream(rows[::-1], text)
     with pytest.raises(SpannerError, match="another order"):
         again.skip(Resume.from_bytes(messages[0].resume_token))
@@ -132,7 +134,7 @@ def test_a_stream_whose_rows_come_in_another_order_is_not_resumed() -> None:
 def test_a_small_result_is_one_message() -> None:
     messages = list(stream([(1, "a", 1.5, 1, "[]", "[]", "[]", "[]", "[]")]).chunks(lambda: b""))
     assert len(messages) == 1
-    assert parsed(messages)[0].last
+    assert parse_messages(messages)[0].last
 
 
 @pytest.mark.parametrize("token", [b"", b"x", b"swr1" + b"\xff" * 20, b"\0" * 24])

@@ -42,7 +42,7 @@ def parsed_once(statements: tuple[str, ...], *more: Any) -> Any:
 PARSE = ddl.apply.parse_schema
 
 
-PARSE_STATEMENT = emulator.engine.schema_changes.parsed
+PARSE_STATEMENT = emulator.engine.schema_changes.parse_step
 
 
 @lru_cache(maxsize=256)
@@ -76,7 +76,7 @@ def faster(schemas: KnownSchemas) -> Iterator[None]:
     once, and no garbage collection within a schedule."""
     replaced: list[tuple[Any, str, Any]] = [
         (SchemaState, "__init__", begin_state),
-        (emulator.engine.schema_changes, "parsed", statement_once),
+        (emulator.engine.schema_changes, "parse_step", statement_once),
         (ddl.apply, "parse_schema", lambda texts, *more: parsed_once(tuple(texts), *more)),
         # Snapshots are kept for a while of the machine's time; virtual time leaps.
         (emulator.engine.snapshots, "time", SimpleNamespace(monotonic=originals.monotonic)),

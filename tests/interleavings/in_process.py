@@ -20,7 +20,7 @@ from emulator.services.instance_admin import InstanceAdmin
 from emulator.services.operations import Operations
 from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
-from emulator.services.spanner import Spanner
+from emulator.services.spanner import SpannerApi
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -33,7 +33,7 @@ class EmbeddedServer:
         self.registry = Registry(None)
         self.registry.clock = Clock(wall)
         calls = {
-            **Spanner(Sessions(self.registry, faults), faults).calls(),
+            **SpannerApi(Sessions(self.registry, faults), faults).calls(),
             **DatabaseAdmin(self.registry).calls(),
             **InstanceAdmin(self.registry).calls(),
             **Operations(self.registry).calls(),

@@ -58,7 +58,7 @@ class KnownSchemas:
             with without_steps():
                 return READ_DIGEST(stream, at)
         timestamp = engine._timeline.strong() if at is None else at
-        state = engine._writer.versions.at(timestamp, engine._writer.state)
+        state = engine._writer.versions.state_at(timestamp, engine._writer.state)
         known: list[SchemaEpoch] = vars(state).setdefault(KNOWN, [])
         if not known:
             with without_steps():

@@ -7,78 +7,80 @@ import json
 import apsw
 
 from ddl.schema import Schema
-from emulator.engine.change_streams.mods import net
+from emulator.engine.change_streams.mods import net_changes
 from emulator.engine.change_streams.partitions import (
-    Partition,
-    active,
-    clear,
-    create,
-    of_stream,
-    remove,
+    StreamPartition,
+    active_partitions,
+    clear_records,
+    create_partitions,
+    remove_partitions,
+    stream_partitions,
 )
-from emulator.engine.change_streams.records import leaves_out, records, written_out
+from emulator.engine.change_streams.records import build_records, leaves_out, record_rows
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signals
-from emulator.engine.requests import Origin
-from emulator.storage.forms import timestamp_from_micros
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import TransactionOrigin
 
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
-NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
+SELECT_NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
 
 
-class Capture:
+class ChangeCapture:
     """Works on the writing connection, for the holder of the turn."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.signals = Signals()
         self._connection = connection
-        self._partitions: dict[str, list[Partition]] = {}
+        self._partitions: dict[str, list[StreamPartition]] = {}
         self._touched: set[int] = set()
         self._row = -1
         self._places: list[int] = []
-        connection.create_scalar_function("written_", self._written, 2)
-        connection.create_scalar_function("taken_", self._taken, 1)
+        connection.create_scalar_function("written_", self._note_written_column, 2)
+        connection.create_scalar_function("taken_", self._take_written_columns, 1)
 
     def load(self) -> None:
         """Takes the partitions from the file: at the start, and when they have changed."""
         self._partitions = {}
-        for partition in active(self._connection):
+        for partition in active_partitions(self._connection):
             self._partitions.setdefault(partition.stream, []).append(partition)
 
-    def streams_changed(self, before: Schema, after: Schema, micros: int) -> None:
+    def apply_stream_changes(self, before: Schema, after: Schema, micros: int) -> None:
         """A DDL statement created or dropped streams; inside its transaction."""
         old = {stream.name.casefold() for stream in before.change_streams}
         new = {stream.name.casefold() for stream in after.change_streams}
         for name in sorted(old - new):
-            self._touched |= {p.number for p in of_stream(self._connection, name)}
-            remove(self._connection, name)
+            self._touched |= {p.number for p in stream_partitions(self._connection, name)}
+            remove_partitions(self._connection, name)
         for name in sorted(new - old):
-            create(self._connection, name, micros)
+            create_partitions(self._connection, name, micros)
 
-    def record(self, schema: Schema, micros: int, origin: Origin) -> None:
+    def record(self, schema: Schema, micros: int, origin: TransactionOrigin) -> None:
         """Turns what the triggers noted into records; nothing to do when nobody watches."""
         if not schema.change_streams:
             return
-        noted = self._connection.execute(NOTED).fetchall()
+        noted = self._connection.execute(SELECT_NOTED).fetchall()
         if not noted:
             return
         self._connection.execute('DELETE FROM "$mods"')
-        mods = net(noted, schema)
+        mods = net_changes(noted, schema)
         form = timestamp_from_micros(micros)
         for stream in schema.change_streams:
             if leaves_out(stream, origin):
                 continue
-            found = records(stream, self._partitions[stream.name.casefold()], mods, form)
-            rows = list(written_out(found, stream, micros, form, origin))
+            data_records = build_records(
+                stream, self._partitions[stream.name.casefold()], mods, form
+            )
+            rows = list(record_rows(data_records, stream, micros, form, origin))
             self._connection.executemany(WRITE, rows)
             self._touched |= {row[0] for row in rows}
 
-    def touch(self, partitions: list[Partition]) -> None:
-        """These partitions ended."""
+    def touch(self, partitions: list[StreamPartition]) -> None:
+        """Marks partitions whose readers must wake after the commit."""
         self._touched |= {partition.number for partition in partitions}
 
-    def committed(self) -> None:
-        """The transaction is done: its readers wake."""
+    def wake_readers(self) -> None:
+        """Wakes the readers of the partitions that a commit changed."""
         if self._touched:
             touched, self._touched = self._touched, set()
             self.signals.wake(touched)
@@ -86,7 +88,7 @@ class Capture:
     def clear(self, schema: Schema, now: int) -> int:
         """Removes what is older than each stream keeps; inside a transaction."""
         return sum(
-            clear(
+            clear_records(
                 self._connection,
                 stream.name.casefold(),
                 now - retention_seconds(stream) * 1_000_000,
@@ -94,7 +96,7 @@ class Capture:
             for stream in schema.change_streams
         )
 
-    def _written(self, *arguments: apsw.SQLiteValue) -> None:
+    def _note_written_column(self, *arguments: apsw.SQLiteValue) -> None:
         """An UPDATE is about to set this column of this row."""
         row, place = int(str(arguments[0])), int(str(arguments[1]))
         if row != self._row:
@@ -102,7 +104,7 @@ class Capture:
         if place not in self._places:
             self._places.append(place)
 
-    def _taken(self, *arguments: apsw.SQLiteValue) -> str:
+    def _take_written_columns(self, *arguments: apsw.SQLiteValue) -> str:
         """The columns that an UPDATE has set in a row."""
         places = self._places if int(str(arguments[0])) == self._row else []
         self._row, self._places = -1, []

@@ -15,7 +15,7 @@ from emulator.storage.change_streams import key_columns
 
 
 class ModType(Enum):
-    """What happened to a row, in the words of ``mod_type``."""
+    """The kind of a change, as ``mod_type`` names it."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -23,7 +23,7 @@ class ModType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mod:
+class RowChange:
     """A row's change. ``written`` are the places of the columns that were set.
 
     ``old`` and ``new`` are images: values in the order of the table's columns.
@@ -37,63 +37,63 @@ class Mod:
     key: tuple[Json, ...]
 
 
-def net(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -> list[Mod]:
+def net_changes(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -> list[RowChange]:
     """One change a row at most, in the order in which the rows were first touched.
 
     A row that was inserted and deleted again leaves nothing.
     """
-    found: dict[tuple[str, str], Mod] = {}
+    changes: dict[tuple[str, str], RowChange] = {}
     for name, kind, written, old, new in noted:
         table = schema.table(str(name))
         if table is None:
             continue
-        mod = noted_mod(table, ModType(kind), written, old, new)
+        mod = read_noted_change(table, ModType(kind), written, old, new)
         place = (table.name, json.dumps(mod.key))
-        before = found.get(place)
-        after = mod if before is None else combined(before, mod)
+        before = changes.get(place)
+        after = mod if before is None else combine(before, mod)
         if after is None:
-            del found[place]
+            del changes[place]
         else:
-            found[place] = after
-    return list(found.values())
+            changes[place] = after
+    return list(changes.values())
 
 
-def noted_mod(
+def read_noted_change(
     table: Table,
     kind: ModType,
     written: apsw.SQLiteValue,
     old: apsw.SQLiteValue,
     new: apsw.SQLiteValue,
-) -> Mod:
+) -> RowChange:
     """A change as a trigger noted it."""
-    places = everywhere(table)
+    places = all_places(table)
     if kind is ModType.UPDATE:
         places = frozenset(json.loads(str(written)))
-    before, after = image(old), image(new)
+    before, after = read_image(old), read_image(new)
     names = [column.name for column in table.columns]
     row = after or before
     key = tuple(row[names.index(column.name)] for column in key_columns(table))
-    return Mod(table, kind, places, before, after, key)
+    return RowChange(table, kind, places, before, after, key)
 
 
-def image(text: apsw.SQLiteValue) -> tuple[Json, ...]:
+def read_image(text: apsw.SQLiteValue) -> tuple[Json, ...]:
     """The values of a row; none for a row that is not there."""
     return () if text is None else tuple(json.loads(str(text)))
 
 
-def everywhere(table: Table) -> frozenset[int]:
+def all_places(table: Table) -> frozenset[int]:
     """The places of all columns."""
     return frozenset(range(len(table.columns)))
 
 
-def combined(first: Mod, second: Mod) -> Mod | None:
+def combine(first: RowChange, second: RowChange) -> RowChange | None:
     """Two changes of the same row as one; None when they cancel out."""
     kinds = (first.kind, second.kind)
     if kinds == (ModType.INSERT, ModType.DELETE):
         return None
     if first.kind is ModType.INSERT:
-        return Mod(first.table, ModType.INSERT, first.written, (), second.new, first.key)
+        return RowChange(first.table, ModType.INSERT, first.written, (), second.new, first.key)
     if second.kind is ModType.DELETE:
-        return Mod(first.table, ModType.DELETE, second.written, first.old, (), first.key)
+        return RowChange(first.table, ModType.DELETE, second.written, first.old, (), first.key)
     written = first.written | second.written
-    return Mod(first.table, ModType.UPDATE, written, first.old, second.new, first.key)
+    return RowChange(first.table, ModType.UPDATE, written, first.old, second.new, first.key)

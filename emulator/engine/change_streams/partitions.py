@@ -19,7 +19,7 @@ READ = "SELECT number, stream, token, low, high, started, ended, parents FROM "
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class StreamPartition:
     """Holds the records of keys whose hash is in [low, high), committed in [started, ended)."""
 
     number: int
@@ -32,15 +32,15 @@ class Partition:
     parents: tuple[str, ...]
 
 
-def place_of(table: str, key: str) -> int:
-    """Where a key stands in the space that partitions divide."""
+def hash_key(table: str, key: str) -> int:
+    """The place of a key in the hash space that partitions divide."""
     return zlib.crc32(key.encode(), zlib.crc32(table.encode()))
 
 
-def from_row(row: Sequence[apsw.SQLiteValue]) -> Partition:
+def read_partition(row: Sequence[apsw.SQLiteValue]) -> StreamPartition:
     """A partition as the file keeps it."""
     number, stream, token, low, high, started, ended, parents = row
-    return Partition(
+    return StreamPartition(
         int(str(number)),
         str(stream),
         str(token),
@@ -52,18 +52,20 @@ def from_row(row: Sequence[apsw.SQLiteValue]) -> Partition:
     )
 
 
-def active(connection: apsw.Connection) -> list[Partition]:
+def active_partitions(connection: apsw.Connection) -> list[StreamPartition]:
     """The partitions of all streams that have not ended."""
-    return [from_row(r) for r in connection.execute(f'{READ} "$partitions" WHERE ended IS NULL')]
+    return [
+        read_partition(r) for r in connection.execute(f'{READ} "$partitions" WHERE ended IS NULL')
+    ]
 
 
-def of_stream(connection: apsw.Connection, stream: str) -> list[Partition]:
-    """Everything known of a stream (its name in lower case), oldest first."""
+def stream_partitions(connection: apsw.Connection, stream: str) -> list[StreamPartition]:
+    """All partitions of a stream (its name in lower case), oldest first."""
     rows = connection.execute(f'{READ} "$partitions" WHERE stream = ? ORDER BY number', (stream,))
-    return [from_row(row) for row in rows]
+    return [read_partition(row) for row in rows]
 
 
-def add(
+def add_partition(
     connection: apsw.Connection,
     stream: str,
     span: tuple[int, int],
@@ -78,15 +80,15 @@ def add(
     )
 
 
-def create(connection: apsw.Connection, stream: str, micros: int) -> None:
+def create_partitions(connection: apsw.Connection, stream: str, micros: int) -> None:
     """The first partitions of a stream."""
     edges = [SPACE * n // INITIAL for n in range(INITIAL + 1)]
     for low, high in pairwise(edges):
-        add(connection, stream, (low, high), micros, ())
+        add_partition(connection, stream, (low, high), micros, ())
 
 
-def remove(connection: apsw.Connection, stream: str) -> None:
-    """A dropped stream leaves nothing."""
+def remove_partitions(connection: apsw.Connection, stream: str) -> None:
+    """Removes the partitions and records of a dropped stream."""
     connection.execute(
         'DELETE FROM "$records" WHERE partition IN '
         '(SELECT number FROM "$partitions" WHERE stream = ?)',
@@ -95,7 +97,7 @@ def remove(connection: apsw.Connection, stream: str) -> None:
     connection.execute('DELETE FROM "$partitions" WHERE stream = ?', (stream,))
 
 
-def clear(connection: apsw.Connection, stream: str, horizon: int) -> int:
+def clear_records(connection: apsw.Connection, stream: str, horizon: int) -> int:
     """Removes records before a timestamp and partitions that ended before it."""
     connection.execute(
         'DELETE FROM "$records" WHERE micros < ? AND partition IN '
@@ -111,12 +113,12 @@ def clear(connection: apsw.Connection, stream: str, horizon: int) -> int:
 
 def churn(
     connection: apsw.Connection, stream: str, micros: int, choice: random.Random
-) -> list[Partition]:
+) -> list[StreamPartition]:
     """Splits, merges or moves partitions at a timestamp; those that ended.
 
     Every key is in one partition before and after; children begin where their parents end.
     """
-    now = sorted((p for p in of_stream(connection, stream) if p.ended is None), key=low)
+    now = sorted((p for p in stream_partitions(connection, stream) if p.ended is None), key=low)
     splittable = [p for p in now if p.high - p.low > 1]
     kinds = ["move"]
     if len(now) < PARTITIONS_MAX and splittable:
@@ -140,10 +142,10 @@ def churn(
             'UPDATE "$partitions" SET ended = ? WHERE number = ?', (micros, parent.number)
         )
     for span in spans:
-        add(connection, stream, span, micros, [parent.token for parent in parents])
+        add_partition(connection, stream, span, micros, [parent.token for parent in parents])
     return parents
 
 
-def low(partition: Partition) -> int:
+def low(partition: StreamPartition) -> int:
     """Where a partition's range begins."""
     return partition.low

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import grpc
 
 from ddl.schema import ChangeStream, Schema
-from emulator.engine.change_streams.partitions import Partition, of_stream
+from emulator.engine.change_streams.partitions import StreamPartition, stream_partitions
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signal, Signals
-from emulator.engine.change_streams.values import Json, compact
+from emulator.engine.change_streams.values import Json, compact_json
 from emulator.engine.clock import Clock
 from emulator.engine.timeline import Timeline
-from emulator.errors import SpannerError, failed_precondition, invalid_argument
-from emulator.storage.forms import timestamp_from_micros, timestamp_to_text
+from emulator.errors import SpannerError, failed_precondition, invalid_argument, out_of_range
 from emulator.storage.sqlite import Storage
+from emulator.values.forms import timestamp_from_micros, timestamp_to_text
 
 FUTURE_MICROS_MAX = 600 * 1_000_000
 HEARTBEAT_MILLISECONDS = (1_000, 300_000)
@@ -33,7 +33,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadArguments:
     """The arguments of a read function; timestamps in Unix microseconds."""
 
     stream: str
@@ -65,111 +65,121 @@ class ChangeReader:
     signals: Signals
 
     def read(
-        self, asked: Asked, after: Place | None, caller: Caller
+        self, arguments: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """ChangeRecord values in storage form, each with its place.
 
-        ``after`` is where a stream that broke goes on. Raises at once for wrong arguments.
+        ``after`` is where a broken stream resumes. Raises at once for wrong arguments.
         """
-        stream = self.schema().change_stream(asked.stream)
+        stream = self.schema().change_stream(arguments.stream)
         if stream is None:
-            raise invalid_argument(f"Table-valued function not found: READ_{asked.stream}")
-        known = self.partitions(asked.stream)
-        if not known:
+            raise invalid_argument(f"Table-valued function not found: READ_{arguments.stream}")
+        partitions = self.partitions(arguments.stream)
+        if not partitions:
             raise failed_precondition(
                 f"Change Stream {stream.name} was created by an earlier version of this server: "
                 "drop all change streams of the database and create them again."
             )
-        self._check(asked, stream, known)
-        if asked.token is None:
-            return self._roots(asked, after, caller)
-        partition = next((p for p in known if p.token == asked.token), None)
+        self._check_arguments(arguments, stream, partitions)
+        if arguments.token is None:
+            return self._read_roots(arguments, after, caller)
+        partition = next((p for p in partitions if p.token == arguments.token), None)
         if partition is None:
             raise invalid_argument(
                 "Specified partition_token is invalid, as it does not belong to the Change Stream "
-                f"associated with the TVF. Received partition_token: {asked.token}."
+                f"associated with the TVF. Received partition_token: {arguments.token}."
             )
         ended = partition.ended
-        if asked.start < partition.started or (ended is not None and asked.start > ended):
+        if arguments.start < partition.started or (ended is not None and arguments.start > ended):
             raise out_of_range(
                 "Specified start_timestamp is invalid for the partition. Please specify a "
-                f"start_timestamp within {shown(partition.started)} and "
-                f"{'now' if ended is None else shown(ended)}. Received start_timestamp: "
-                f"{shown(asked.start)}."
+                f"start_timestamp within {format_timestamp(partition.started)} and "
+                f"{'now' if ended is None else format_timestamp(ended)}. Received start_timestamp: "
+                f"{format_timestamp(arguments.start)}."
             )
-        return self._records(asked, partition, after, caller)
+        return self._read_partition(arguments, partition, after, caller)
 
-    def _check(self, asked: Asked, stream: ChangeStream, known: list[Partition]) -> None:
+    def _check_arguments(
+        self, arguments: ReadArguments, stream: ChangeStream, partitions: list[StreamPartition]
+    ) -> None:
         """The arguments that do not depend on the partition."""
         least, most = HEARTBEAT_MILLISECONDS
-        if not least <= asked.heartbeat_milliseconds <= most:
+        if not least <= arguments.heartbeat_milliseconds <= most:
             raise invalid_argument(
                 f"heartbeat_milliseconds must be between {least} and {most}. Received: "
-                f"{asked.heartbeat_milliseconds}."
+                f"{arguments.heartbeat_milliseconds}."
             )
-        if asked.end is not None and asked.end < asked.start:
+        if arguments.end is not None and arguments.end < arguments.start:
             raise invalid_argument(
                 "If end_timestamp is specified, start_timestamp must be <= end_timestamp. Received "
-                f"start_timestamp: {shown(asked.start)}, end_timestamp: {shown(asked.end)}."
+                f"start_timestamp: {format_timestamp(arguments.start)}, "
+                f"end_timestamp: {format_timestamp(arguments.end)}."
             )
         now = self.clock.wall()
-        oldest = max(min(p.started for p in known), now - retention_seconds(stream) * 1_000_000)
-        if asked.start < oldest:
+        oldest = max(
+            min(p.started for p in partitions), now - retention_seconds(stream) * 1_000_000
+        )
+        if arguments.start < oldest:
             raise out_of_range(
                 "Specified start_timestamp is too far in the past. Please specify a "
-                f"start_timestamp within the earliest read timestamp: {shown(oldest)}. Received "
-                f"start_timestamp: {shown(asked.start)}."
+                f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}. "
+                f"Received start_timestamp: {format_timestamp(arguments.start)}."
             )
-        if asked.start > now + FUTURE_MICROS_MAX:
+        if arguments.start > now + FUTURE_MICROS_MAX:
             raise out_of_range(
                 "Specified start_timestamp is too far in the future. Please specify a "
-                f"start_timestamp within the earliest read timestamp: {shown(oldest)}, and the "
-                f"current maximum start timestamp: {shown(now + FUTURE_MICROS_MAX)}. Received "
-                f"start_timestamp: {shown(asked.start)}."
+                f"start_timestamp within the earliest read timestamp: {format_timestamp(oldest)}, "
+                "and the current maximum start timestamp: "
+                f"{format_timestamp(now + FUTURE_MICROS_MAX)}. "
+                f"Received start_timestamp: {format_timestamp(arguments.start)}."
             )
 
-    def _roots(
-        self, asked: Asked, after: Place | None, caller: Caller
+    def _read_roots(
+        self, arguments: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
         """The partitions that are active at the start, each in a record."""
         signal = self.signals.enter(0)
         caller.when_gone(signal.set)
         try:
-            while (ahead := asked.start - self.clock.wall()) > 0:
-                self.go_on(caller)
+            while (ahead := arguments.start - self.clock.wall()) > 0:
+                self.check_open(caller)
                 signal.wait(ahead / 1_000_000)
         finally:
             self.signals.leave(0, signal)
-        self.timeline.wait_until_readable(asked.start)
+        self.timeline.wait_until_readable(arguments.start)
         at = [
             p
-            for p in self.partitions(asked.stream)
-            if p.started <= asked.start and (p.ended is None or p.ended > asked.start)
+            for p in self.partitions(arguments.stream)
+            if p.started <= arguments.start and (p.ended is None or p.ended > arguments.start)
         ]
-        yield from children(asked.start, [(p, ()) for p in at], after)
+        yield from child_records(arguments.start, [(p, ()) for p in at], after)
 
-    def _records(
-        self, asked: Asked, partition: Partition, after: Place | None, caller: Caller
+    def _read_partition(
+        self,
+        arguments: ReadArguments,
+        partition: StreamPartition,
+        after: Place | None,
+        caller: Caller,
     ) -> Iterator[tuple[Place, str]]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
         signal = self.signals.enter(partition.number)
         caller.when_gone(signal.set)
         try:
-            yield from Following(self, asked, partition, after, caller, signal).run()
+            yield from PartitionReading(self, arguments, partition, after, caller, signal).run()
         finally:
             self.signals.leave(partition.number, signal)
 
-    def go_on(self, caller: Caller) -> None:
-        """Raises when the caller or the database is gone."""
+    def check_open(self, caller: Caller) -> None:
+        """Raises when the caller has left or the database is closing."""
         caller.check()
         if self.signals.closed:
             raise SpannerError(grpc.StatusCode.UNAVAILABLE, "The database is closing.")
 
-    def partitions(self, stream: str) -> list[Partition]:
-        """Everything known of a stream, oldest first."""
+    def partitions(self, stream: str) -> list[StreamPartition]:
+        """All partitions of a stream, oldest first."""
         reader = self.storage.borrow()
         try:
-            return of_stream(reader.connection, stream.casefold())
+            return stream_partitions(reader.connection, stream.casefold())
         finally:
             self.storage.give_back(reader)
 
@@ -185,114 +195,114 @@ class ChangeReader:
         return [((int(str(m)), int(str(n))), data_record(str(data))) for m, n, data in rows]
 
 
-class Following:
+class PartitionReading:
     """One query over one partition."""
 
     def __init__(
         self,
         reader: ChangeReader,
-        asked: Asked,
-        partition: Partition,
+        arguments: ReadArguments,
+        partition: StreamPartition,
         after: Place | None,
         caller: Caller,
         signal: Signal,
     ) -> None:
         self._reader = reader
-        self._asked = asked
+        self._arguments = arguments
         self._partition = partition
         self._after = after
         self._caller = caller
         self._signal = signal
-        self._place = after or (asked.start, -1)
-        self._told = after is not None
+        self._place = after or (arguments.start, -1)
+        self._sent_any = after is not None
         self._beat = time.monotonic()
 
     def run(self) -> Iterator[tuple[Place, str]]:
         """The records, heartbeats in between, and the children at the end."""
         while True:
             self._signal.clear()
-            self._reader.go_on(self._caller)
-            visible = self._visible()
-            partition = self._current()
+            self._reader.check_open(self._caller)
+            visible = self._wait_visible()
+            partition = self._reload_partition()
             ended = partition.ended if partition.ended and partition.ended <= visible else None
-            end = self._asked.end
+            end = self._arguments.end
             last = visible if ended is None else ended - 1
-            yield from self._up_to(last if end is None else min(last, end))
+            yield from self._read_up_to(last if end is None else min(last, end))
             if ended is not None and (end is None or ended <= end):
-                yield from self._children(ended)
+                yield from self._read_children(ended)
                 return
             if end is not None and (visible >= end or ended is not None):
-                if not self._told:
-                    yield (end, AFTER_RECORDS), heartbeat(end)
+                if not self._sent_any:
+                    yield (end, AFTER_RECORDS), heartbeat_record(end)
                 return
             yield from self._wait(visible)
 
-    def _visible(self) -> int:
+    def _wait_visible(self) -> int:
         """Every commit at or below this timestamp is in the file."""
-        end, wall = self._asked.end, self._reader.clock.wall()
+        end, wall = self._arguments.end, self._reader.clock.wall()
         if end is not None and end <= wall:
             self._reader.timeline.wait_until_readable(end)
         return self._reader.timeline.strong()
 
-    def _current(self) -> Partition:
+    def _reload_partition(self) -> StreamPartition:
         """The partition as it is now. Raises when its stream was dropped."""
-        for known in self._reader.partitions(self._asked.stream):
-            if known.number == self._partition.number:
-                return known
+        for partition in self._reader.partitions(self._arguments.stream):
+            if partition.number == self._partition.number:
+                return partition
         raise invalid_argument(
             "This partition is no longer valid: its Change Stream was dropped, or its records have "
             "expired."
         )
 
-    def _up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
+    def _read_up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
         """The records that are there, up to a timestamp."""
-        while found := self._reader.fetch(self._partition.number, self._place, limit):
-            for place, text in found:
-                self._place, self._told = place, True
+        while fetched := self._reader.fetch(self._partition.number, self._place, limit):
+            for place, text in fetched:
+                self._place, self._sent_any = place, True
                 yield place, text
             self._beat = time.monotonic()
 
-    def _children(self, ended: int) -> Iterator[tuple[Place, str]]:
-        """Who goes on with the partition's keys."""
+    def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
+        """The partitions that continue with this one's keys."""
         token = self._partition.token
-        found = [
+        children = [
             (child, child.parents)
-            for child in self._reader.partitions(self._asked.stream)
+            for child in self._reader.partitions(self._arguments.stream)
             if token in child.parents
         ]
-        yield from children(ended, found, self._after)
+        yield from child_records(ended, children, self._after)
 
     def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
-        interval = self._asked.heartbeat_milliseconds / 1000
+        interval = self._arguments.heartbeat_milliseconds / 1000
         left = self._beat + interval - time.monotonic()
         if left <= 0:
             self._beat = time.monotonic()
             if visible > self._place[0]:
-                self._place, self._told = (visible, AFTER_RECORDS), True
-                yield self._place, heartbeat(visible)
+                self._place, self._sent_any = (visible, AFTER_RECORDS), True
+                yield self._place, heartbeat_record(visible)
             return
-        if self._asked.end is not None:
-            ahead = (self._asked.end - self._reader.clock.wall()) / 1_000_000
+        if self._arguments.end is not None:
+            ahead = (self._arguments.end - self._reader.clock.wall()) / 1_000_000
             left = min(left, max(ahead, 0.0))
         self._signal.wait(left)
 
 
-def children(
-    start: int, found: list[tuple[Partition, tuple[str, ...]]], after: Place | None
+def child_records(
+    start: int, children: list[tuple[StreamPartition, tuple[str, ...]]], after: Place | None
 ) -> Iterator[tuple[Place, str]]:
     """A child partitions record for each partition, after a place."""
-    for number, (partition, parents) in enumerate(found, start=1):
+    for number, (partition, parents) in enumerate(children, start=1):
         place = (start, number)
         if after is None or place > after:
             token: list[Json] = [partition.token, list(parents)]
             record: list[Json] = [timestamp_from_micros(start), f"{number:08}", [token]]
-            yield place, compact([[[], [], [record]]])
+            yield place, compact_json([[[], [], [record]]])
 
 
-def heartbeat(micros: int) -> str:
+def heartbeat_record(micros: int) -> str:
     """A ChangeRecord with a heartbeat."""
-    return compact([[[], [[timestamp_from_micros(micros)]], []]])
+    return compact_json([[[], [[timestamp_from_micros(micros)]], []]])
 
 
 def data_record(data: str) -> str:
@@ -300,11 +310,6 @@ def data_record(data: str) -> str:
     return f"[[[{data}],[],[]]]"
 
 
-def shown(micros: int) -> str:
+def format_timestamp(micros: int) -> str:
     """A timestamp in messages."""
     return timestamp_to_text(timestamp_from_micros(micros))
-
-
-def out_of_range(message: str) -> SpannerError:
-    """A timestamp that cannot be read."""
-    return SpannerError(grpc.StatusCode.OUT_OF_RANGE, message)

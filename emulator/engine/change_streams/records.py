@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ddl.schema import ChangeStream, Column, Table
-from emulator.engine.change_streams.mods import Mod, ModType
-from emulator.engine.change_streams.partitions import Partition, place_of
-from emulator.engine.change_streams.values import Json, compact, shown, type_json
-from emulator.engine.requests import Origin
-from emulator.storage.change_streams import key_columns, tracked
+from emulator.engine.change_streams.mods import ModType, RowChange
+from emulator.engine.change_streams.partitions import StreamPartition, hash_key
+from emulator.engine.change_streams.values import Json, compact_json, to_json_value, type_to_json
+from emulator.storage.change_streams import columns_tracked_by, key_columns
+from emulator.values.requests import TransactionOrigin
 
 WHOLE_ROW = {"NEW_ROW", "NEW_ROW_AND_OLD_VALUES"}
 WITH_OLD = {"OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"}
 
 
 @dataclass(slots=True)
-class Record:
+class RecordDraft:
     """One record while it grows: changes of one kind and of the same columns."""
 
-    partition: Partition
+    partition: StreamPartition
     table: Table
     kind: ModType
     columns: tuple[Column, ...]
@@ -33,70 +33,80 @@ def option(stream: ChangeStream, name: str, default: str) -> str:
     return default if text.casefold() == "null" else text
 
 
-def flag(stream: ChangeStream, name: str) -> bool:
+def is_set(stream: ChangeStream, name: str) -> bool:
     """Whether an option is true."""
     return option(stream, name, "false").casefold() == "true"
 
 
-def leaves_out(stream: ChangeStream, origin: Origin) -> bool:
+def leaves_out(stream: ChangeStream, origin: TransactionOrigin) -> bool:
     """Whether a stream records nothing of a transaction."""
-    excluded = origin.excluded and flag(stream, "allow_txn_exclusion")
-    return excluded or (origin.expiry and flag(stream, "exclude_ttl_deletes"))
+    excluded = origin.excluded and is_set(stream, "allow_txn_exclusion")
+    return excluded or (origin.expiry and is_set(stream, "exclude_ttl_deletes"))
 
 
-def records(
+def build_records(
     stream: ChangeStream,
-    partitions: Sequence[Partition],
-    mods: Iterable[Mod],
+    partitions: Sequence[StreamPartition],
+    mods: Iterable[RowChange],
     commit_text: str,
-) -> list[Record]:
+) -> list[RecordDraft]:
     """The records of a transaction; neighbours of the same shape share one."""
     capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
-    found: list[Record] = []
-    last: dict[int, Record] = {}
+    records: list[RecordDraft] = []
+    last: dict[int, RecordDraft] = {}
     for mod in mods:
-        columns = tracked(stream, mod.table)
-        if columns is None or flag(stream, f"exclude_{mod.kind.value.casefold()}"):
+        columns = columns_tracked_by(stream, mod.table)
+        if columns is None or is_set(stream, f"exclude_{mod.kind.value.casefold()}"):
             continue
         written = [c for c in columns if mod.table.columns.index(c) in mod.written]
         if mod.kind is ModType.UPDATE and not written:
             continue
-        told = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
-        place = place_of(mod.table.name, compact(list(mod.key)))
+        recorded = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
+        place = hash_key(mod.table.name, compact_json(list(mod.key)))
         partition = next(p for p in partitions if p.low <= place < p.high)
         record = last.get(partition.number)
-        shape = (mod.table, mod.kind, tuple(told))
+        shape = (mod.table, mod.kind, tuple(recorded))
         if record is None or (record.table, record.kind, record.columns) != shape:
-            record = Record(partition, *shape)
+            record = RecordDraft(partition, *shape)
             last[partition.number] = record
-            found.append(record)
-        record.mods.append(mod_values(mod, told, written, capture, commit_text))
-    return found
+            records.append(record)
+        record.mods.append(mod_values(mod, recorded, written, capture, commit_text))
+    return records
 
 
 def mod_values(
-    mod: Mod, told: Sequence[Column], written: Sequence[Column], capture: str, commit_text: str
+    mod: RowChange,
+    recorded: Sequence[Column],
+    written: Sequence[Column],
+    capture: str,
+    commit_text: str,
 ) -> Json:
     """keys, new_values and old_values, each as JSON text."""
 
-    def picked(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
+    def pick(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
         places = {column.name: place for place, column in enumerate(mod.table.columns)}
-        return compact({c.name: shown(image[places[c.name]], c, commit_text) for c in columns})
+        return compact_json(
+            {c.name: to_json_value(image[places[c.name]], c, commit_text) for c in columns}
+        )
 
-    keys = picked(mod.new or mod.old, key_columns(mod.table))
-    new = picked(mod.new, told) if mod.kind is not ModType.DELETE else "{}"
+    keys = pick(mod.new or mod.old, key_columns(mod.table))
+    new = pick(mod.new, recorded) if mod.kind is not ModType.DELETE else "{}"
     keeps_old = capture in WITH_OLD and mod.kind is not ModType.INSERT
-    return [keys, new, picked(mod.old, written) if keeps_old else "{}"]
+    return [keys, new, pick(mod.old, written) if keeps_old else "{}"]
 
 
-def written_out(
-    found: Sequence[Record], stream: ChangeStream, micros: int, commit_text: str, origin: Origin
+def record_rows(
+    records: Sequence[RecordDraft],
+    stream: ChangeStream,
+    micros: int,
+    commit_text: str,
+    origin: TransactionOrigin,
 ) -> Iterable[tuple[int, int, int, str]]:
     """Rows of ``$records``: partition, commit timestamp, sequence, the record's fields."""
-    numbers = [record.partition.number for record in found]
+    numbers = [record.partition.number for record in records]
     final = {number: sequence for sequence, number in enumerate(numbers)}
     capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
-    for sequence, record in enumerate(found):
+    for sequence, record in enumerate(records):
         fields: list[Json] = [
             commit_text,
             f"{sequence:08}",
@@ -107,20 +117,20 @@ def written_out(
             record.mods,
             record.kind.value,
             capture,
-            len(found),
+            len(records),
             len(final),
             origin.tag,
             origin.expiry,
         ]
-        yield record.partition.number, micros, sequence, compact(fields)
+        yield record.partition.number, micros, sequence, compact_json(fields)
 
 
-def column_types(record: Record) -> Json:
+def column_types(record: RecordDraft) -> Json:
     """Name, type, whether it is in the key, place in the table; in the table's order."""
     keys = {column.name for column in key_columns(record.table)}
-    told = keys | {column.name for column in record.columns}
+    included = keys | {column.name for column in record.columns}
     return [
-        [column.name, compact(type_json(column.type)), column.name in keys, ordinal]
+        [column.name, compact_json(type_to_json(column.type)), column.name in keys, ordinal]
         for ordinal, column in enumerate(record.table.columns, start=1)
-        if column.name in told
+        if column.name in included
     ]

@@ -1,11 +1,11 @@
-"""What a change stream may say: its limits, its options and what it may watch."""
+"""The rules for change streams: limits, options, and what they may watch."""
 
 from __future__ import annotations
 
 from ddl.schema import ChangeStream, Schema, Table
 from emulator.engine.change_streams.records import option
 from emulator.errors import SpannerError, failed_precondition, unimplemented
-from emulator.storage.change_streams import key_columns, tracked
+from emulator.storage.change_streams import columns_tracked_by, key_columns
 
 STREAMS_MAX = 10
 STREAMS_OF_A_COLUMN_MAX = 3
@@ -40,7 +40,7 @@ def check(schema: Schema) -> None:
 
 
 def check_options(stream: ChangeStream) -> None:
-    """Known options with values that mean something."""
+    """Raises for unknown options and invalid values."""
     for name, _ in stream.options:
         if name == "partition_mode":
             if option(stream, name, "IMMUTABLE_KEY_RANGE") != "IMMUTABLE_KEY_RANGE":
@@ -67,11 +67,11 @@ def retention_seconds(stream: ChangeStream) -> int:
         raise failed_precondition(f"Invalid time duration format: {text}.")
     seconds = int(number) * UNITS[unit]
     if not DAY_SECONDS <= seconds <= RETENTION_DAYS_MAX * DAY_SECONDS:
-        raise bad_retention(text)
+        raise invalid_retention(text)
     return seconds
 
 
-def bad_retention(text: str) -> SpannerError:
+def invalid_retention(text: str) -> SpannerError:
     """A retention period that Spanner does not offer."""
     return failed_precondition(
         f"Invalid retention_period: {text}. Change Streams retention period must be a value in "
@@ -80,7 +80,7 @@ def bad_retention(text: str) -> SpannerError:
 
 
 def check_watches(stream: ChangeStream, schema: Schema) -> None:
-    """Tables and columns are there, are named once, and can be watched."""
+    """Raises unless tables and columns exist, are named once, and can be watched."""
     seen: set[str] = set()
     for watched in stream.watches:
         name = watched.table.casefold()
@@ -131,10 +131,10 @@ def check_columns(stream: ChangeStream, table: Table, names: tuple[str, ...]) ->
 
 
 def check_watchers(table: Table, schema: Schema) -> None:
-    """No column is watched by too many streams."""
+    """Raises if too many streams watch a column."""
     watchers: dict[str, int] = {}
     for stream in schema.change_streams:
-        for column in tracked(stream, table) or ():
+        for column in columns_tracked_by(stream, table) or ():
             watchers[column.name] = watchers.get(column.name, 0) + 1
             if watchers[column.name] > STREAMS_OF_A_COLUMN_MAX:
                 raise failed_precondition(

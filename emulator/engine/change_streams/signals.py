@@ -41,7 +41,7 @@ class Signals:
         return signal
 
     def leave(self, partition: int, signal: Signal) -> None:
-        """The reader is gone."""
+        """Removes a reader."""
         with self._lock:
             readers = self._waiting[partition]
             readers.discard(signal)
@@ -49,14 +49,14 @@ class Signals:
                 del self._waiting[partition]
 
     def wake(self, partitions: Iterable[int]) -> None:
-        """These partitions have news."""
+        """Wakes the readers of these partitions."""
         with self._lock:
             for partition in partitions:
                 for signal in self._waiting.get(partition, ()):
                     signal.set()
 
     def close(self) -> None:
-        """The database goes: every reader ends."""
+        """The database closes: wakes every reader, so that it ends."""
         with self._lock:
             self.closed = True
             for readers in self._waiting.values():

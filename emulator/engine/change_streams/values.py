@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 from ddl.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
-from emulator.storage import forms
 from emulator.storage.sqlite import PENDING
+from emulator.values import forms
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-def shown(value: Json, column: Column, commit_text: str) -> Json:
+def to_json_value(value: Json, column: Column, commit_text: str) -> Json:
     """A value of an image (see ``emulator.storage.change_streams``) as Spanner's API writes it.
 
     INT64 and NUMERIC are strings; what was pending is the commit timestamp. The number that stands
@@ -29,18 +29,18 @@ def shown(value: Json, column: Column, commit_text: str) -> Json:
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items: list[Json] = json.loads(str(value))
         inner = type_.element
-        return [element(item, inner, commit_text) for item in items]
+        return [element_to_json(item, inner, commit_text) for item in items]
     if type_.code is TypeCode.BYTES and isinstance(value, str):
         return base64.b64encode(bytes.fromhex(value)).decode()
-    return scalar(value, type_, commit_text)
+    return scalar_to_json(value, type_, commit_text)
 
 
-def element(value: Json, type_: Type, commit_text: str) -> Json:
-    """An element of an array; BYTES stand in arrays as base64 already."""
-    return None if value is None else scalar(value, type_, commit_text)
+def element_to_json(value: Json, type_: Type, commit_text: str) -> Json:
+    """An element of an array; BYTES in arrays are base64 already."""
+    return None if value is None else scalar_to_json(value, type_, commit_text)
 
 
-def scalar(value: Json, type_: Type, commit_text: str) -> Json:
+def scalar_to_json(value: Json, type_: Type, commit_text: str) -> Json:
     """A value that is neither NULL nor an array."""
     code = type_.code
     if code is TypeCode.BOOL:
@@ -48,7 +48,7 @@ def scalar(value: Json, type_: Type, commit_text: str) -> Json:
     if code is TypeCode.INT64:
         return str(value)
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        return number(value)
+        return float_to_json(value)
     if code is TypeCode.TIMESTAMP and isinstance(value, str):
         return forms.timestamp_to_text(commit_text if value == PENDING_TEXT else value)
     if code is TypeCode.NUMERIC and isinstance(value, str):
@@ -56,21 +56,21 @@ def scalar(value: Json, type_: Type, commit_text: str) -> Json:
     return value
 
 
-def number(value: Json) -> Json:
+def float_to_json(value: Json) -> Json:
     """A floating-point number, or the name of what JSON cannot say."""
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return value
 
 
-def type_json(type_: Type) -> dict[str, Json]:
+def type_to_json(type_: Type) -> dict[str, Json]:
     """A type as the API's Type message in JSON."""
     shown_type: dict[str, Json] = {"code": type_.code.value}
     if type_.element is not None:
-        shown_type["array_element_type"] = type_json(type_.element)
+        shown_type["array_element_type"] = type_to_json(type_.element)
     return shown_type
 
 
-def compact(value: Json) -> str:
+def compact_json(value: Json) -> str:
     """JSON text without spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -11,6 +11,7 @@ from emulator.errors import SpannerError
 from emulator.sql.functions import (
     aggregates,
     arrays,
+    bits,
     casts,
     formatting,
     intervals,
@@ -31,7 +32,7 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, text, time, arrays, json, intervals):
+    for module in (casts, numbers, bits, text, time, arrays, json, intervals):
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():

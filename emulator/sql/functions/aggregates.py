@@ -10,15 +10,15 @@ from typing import Any
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.arrays import dump, to_json
-from emulator.sql.functions.numbers import Float, read, write
-from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+from emulator.sql.functions.numbers import Float, read_float, write_float
+from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 Step = Callable[..., None]
 Final = Callable[[list[object]], object]
 Factory = Callable[[], tuple[list[object], Step, Any]]
 
 
-def gathering(finish: Callable[[list[object]], object], nulls: bool = False) -> Factory:
+def aggregate_all(finish: Callable[[list[object]], object], nulls: bool = False) -> Factory:
     """An aggregate that looks at all its values at the end."""
 
     def factory() -> tuple[list[object], Step, Final]:
@@ -31,18 +31,18 @@ def gathering(finish: Callable[[list[object]], object], nulls: bool = False) -> 
     return factory
 
 
-def numbers(values: list[object]) -> list[float]:
+def read_floats(values: list[object]) -> list[float]:
     """Floats from their storage form."""
-    return [read(v) for v in values if isinstance(v, int | float | str)]
+    return [read_float(v) for v in values if isinstance(v, int | float | str)]
 
 
 def sum_float(values: list[object]) -> Float | None:
     """SUM of FLOAT64; finite values that overflow are an error."""
     if not values:
         return None
-    found = numbers(values)
+    numbers = read_floats(values)
     try:
-        return write(math.fsum(found))
+        return write_float(math.fsum(numbers))
     except OverflowError as error:
         raise out_of_range("double overflow in SUM") from error
     except ValueError:
@@ -52,7 +52,7 @@ def sum_float(values: list[object]) -> Float | None:
 def average_float(values: list[object]) -> Float | None:
     """AVG of FLOAT64."""
     total = sum_float(values)
-    return None if total is None else write(read(total) / len(values))
+    return None if total is None else write_float(read_float(total) / len(values))
 
 
 def sum_numeric(values: list[object]) -> str | None:
@@ -76,18 +76,20 @@ def average_numeric(values: list[object]) -> str | None:
     return numeric_from_decimal(NUMERIC_CONTEXT.divide(sum(decimals, Decimal(0)), len(decimals)))
 
 
-def extreme(choose: Callable[[list[float]], float]) -> Callable[[list[object]], Float | None]:
+def extreme_of_floats(
+    choose: Callable[[list[float]], float],
+) -> Callable[[list[object]], Float | None]:
     """MIN and MAX of floats: NaN if any is."""
 
     def call(values: list[object]) -> Float | None:
         if not values:
             return None
-        return "NaN" if "NaN" in values else choose(numbers(values))
+        return "NaN" if "NaN" in values else choose(read_floats(values))
 
     return call
 
 
-def bits(operation: Callable[[int, int], int]) -> Callable[[list[object]], int | None]:
+def combine_bits(operation: Callable[[int, int], int]) -> Callable[[list[object]], int | None]:
     """BIT_AND, BIT_OR, BIT_XOR."""
 
     def call(values: list[object]) -> int | None:
@@ -113,27 +115,27 @@ def gather(values: list[object]) -> str:
     return dump([to_json(value) for value in values])
 
 
-def spread(root: bool) -> Callable[[list[object]], Float | None]:
+def sample_spread(root: bool) -> Callable[[list[object]], Float | None]:
     """VARIANCE and STDDEV of a sample: NULL of fewer than two values, NaN where a value is none."""
 
     def call(values: list[object]) -> Float | None:
-        found = numbers(values)
-        if len(found) < 2:
+        sample = read_floats(values)
+        if len(sample) < 2:
             return None
-        if not all(map(math.isfinite, found)):
+        if not all(map(math.isfinite, sample)):
             return "NaN"
-        return write(statistics.stdev(found) if root else statistics.variance(found))
+        return write_float(statistics.stdev(sample) if root else statistics.variance(sample))
 
     return call
 
 
-def at_extreme(largest: bool) -> Factory:
+def value_at_extreme(largest: bool) -> Factory:
     """ANY_VALUE(x HAVING MAX | MIN y): the value beside the extreme; rows whose y is NULL wait."""
 
     def factory() -> tuple[list[object], Step, Final]:
         def step(state: list[object], value: object, by: Any) -> None:
             if not state or (
-                by is not None and (state[1] is None or before(state[1], by, largest))
+                by is not None and (state[1] is None or is_further(state[1], by, largest))
             ):
                 state[:] = [value, by]
 
@@ -142,30 +144,30 @@ def at_extreme(largest: bool) -> Factory:
     return factory
 
 
-def before(known: Any, found: Any, largest: bool) -> bool:
+def is_further(current: Any, candidate: Any, largest: bool) -> bool:
     """Whether a value is further out than the one known."""
-    return bool(known < found) if largest else bool(found < known)
+    return bool(current < candidate) if largest else bool(candidate < current)
 
 
 WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {
-    "agg_min_float64": (extreme(min), False),
-    "agg_max_float64": (extreme(max), False),
-    "agg_bit_and": (bits(lambda a, b: a & b), False),
-    "agg_bit_or": (bits(lambda a, b: a | b), False),
-    "agg_bit_xor": (bits(lambda a, b: a ^ b), False),
-    "agg_variance": (spread(root=False), False),
-    "agg_deviation": (spread(root=True), False),
+    "agg_min_float64": (extreme_of_floats(min), False),
+    "agg_max_float64": (extreme_of_floats(max), False),
+    "agg_bit_and": (combine_bits(lambda a, b: a & b), False),
+    "agg_bit_or": (combine_bits(lambda a, b: a | b), False),
+    "agg_bit_xor": (combine_bits(lambda a, b: a ^ b), False),
+    "agg_variance": (sample_spread(root=False), False),
+    "agg_deviation": (sample_spread(root=True), False),
     "agg_array_or_null": (lambda values: gather(values) if values else None, True),
 }
-"""What can also stand over a window: a function of all values, and whether it sees NULL."""
+"""Aggregates that also take OVER: a function of all values, and whether it sees NULL."""
 
 AGGREGATES: dict[str, Factory] = {
-    "agg_sum_float64": gathering(sum_float),
-    "agg_avg_float64": gathering(average_float),
-    "agg_sum_numeric": gathering(sum_numeric),
-    "agg_avg_numeric": gathering(average_numeric),
-    "agg_at_max": at_extreme(largest=True),
-    "agg_at_min": at_extreme(largest=False),
-    "agg_array": gathering(gather, nulls=True),
-    "agg_single": gathering(single, nulls=True),
+    "agg_sum_float64": aggregate_all(sum_float),
+    "agg_avg_float64": aggregate_all(average_float),
+    "agg_sum_numeric": aggregate_all(sum_numeric),
+    "agg_avg_numeric": aggregate_all(average_numeric),
+    "agg_at_max": value_at_extreme(largest=True),
+    "agg_at_min": value_at_extreme(largest=False),
+    "agg_array": aggregate_all(gather, nulls=True),
+    "agg_single": aggregate_all(single, nulls=True),
 }

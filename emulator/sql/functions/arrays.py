@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from emulator.errors import out_of_range
-from emulator.storage.forms import decimal_from_numeric, numeric_from_decimal
+from emulator.values.forms import decimal_from_numeric, numeric_from_decimal
 
 
 def to_json(value: object) -> object:
@@ -65,7 +65,7 @@ def element_at(position: int, name: str) -> Callable[[str], object]:
     return call
 
 
-def cut(values: str, low: int, high: int) -> str:
+def slice_array(values: str, low: int, high: int) -> str:
     """ARRAY_SLICE: both ends are in; negative ones count from the end."""
     items = json.loads(values)
     first = low if low >= 0 else max(low + len(items), 0)
@@ -73,34 +73,34 @@ def cut(values: str, low: int, high: int) -> str:
     return dump(items[first : last + 1] if last >= 0 else [])
 
 
-def repeated(items: list[object]) -> bool:
+def has_repeats(items: list[object]) -> bool:
     """Whether an element comes twice; numbers are one however they are written."""
-    return len({json.dumps(unsigned(item)) for item in items}) < len(items)
+    return len({json.dumps(drop_zero_sign(item)) for item in items}) < len(items)
 
 
-def unsigned(item: object) -> object:
+def drop_zero_sign(item: object) -> object:
     """An element as it is compared: -0.0 is 0.0."""
     return item + 0.0 if isinstance(item, float) else item
 
 
-def includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, str], int]:
+def array_includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, str], int]:
     """ARRAY_INCLUDES_ANY, ARRAY_INCLUDES_ALL: NULL and NaN equal nothing."""
 
-    def call(values: str, wanted: str) -> int:
+    def call(values: str, targets: str) -> int:
         items = json.loads(values)
         return int(
-            quantifier([w in items and w is not None and w != "NaN" for w in json.loads(wanted)])
+            quantifier([w in items and w is not None and w != "NaN" for w in json.loads(targets)])
         )
 
     return call
 
 
 def to_string(values: object, delimiter: object, *null_text: object) -> str | None:
-    """ARRAY_TO_STRING: NULLs are left out, or told by a text."""
+    """ARRAY_TO_STRING: NULLs are left out, or replaced by a text."""
     if values is None or delimiter is None:
         return None
-    told = null_text[0] if null_text else None
-    items = [told if item is None else item for item in json.loads(str(values))]
+    replacement = null_text[0] if null_text else None
+    items = [replacement if item is None else item for item in json.loads(str(values))]
     return str(delimiter).join(str(item) for item in items if item is not None)
 
 
@@ -142,7 +142,7 @@ def generate_numeric(first: str, last: str, step: str | None = None) -> str:
     return dump(list(items))
 
 
-def vectors(left: str, right: str) -> tuple[list[float], list[float]]:
+def read_vectors(left: str, right: str) -> tuple[list[float], list[float]]:
     """Two arrays of numbers of one length."""
     first, second = json.loads(left), json.loads(right)
     if None in first or None in second:
@@ -154,25 +154,25 @@ def vectors(left: str, right: str) -> tuple[list[float], list[float]]:
 
 def dot_product(left: str, right: str) -> float | str:
     """DOT_PRODUCT."""
-    first, second = vectors(left, right)
-    found = sum(a * b for a, b in zip(first, second, strict=True))
-    return "NaN" if math.isnan(found) else float(found)
+    first, second = read_vectors(left, right)
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    return "NaN" if math.isnan(product) else float(product)
 
 
 def euclidean_distance(left: str, right: str) -> float | str:
     """EUCLIDEAN_DISTANCE."""
-    found = math.dist(*vectors(left, right))
-    return "NaN" if math.isnan(found) else found
+    distance = math.dist(*read_vectors(left, right))
+    return "NaN" if math.isnan(distance) else distance
 
 
 def cosine_distance(left: str, right: str) -> float | str:
     """COSINE_DISTANCE: not of a vector of zeros."""
-    first, second = vectors(left, right)
+    first, second = read_vectors(left, right)
     lengths = math.hypot(*first) * math.hypot(*second)
     if lengths == 0:
         raise out_of_range("Cannot compute cosine distance against zero vector.")
-    found = 1 - sum(a * b for a, b in zip(first, second, strict=True)) / lengths
-    return "NaN" if math.isnan(found) else found
+    distance = 1 - sum(a * b for a, b in zip(first, second, strict=True)) / lengths
+    return "NaN" if math.isnan(distance) else distance
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -183,12 +183,12 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_array_reverse": lambda values: dump(json.loads(values)[::-1]),
     "fn_array_first": element_at(0, "ARRAY_FIRST"),
     "fn_array_last": element_at(-1, "ARRAY_LAST"),
-    "fn_array_slice": cut,
+    "fn_array_slice": slice_array,
     "fn_first_elements": lambda values, count: dump(json.loads(values)[:count]),
     "fn_flatten": lambda values: concatenate(*[i for i in json.loads(values) if i is not None]),
-    "fn_array_is_distinct": lambda values: int(not repeated(json.loads(values))),
-    "fn_array_includes_any": includes(any),
-    "fn_array_includes_all": includes(all),
+    "fn_array_is_distinct": lambda values: int(not has_repeats(json.loads(values))),
+    "fn_array_includes_any": array_includes(any),
+    "fn_array_includes_all": array_includes(all),
     "fn_array_to_string": to_string,
     "fn_array_to_string_bytes": to_bytes,
     "fn_generate_array": generate,

@@ -8,13 +8,20 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 
 from emulator.errors import out_of_range
-from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read, to_float32, write
-from emulator.storage import forms
+from emulator.sql.functions.numbers import (
+    INT64_MAX,
+    INT64_MIN,
+    Float,
+    read_float,
+    to_float32,
+    write_float,
+)
+from emulator.values import forms
 
 INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
 
 
-def refusing(function: Callable[[str], object], type_: str) -> Callable[[str], object]:
+def refuse_bad_text(function: Callable[[str], object], type_: str) -> Callable[[str], object]:
     """A conversion of text whose ValueError becomes OUT_OF_RANGE, as Spanner's CAST does."""
 
     def call(text: str) -> object:
@@ -26,7 +33,7 @@ def refusing(function: Callable[[str], object], type_: str) -> Callable[[str], o
     return call
 
 
-def integer(text: str) -> int:
+def parse_int64(text: str) -> int:
     """Decimal or hexadecimal text -> INT64."""
     match = INTEGER.match(text)
     if match is None:
@@ -37,7 +44,7 @@ def integer(text: str) -> int:
     return value
 
 
-def boolean(text: str) -> int:
+def parse_bool(text: str) -> int:
     """'true' and 'false' in any case -> BOOL."""
     words = {"true": 1, "false": 0}
     if text.lower() not in words:
@@ -45,19 +52,19 @@ def boolean(text: str) -> int:
     return words[text.lower()]
 
 
-def floating(text: str) -> Float:
+def parse_float64(text: str) -> Float:
     """A number, inf or nan in any case -> FLOAT64."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
     value = float(text)
     if math.isinf(value) and "inf" not in text.lower():
         raise ValueError(text)
-    return write(value)
+    return write_float(value)
 
 
 def float_text(value: Float) -> str:
     """A FLOAT64 as Spanner prints it."""
-    number = read(value)
+    number = read_float(value)
     if math.isnan(number):
         return "nan"
     if math.isinf(number):
@@ -68,7 +75,7 @@ def float_text(value: Float) -> str:
 
 def float32_text(value: Float) -> str:
     """A FLOAT32: the shortest text that reads back as the same single."""
-    number = read(value)
+    number = read_float(value)
     if not math.isfinite(number):
         return float_text(value)
     for digits in range(1, 10):
@@ -80,7 +87,7 @@ def float32_text(value: Float) -> str:
 
 def float_to_int64(value: Float) -> int:
     """Rounded half away from zero."""
-    number = read(value)
+    number = read_float(value)
     if not math.isfinite(number):
         raise out_of_range(f"Illegal conversion of non-finite value {number} to an integer")
     rounded = int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP, forms.NUMERIC_CONTEXT))
@@ -91,7 +98,7 @@ def float_to_int64(value: Float) -> int:
 
 def float_to_numeric(value: Float) -> str:
     """The nearest NUMERIC."""
-    number = read(value)
+    number = read_float(value)
     if not math.isfinite(number):
         raise out_of_range(f"Illegal conversion of non-finite value {number} to NUMERIC")
     try:
@@ -136,17 +143,17 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "cast_float32_string": float32_text,
     "cast_numeric_int64": numeric_to_int64,
     "cast_numeric_string": forms.numeric_to_text,
-    "cast_string_bool": refusing(boolean, "BOOL"),
-    "cast_string_int64": refusing(integer, "INT64"),
-    "cast_string_float64": refusing(floating, "FLOAT64"),
-    "cast_string_float32": refusing(lambda text: to_float32(floating(text)), "FLOAT32"),
-    "cast_string_numeric": refusing(forms.numeric, "NUMERIC"),
+    "cast_string_bool": refuse_bad_text(parse_bool, "BOOL"),
+    "cast_string_int64": refuse_bad_text(parse_int64, "INT64"),
+    "cast_string_float64": refuse_bad_text(parse_float64, "FLOAT64"),
+    "cast_string_float32": refuse_bad_text(lambda text: to_float32(parse_float64(text)), "FLOAT32"),
+    "cast_string_numeric": refuse_bad_text(forms.numeric_form, "NUMERIC"),
     "cast_string_bytes": str.encode,
-    "cast_string_date": refusing(forms.date_form, "DATE"),
-    "cast_string_timestamp": refusing(forms.timestamp, "TIMESTAMP"),
-    "cast_string_uuid": refusing(forms.uuid_form, "UUID"),
+    "cast_string_date": refuse_bad_text(forms.date_form, "DATE"),
+    "cast_string_timestamp": refuse_bad_text(forms.timestamp_form, "TIMESTAMP"),
+    "cast_string_uuid": refuse_bad_text(forms.uuid_form, "UUID"),
     "cast_bytes_string": bytes_to_text,
-    "cast_date_timestamp": forms.timestamp,
+    "cast_date_timestamp": forms.timestamp_form,
     "cast_timestamp_string": timestamp_text,
     "cast_timestamp_date": lambda form: forms.timestamp_in_zone(form, forms.DEFAULT_ZONE)[:10],
 }

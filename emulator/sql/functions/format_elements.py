@@ -30,7 +30,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class LocalTime:
     """A local time with its nanoseconds; a DATE has no zone."""
 
     local: datetime
@@ -79,7 +79,7 @@ OF_DATES: dict[str, Callable[[date], str]] = {
     "t": lambda _: "\t",
     "%": lambda _: "%",
 }
-OF_TIMES: dict[str, Callable[[Moment], str]] = {
+OF_TIMES: dict[str, Callable[[LocalTime], str]] = {
     "H": lambda m: f"{m.local.hour:02d}",
     "I": lambda m: f"{(m.local.hour + 11) % 12 + 1:02d}",
     "k": lambda m: f"{m.local.hour:2d}",
@@ -96,10 +96,10 @@ OF_TIMES: dict[str, Callable[[Moment], str]] = {
 }
 
 
-def formatted(pattern: str, moment: Moment) -> str:
+def format_moment(pattern: str, moment: LocalTime) -> str:
     """FORMAT_DATE and FORMAT_TIMESTAMP."""
 
-    def one(match: re.Match[str]) -> str:
+    def format_element(match: re.Match[str]) -> str:
         element = match.group(1)
         if element is None:
             raise out_of_range(f"Invalid format string: {pattern!r} ends with %")
@@ -108,7 +108,7 @@ def formatted(pattern: str, moment: Moment) -> str:
         if moment.is_date and element not in {"D", "x", "F"}:
             raise unimplemented(f"The format element %{element} of a DATE")
         if element in EXPANDED:
-            return formatted(EXPANDED[element], moment)
+            return format_moment(EXPANDED[element], moment)
         if element in OF_TIMES:
             return OF_TIMES[element](moment)
         digits = element[1:-1]
@@ -118,7 +118,7 @@ def formatted(pattern: str, moment: Moment) -> str:
             return f"{moment.local.second:02d}" + (f".{fraction}" if places else "")
         raise unimplemented(f"The format element %{element}")
 
-    return ELEMENT.sub(one, pattern)
+    return ELEMENT.sub(format_element, pattern)
 
 
 NAMED_DAYS = "|".join(f"{day}|{day[:3]}" for day in DAYS)
@@ -158,7 +158,7 @@ TIME_ONLY = {*"HkIlMpSsZz", "Ez", "E*S"}
 
 
 @functools.lru_cache(maxsize=256)
-def expression_of(pattern: str, dates: bool) -> re.Pattern[str]:
+def build_expression(pattern: str, dates: bool) -> re.Pattern[str]:
     """The regular expression that reads a format string's texts."""
     for element, longer in EXPANDED.items():
         pattern = re.sub(rf"((?:^|[^%])(?:%%)*)%{element}", rf"\g<1>{longer}", pattern)
@@ -184,13 +184,13 @@ def literal(text: str) -> str:
     return r"\s*".join(map(re.escape, re.split(r"\s+", text)))
 
 
-def fields_of(pattern: str, text: str, dates: bool) -> dict[str, str]:
+def parse_fields(pattern: str, text: str, dates: bool) -> dict[str, str]:
     """What the elements read, the last of a kind; OUT_OF_RANGE where the text does not fit."""
-    match = expression_of(pattern, dates).match(text)
+    match = build_expression(pattern, dates).match(text)
     if match is None:
         raise out_of_range(f"Failed to parse input string {text!r} with the format {pattern!r}")
-    found = {k: v for k, v in match.groupdict().items() if v is not None}
-    ordered = sorted(found.items(), key=lambda pair: int(pair[0].rsplit("_", 1)[1]))
+    groups = {k: v for k, v in match.groupdict().items() if v is not None}
+    ordered = sorted(groups.items(), key=lambda pair: int(pair[0].rsplit("_", 1)[1]))
     return {key.rsplit("_", 1)[0]: value.strip() for key, value in ordered}
 
 
@@ -213,17 +213,17 @@ def day_of(fields: dict[str, str]) -> tuple[int, int, int]:
     return year, month, int(fields.get("day", 1))
 
 
-def parsed_date(pattern: str, text: str) -> str:
+def parse_date(pattern: str, text: str) -> str:
     """PARSE_DATE."""
     try:
-        return date(*day_of(fields_of(pattern, text, dates=True))).isoformat()
+        return date(*day_of(parse_fields(pattern, text, dates=True))).isoformat()
     except ValueError as error:
         raise out_of_range(f"Invalid date {text!r}: {error}") from error
 
 
-def parsed_timestamp(pattern: str, text: str, zone: tzinfo) -> tuple[datetime, int]:
+def parse_moment(pattern: str, text: str, zone: tzinfo) -> tuple[datetime, int]:
     """PARSE_TIMESTAMP: the moment in UTC and its nanoseconds."""
-    fields = fields_of(pattern, text, dates=False)
+    fields = parse_fields(pattern, text, dates=False)
     if "epoch" in fields:
         return EPOCH + timedelta(seconds=int(fields["epoch"])), 0
     hour = int(fields.get("hour", 0))

@@ -12,9 +12,9 @@ from typing import Any
 
 from emulator.errors import out_of_range, unimplemented
 from emulator.sql.functions.casts import float32_text, float_text
-from emulator.sql.functions.json_documents import described
-from emulator.sql.functions.numbers import read
-from emulator.storage import forms
+from emulator.sql.functions.json_documents import parse_type
+from emulator.sql.functions.numbers import read_float
+from emulator.values import forms
 
 SPECIFIER = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|\d+)?)?([A-Za-z%])|%")
 PRECISION = re.compile(r"\.")
@@ -26,8 +26,8 @@ UTC = "UTC"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """An argument: its type as the compiler tells it, and its value in storage form."""
+class FormatArgument:
+    """An argument: its type as the compiler encodes it, and its value in storage form."""
 
     type: Any
     value: Any
@@ -44,17 +44,17 @@ class Specifier:
 
 
 def format_values(pattern: str | None, *arguments: object) -> str | None:
-    """FORMAT: types and values come by turns. NULL where an argument is, unless %t or %T."""
+    """FORMAT: types and values alternate. NULL where an argument is, unless %t or %T."""
     if pattern is None:
         return None
     pairs = zip(arguments[::2], arguments[1::2], strict=True)
-    waiting = [Given(described(str(type_)), value) for type_, value in pairs]
+    waiting = [FormatArgument(parse_type(str(type_)), value) for type_, value in pairs]
     pieces: list[str | None] = []
     end = 0
     for match in SPECIFIER.finditer(pattern):
         pieces.append(pattern[end : match.start()])
         end = match.end()
-        pieces.append("%" if match.group() == "%%" else one(match, waiting))
+        pieces.append("%" if match.group() == "%%" else format_specifier(match, waiting))
     if waiting:
         raise out_of_range("Too many arguments to FORMAT for pattern " + repr(pattern))
     pieces.append(pattern[end:])
@@ -62,7 +62,7 @@ def format_values(pattern: str | None, *arguments: object) -> str | None:
     return "".join(texts) if len(texts) == len(pieces) else None
 
 
-def one(match: re.Match[str], waiting: list[Given]) -> str | None:
+def format_specifier(match: re.Match[str], waiting: list[FormatArgument]) -> str | None:
     """A specifier with its argument."""
     flags, width, precision, letter = match.groups()
     if letter is None:
@@ -70,7 +70,7 @@ def one(match: re.Match[str], waiting: list[Given]) -> str | None:
     numbers: list[int | None] = []
     for text in (width, precision):
         if text == "*":
-            numbers.append(int(taken(waiting, "INT64").value or 0))
+            numbers.append(int(take_argument(waiting, "INT64").value or 0))
         else:
             numbers.append(int(text) if text else None)
     if precision is None and PRECISION.search(match.group()):
@@ -78,10 +78,10 @@ def one(match: re.Match[str], waiting: list[Given]) -> str | None:
     if (numbers[0] or 0) < 0:
         flags, numbers[0] = flags + "-", -(numbers[0] or 0)
     specifier = Specifier(flags, numbers[0] or 0, numbers[1], letter)
-    return written(specifier, taken(waiting))
+    return format_value(specifier, take_argument(waiting))
 
 
-def taken(waiting: list[Given], type_: str | None = None) -> Given:
+def take_argument(waiting: list[FormatArgument], type_: str | None = None) -> FormatArgument:
     """The next argument."""
     if not waiting:
         raise out_of_range("Too few arguments to FORMAT for its pattern")
@@ -90,50 +90,52 @@ def taken(waiting: list[Given], type_: str | None = None) -> Given:
     return waiting.pop(0)
 
 
-def written(specifier: Specifier, given: Given) -> str | None:
+def format_value(specifier: Specifier, argument: FormatArgument) -> str | None:
     """One value."""
     letter = specifier.letter
     if letter in "tT":
-        found = (
-            literal(given.type, given.value) if letter == "T" else shown(given.type, given.value)
+        text = (
+            to_literal(argument.type, argument.value)
+            if letter == "T"
+            else to_readable(argument.type, argument.value)
         )
-        return padded(specifier, found[: specifier.precision])
+        return pad(specifier, text[: specifier.precision])
     kinds: dict[str, Callable[[Specifier, Any, Any], str]] = {
-        **dict.fromkeys(WHOLE, whole),
-        **dict.fromkeys(FRACTIONAL, fractional),
-        **dict.fromkeys("pP", document),
-        "s": text,
+        **dict.fromkeys(WHOLE, format_whole),
+        **dict.fromkeys(FRACTIONAL, format_fractional),
+        **dict.fromkeys("pP", format_json),
+        "s": format_text,
     }
     accepted = {"s": {"STRING"}, "p": {"JSON"}, "P": {"JSON"}}
-    wanted = accepted.get(letter, {"INT64"} if letter in WHOLE else INTEGERS_FRACTIONAL)
+    types = accepted.get(letter, {"INT64"} if letter in WHOLE else INTEGERS_FRACTIONAL)
     if letter not in kinds:
         raise out_of_range(f"Invalid format specifier character {letter!r} in FORMAT string")
-    if given.type not in wanted:
+    if argument.type not in types:
         raise out_of_range(
-            f"Invalid type for FORMAT argument; %{letter} does not take {given.type}"
+            f"Invalid type for FORMAT argument; %{letter} does not take {argument.type}"
         )
-    if given.value is None:
+    if argument.value is None:
         return None
-    return kinds[letter](specifier, given.value, given.type)
+    return kinds[letter](specifier, argument.value, argument.type)
 
 
-def padded(specifier: Specifier, found: str) -> str:
+def pad(specifier: Specifier, text: str) -> str:
     """As wide as asked for."""
     if "-" in specifier.flags:
-        return found.ljust(specifier.width)
-    return found.rjust(specifier.width)
+        return text.ljust(specifier.width)
+    return text.rjust(specifier.width)
 
 
-def signed(specifier: Specifier, negative: bool, digits: str) -> str:
+def sign_number(specifier: Specifier, negative: bool, digits: str) -> str:
     """A number with its sign, filled with zeros where asked for."""
     plus = "+" if "+" in specifier.flags else " " if " " in specifier.flags else ""
     sign = "-" if negative else plus
     if "0" in specifier.flags and "-" not in specifier.flags:
         return sign + digits.rjust(specifier.width - len(sign), "0")
-    return padded(specifier, sign + digits)
+    return pad(specifier, sign + digits)
 
 
-def whole(specifier: Specifier, value: int, type_: object) -> str:
+def format_whole(specifier: Specifier, value: int, type_: object) -> str:
     """%d %i %o %x %X."""
     letter = specifier.letter
     if letter in "oxX" and value < 0:
@@ -147,10 +149,10 @@ def whole(specifier: Specifier, value: int, type_: object) -> str:
         digits = mark.join(parts)
     if "#" in specifier.flags and value and letter in "oxX":
         digits = {"o": "0", "x": "0x", "X": "0X"}[letter] + digits
-    return signed(specifier, value < 0, digits)
+    return sign_number(specifier, value < 0, digits)
 
 
-def fractional(specifier: Specifier, value: Any, type_: object) -> str:
+def format_fractional(specifier: Specifier, value: Any, type_: object) -> str:
     """%f %e %g and their capitals."""
     letter = specifier.letter
     precision = 6 if specifier.precision is None else specifier.precision
@@ -159,65 +161,65 @@ def fractional(specifier: Specifier, value: Any, type_: object) -> str:
         if letter in "fF":
             step = Decimal(1).scaleb(-precision)
             rounded = exact.quantize(step, ROUND_HALF_UP, forms.NUMERIC_CONTEXT)
-            return signed(specifier, exact < 0, f"{abs(rounded):f}")
+            return sign_number(specifier, exact < 0, f"{abs(rounded):f}")
         number = float(exact)
     else:
-        number = read(value)
+        number = read_float(value)
     if not math.isfinite(number):
         word = "nan" if math.isnan(number) else "inf"
         shown_word = word.upper() if letter.isupper() else word
         plain = Specifier(specifier.flags.replace("0", ""), specifier.width, None, letter)
-        return signed(plain, number < 0, shown_word)
+        return sign_number(plain, number < 0, shown_word)
     form = "#" if "#" in specifier.flags else ""
-    return signed(
+    return sign_number(
         specifier, math.copysign(1, number) < 0, f"{abs(number):{form}.{precision}{letter}}"
     )
 
 
-def text(specifier: Specifier, value: str, type_: object) -> str:
+def format_text(specifier: Specifier, value: str, type_: object) -> str:
     """%s."""
-    return padded(specifier, value[: specifier.precision])
+    return pad(specifier, value[: specifier.precision])
 
 
-def document(specifier: Specifier, value: str, type_: object) -> str:
+def format_json(specifier: Specifier, value: str, type_: object) -> str:
     """%p, %P of JSON."""
     if specifier.letter == "p":
-        return padded(specifier, value)
+        return pad(specifier, value)
     return json.dumps(json.loads(value), indent=2, sort_keys=True, ensure_ascii=False)
 
 
-def shown(type_: Any, value: Any) -> str:
+def to_readable(type_: Any, value: Any) -> str:
     """%t: readable."""
     if value is None:
         return "NULL"
     if isinstance(type_, list):
-        return composite(type_, value, shown)
+        return format_composite(type_, value, to_readable)
     if type_ == "BOOL":
         return "true" if value else "false"
     if type_ in {"FLOAT64", "FLOAT32"}:
-        return with_point(float32_text(value) if type_ == "FLOAT32" else float_text(value))
+        return add_point(float32_text(value) if type_ == "FLOAT32" else float_text(value))
     if type_ == "NUMERIC":
         return forms.numeric_to_text(value)
     if type_ == "TIMESTAMP":
         return forms.timestamp_in_zone(value, forms.UTC_ZONE)
     if type_ == "BYTES":
-        return escaped(forms.bytes_of(value))
+        return escape_bytes(forms.bytes_of(value))
     return str(value)
 
 
-def literal(type_: Any, value: Any) -> str:
+def to_literal(type_: Any, value: Any) -> str:
     """%T: as SQL writes it."""
     if value is None:
         return "NULL"
     if isinstance(type_, list):
-        return composite(type_, value, literal)
-    plain = shown(type_, value)
-    if type_ in {"FLOAT64", "FLOAT32"} and not math.isfinite(read(value)):
+        return format_composite(type_, value, to_literal)
+    plain = to_readable(type_, value)
+    if type_ in {"FLOAT64", "FLOAT32"} and not math.isfinite(read_float(value)):
         return f'CAST("{plain}" AS {type_})'
     if type_ == "STRING":
-        return quoted(value)
+        return quote_string(value)
     if type_ == "BYTES":
-        return "b" + quoted_raw(plain)
+        return "b" + quote_escaped(plain)
     if type_ == "JSON":
         return "JSON '" + plain.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if type_ in {"DATE", "TIMESTAMP", "NUMERIC"}:
@@ -227,7 +229,7 @@ def literal(type_: Any, value: Any) -> str:
     raise unimplemented(f"FORMAT %T of {type_}")
 
 
-def composite(type_: Any, value: Any, each: Callable[[Any, Any], str]) -> str:
+def format_composite(type_: Any, value: Any, each: Callable[[Any, Any], str]) -> str:
     """[a, b] and (a, b)."""
     items = json.loads(value)
     if type_[0] == "ARRAY":
@@ -236,12 +238,12 @@ def composite(type_: Any, value: Any, each: Callable[[Any, Any], str]) -> str:
     return "(" + ", ".join(parts) + ")"
 
 
-def with_point(found: str) -> str:
+def add_point(text: str) -> str:
     """A float that looks like one."""
-    return found + ".0" if re.fullmatch(r"-?\d+", found) else found
+    return text + ".0" if re.fullmatch(r"-?\d+", text) else text
 
 
-def escaped(value: bytes) -> str:
+def escape_bytes(value: bytes) -> str:
     """BYTES that can be read."""
     return "".join(
         chr(b) if 32 <= b < 127 and b not in b"\\" else f"\\x{b:02x}" if b != 92 else "\\\\"
@@ -249,13 +251,13 @@ def escaped(value: bytes) -> str:
     )
 
 
-def quoted(value: str) -> str:
+def quote_string(value: str) -> str:
     """A string literal."""
     escapes = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return quoted_raw("".join(escapes.get(c, c) for c in value))
+    return quote_escaped("".join(escapes.get(c, c) for c in value))
 
 
-def quoted_raw(value: str) -> str:
+def quote_escaped(value: str) -> str:
     """Quotes around escaped text: the kind that it does not hold."""
     if '"' not in value:
         return f'"{value}"'

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.errors import invalid_argument, out_of_range
-from emulator.sql.functions.time import NANOS, from_nanos, nanos
+from emulator.sql.functions.time import NANOS, nanos, timestamp_from_nanos
 
 SECOND, MINUTE, HOUR, DAY = NANOS["SECOND"], NANOS["MINUTE"], NANOS["HOUR"], NANOS["DAY"]
 DAYS_IN_MONTH = 30
@@ -33,7 +33,7 @@ class Interval:
     days: int = 0
     nanos: int = 0
 
-    def checked(self) -> Interval:
+    def check_range(self) -> Interval:
         """Itself. Raises OUT_OF_RANGE for what INTERVAL does not hold."""
         parts = ((self.months, MONTHS_MAX), (self.days, DAYS_MAX), (self.nanos, NANOS_MAX))
         if any(abs(part) > most for part, most in parts):
@@ -81,20 +81,20 @@ def signed_divmod(value: int, size: int) -> tuple[int, int]:
     return (whole, rest) if value >= 0 else (-whole, -rest)
 
 
-def from_iso(text: str) -> Interval:
+def parse_iso(text: str) -> Interval:
     """ISO 8601 -> an interval. Raises ValueError."""
     match = ISO.match(text)
     if match is None:
         raise ValueError(f"Invalid INTERVAL: {text!r}")
     years, months, weeks, days, hours, minutes = (int(match[n] or 0) for n in range(1, 7))
     seconds = int(match[8] or 0) * SECOND + int(f"{match[9] or '':0<9}")
-    found = -seconds if match[7] == "-" else seconds
+    signed_seconds = -seconds if match[7] == "-" else seconds
     return Interval(
-        years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + found
-    ).checked()
+        years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + signed_seconds
+    ).check_range()
 
 
-def pattern(first: str, last: str) -> re.Pattern[str]:
+def range_pattern(first: str, last: str) -> re.Pattern[str]:
     """The writing of the parts from one to another: Y-M D H:M:S."""
     begin, end = PARTS.index(first), PARTS.index(last)
     pieces = []
@@ -113,7 +113,9 @@ def pattern(first: str, last: str) -> re.Pattern[str]:
 
 
 RANGES = {
-    (first, last): pattern(first, last) for n, first in enumerate(PARTS) for last in PARTS[n + 1 :]
+    (first, last): range_pattern(first, last)
+    for n, first in enumerate(PARTS)
+    for last in PARTS[n + 1 :]
 }
 UNAMBIGUOUS = [
     RANGES[pair]
@@ -127,73 +129,73 @@ UNAMBIGUOUS = [
 ]
 
 
-def from_match(match: re.Match[str]) -> Interval:
+def read_match(match: re.Match[str]) -> Interval:
     """The interval of a writing that fits."""
-    found = match.groupdict()
-    number = {part: int(found.get(part) or 0) for part in PARTS}
+    groups = match.groupdict()
+    number = {part: int(groups.get(part) or 0) for part in PARTS}
     months = number["YEAR"] * 12 + number["MONTH"]
     clock = number["HOUR"] * HOUR + number["MINUTE"] * MINUTE + number["SECOND"] * SECOND
-    clock += int(f"{found.get('fraction') or '':0<9}")
+    clock += int(f"{groups.get('fraction') or '':0<9}")
     return Interval(
-        -months if found.get("msign") == "-" else months,
+        -months if groups.get("msign") == "-" else months,
         number["DAY"],
-        -clock if found.get("tsign") == "-" else clock,
-    ).checked()
+        -clock if groups.get("tsign") == "-" else clock,
+    ).check_range()
 
 
-def ranged(text: str, first: str, last: str) -> str:
+def parse_range(text: str, first: str, last: str) -> str:
     """INTERVAL 'text' first TO last. Raises INVALID_ARGUMENT."""
     if (first, last) not in RANGES:
         raise invalid_argument(f"Interval literals do not support {first} TO {last}")
     match = RANGES[first, last].match(text)
     if match is None:
         raise invalid_argument(f"Invalid INTERVAL value {text!r} of {first} TO {last}")
-    return from_match(match).iso()
+    return read_match(match).iso()
 
 
-def parsed(text: str) -> str:
+def parse_interval(text: str) -> str:
     """CAST of a string: ISO 8601, or a writing that can be read in one way only."""
     try:
         if text.startswith("P"):
-            return from_iso(text).iso()
+            return parse_iso(text).iso()
     except ValueError as error:
         raise out_of_range(f"Could not cast {text!r} to type INTERVAL") from error
     for each in UNAMBIGUOUS:
         match = each.match(text)
         if match is not None:
-            return from_match(match).iso()
+            return read_match(match).iso()
     raise out_of_range(f"Could not cast {text!r} to type INTERVAL")
 
 
-def of_unit(amount: int, unit: str) -> str:
+def interval_of_unit(amount: int, unit: str) -> str:
     """INTERVAL n unit."""
     if unit in UNIT_MONTHS:
-        return Interval(months=amount * UNIT_MONTHS[unit]).checked().iso()
+        return Interval(months=amount * UNIT_MONTHS[unit]).check_range().iso()
     if unit in UNIT_DAYS:
-        return Interval(days=amount * UNIT_DAYS[unit]).checked().iso()
+        return Interval(days=amount * UNIT_DAYS[unit]).check_range().iso()
     if unit in NANOS:
-        return Interval(nanos=amount * NANOS[unit]).checked().iso()
+        return Interval(nanos=amount * NANOS[unit]).check_range().iso()
     raise invalid_argument(f"Unsupported date part in INTERVAL: {unit}")
 
 
-def made(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
+def make_interval(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
     """MAKE_INTERVAL."""
     clock = hour * HOUR + minute * MINUTE + second * SECOND
-    return Interval(year * 12 + month, day, clock).checked().iso()
+    return Interval(year * 12 + month, day, clock).check_range().iso()
 
 
-def extracted(part: str, form: str) -> int:
+def extract_part(part: str, form: str) -> int:
     """EXTRACT(part FROM interval)."""
-    found = from_iso(form)
+    interval = parse_iso(form)
     if part in {"YEAR", "MONTH"}:
-        return signed_divmod(found.months, 12)[part == "MONTH"]
+        return signed_divmod(interval.months, 12)[part == "MONTH"]
     if part == "DAY":
-        return found.days
+        return interval.days
     if part == "HOUR":
-        return signed_divmod(found.nanos, HOUR)[0]
+        return signed_divmod(interval.nanos, HOUR)[0]
     if part == "MINUTE":
-        return signed_divmod(signed_divmod(found.nanos, HOUR)[1], MINUTE)[0]
-    below_minute = signed_divmod(found.nanos, MINUTE)[1]
+        return signed_divmod(signed_divmod(interval.nanos, HOUR)[1], MINUTE)[0]
+    below_minute = signed_divmod(interval.nanos, MINUTE)[1]
     if part == "SECOND":
         return signed_divmod(below_minute, SECOND)[0]
     if part in {"MILLISECOND", "MICROSECOND", "NANOSECOND"}:
@@ -201,7 +203,7 @@ def extracted(part: str, form: str) -> int:
     raise invalid_argument(f"EXTRACT from INTERVAL does not support the {part} date part")
 
 
-def carried(high: int, low: int, size: int) -> tuple[int, int]:
+def carry(high: int, low: int, size: int) -> tuple[int, int]:
     """What is whole goes from the low part to the high one; both end with the same sign."""
     whole, low = signed_divmod(low, size)
     high += whole
@@ -214,132 +216,138 @@ def carried(high: int, low: int, size: int) -> tuple[int, int]:
 
 def justify_hours(form: str) -> str:
     """JUSTIFY_HOURS: less than a day in the time."""
-    found = from_iso(form)
-    days, clock = carried(found.days, found.nanos, DAY)
-    return Interval(found.months, days, clock).checked().iso()
+    interval = parse_iso(form)
+    days, clock = carry(interval.days, interval.nanos, DAY)
+    return Interval(interval.months, days, clock).check_range().iso()
 
 
 def justify_days(form: str) -> str:
     """JUSTIFY_DAYS: less than a month in the days."""
-    found = from_iso(form)
-    months, days = carried(found.months, found.days, DAYS_IN_MONTH)
-    return Interval(months, days, found.nanos).checked().iso()
+    interval = parse_iso(form)
+    months, days = carry(interval.months, interval.days, DAYS_IN_MONTH)
+    return Interval(months, days, interval.nanos).check_range().iso()
 
 
 def justify_interval(form: str) -> str:
     """JUSTIFY_INTERVAL: both, and one sign for all parts."""
-    found = from_iso(form)
-    months, clock = carried(found.months, found.days * DAY + found.nanos, DAYS_IN_MONTH * DAY)
+    interval = parse_iso(form)
+    months, clock = carry(
+        interval.months, interval.days * DAY + interval.nanos, DAYS_IN_MONTH * DAY
+    )
     days, clock = signed_divmod(clock, DAY)
-    return Interval(months, days, clock).checked().iso()
+    return Interval(months, days, clock).check_range().iso()
 
 
-def order(form: str) -> str:
+def order_text(form: str) -> str:
     """A text that sorts and equals as intervals do: a month is 30 days, a day 24 hours."""
-    found = from_iso(form)
-    whole = (found.months * DAYS_IN_MONTH + found.days) * DAY + found.nanos
+    interval = parse_iso(form)
+    whole = (interval.months * DAYS_IN_MONTH + interval.days) * DAY + interval.nanos
     return f"{whole + ORDER_OFFSET:023d}"
 
 
-def added(left: str, right: str, sign: int) -> str:
+def add_intervals(left: str, right: str, sign: int) -> str:
     """interval + interval, interval - interval."""
-    one, other = from_iso(left), from_iso(right)
+    first, other = parse_iso(left), parse_iso(right)
     return (
         Interval(
-            one.months + sign * other.months,
-            one.days + sign * other.days,
-            one.nanos + sign * other.nanos,
+            first.months + sign * other.months,
+            first.days + sign * other.days,
+            first.nanos + sign * other.nanos,
         )
-        .checked()
+        .check_range()
         .iso()
     )
 
 
-def shifted(form: str, interval: str, sign: int) -> str:
+def shift_timestamp(form: str, interval: str, sign: int) -> str:
     """timestamp + interval, timestamp - interval."""
-    found = from_iso(interval)
-    if found.months:
+    amount = parse_iso(interval)
+    if amount.months:
         raise out_of_range(
             "TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part"
         )
-    return from_nanos(nanos(form) + sign * (found.days * DAY + found.nanos))
+    return timestamp_from_nanos(nanos(form) + sign * (amount.days * DAY + amount.nanos))
 
 
-def times(form: str, factor: int) -> str:
+def multiply(form: str, factor: int) -> str:
     """interval * number."""
-    found = from_iso(form)
+    interval = parse_iso(form)
     return (
-        Interval(found.months * factor, found.days * factor, found.nanos * factor).checked().iso()
+        Interval(interval.months * factor, interval.days * factor, interval.nanos * factor)
+        .check_range()
+        .iso()
     )
 
 
-def divided(form: str, divisor: int) -> str:
+def divide(form: str, divisor: int) -> str:
     """interval / number: what is left of a part goes to the next one."""
     if not divisor:
         raise out_of_range("division by zero: INTERVAL / 0")
-    found = from_iso(form)
+    interval = parse_iso(form)
     sign, size = (-1 if divisor < 0 else 1), abs(divisor)
-    months, rest = signed_divmod(found.months, size)
-    days, rest = signed_divmod(found.days + rest * DAYS_IN_MONTH, size)
-    clock, _ = signed_divmod(found.nanos + rest * DAY, size)
-    return Interval(sign * months, sign * days, sign * clock).checked().iso()
+    months, rest = signed_divmod(interval.months, size)
+    days, rest = signed_divmod(interval.days + rest * DAYS_IN_MONTH, size)
+    clock, _ = signed_divmod(interval.nanos + rest * DAY, size)
+    return Interval(sign * months, sign * days, sign * clock).check_range().iso()
 
 
-def between_timestamps(left: str, right: str) -> str:
+def subtract_timestamps(left: str, right: str) -> str:
     """timestamp - timestamp."""
-    return Interval(nanos=nanos(left) - nanos(right)).checked().iso()
+    return Interval(nanos=nanos(left) - nanos(right)).check_range().iso()
 
 
-def between_dates(left: str, right: str) -> str:
+def subtract_dates(left: str, right: str) -> str:
     """date - date."""
     midnight = "T00:00:00.000000000Z"
-    return Interval(days=(nanos(left + midnight) - nanos(right + midnight)) // DAY).checked().iso()
+    return (
+        Interval(days=(nanos(left + midnight) - nanos(right + midnight)) // DAY).check_range().iso()
+    )
 
 
 def total(values: list[object]) -> str | None:
     """SUM."""
     if not values:
         return None
-    found = [from_iso(str(value)) for value in values]
-    months, days, clock = (sum(part) for part in zip(*map(parts_of, found), strict=True))
-    return Interval(months, days, clock).checked().iso()
+    intervals = [parse_iso(str(value)) for value in values]
+    months, days, clock = (sum(part) for part in zip(*map(parts_of, intervals), strict=True))
+    return Interval(months, days, clock).check_range().iso()
 
 
 def average(values: list[object]) -> str | None:
     """AVG."""
     whole = total(values)
-    return None if whole is None else divided(whole, len(values))
+    return None if whole is None else divide(whole, len(values))
 
 
-def parts_of(found: Interval) -> tuple[int, int, int]:
+def parts_of(interval: Interval) -> tuple[int, int, int]:
     """The three parts."""
-    return found.months, found.days, found.nanos
+    return interval.months, interval.days, interval.nanos
 
 
 AGGREGATES: dict[str, Callable[[list[object]], object]] = {
     "agg_sum_interval": total,
     "agg_avg_interval": average,
-    "agg_min_interval": lambda values: min(values, key=lambda v: order(str(v)), default=None),
-    "agg_max_interval": lambda values: max(values, key=lambda v: order(str(v)), default=None),
+    "agg_min_interval": lambda values: min(values, key=lambda v: order_text(str(v)), default=None),
+    "agg_max_interval": lambda values: max(values, key=lambda v: order_text(str(v)), default=None),
 }
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "fn_interval": of_unit,
-    "fn_interval_range": ranged,
-    "fn_make_interval": made,
-    "fn_extract_interval": extracted,
+    "fn_interval": interval_of_unit,
+    "fn_interval_range": parse_range,
+    "fn_make_interval": make_interval,
+    "fn_extract_interval": extract_part,
     "fn_justify_hours": justify_hours,
     "fn_justify_days": justify_days,
     "fn_justify_interval": justify_interval,
-    "fn_interval_order": order,
-    "fn_interval_add": lambda left, right: added(left, right, 1),
-    "fn_interval_sub": lambda left, right: added(left, right, -1),
-    "fn_interval_mul": times,
-    "fn_interval_div": divided,
-    "fn_timestamp_plus": lambda form, interval: shifted(form, interval, 1),
-    "fn_timestamp_minus": lambda form, interval: shifted(form, interval, -1),
-    "fn_timestamp_between": between_timestamps,
-    "fn_date_between": between_dates,
-    "cast_string_interval": parsed,
-    "cast_interval_string": lambda form: from_iso(form).text(),
+    "fn_interval_order": order_text,
+    "fn_interval_add": lambda left, right: add_intervals(left, right, 1),
+    "fn_interval_sub": lambda left, right: add_intervals(left, right, -1),
+    "fn_interval_mul": multiply,
+    "fn_interval_div": divide,
+    "fn_timestamp_plus": lambda form, interval: shift_timestamp(form, interval, 1),
+    "fn_timestamp_minus": lambda form, interval: shift_timestamp(form, interval, -1),
+    "fn_timestamp_between": subtract_timestamps,
+    "fn_date_between": subtract_dates,
+    "cast_string_interval": parse_interval,
+    "cast_interval_string": lambda form: parse_iso(form).text(),
 }

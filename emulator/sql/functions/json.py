@@ -17,33 +17,40 @@ from emulator.sql.functions.json_documents import (
     strip_nulls,
     to_json,
 )
-from emulator.sql.functions.json_paths import MISSING, array_text, dump, inside, parsed, path_of
+from emulator.sql.functions.json_paths import (
+    MISSING,
+    array_text,
+    dump,
+    parse_text,
+    path_of,
+    value_at,
+)
 from emulator.sql.functions.json_values import (
     CONVERTERS,
     array_converter,
     check_mode,
     converter,
-    kind,
+    json_type,
     lax_bool,
     lax_float64,
     lax_int64,
     lax_string,
 )
-from emulator.storage import forms
+from emulator.values import forms
 
 
 def query(document: str, path: str = "$") -> str | None:
     """JSON_QUERY of JSON: a part of the document, JSON null too."""
-    found = inside(json.loads(document), path_of(path))
-    return None if found is MISSING else dump(found)
+    part = value_at(json.loads(document), path_of(path))
+    return None if part is MISSING else dump(part)
 
 
 def query_text(text: str, path: str = "$") -> str | None:
     """JSON_QUERY of a STRING: null is NULL, the order of keys stays."""
-    found = inside(parsed(text), path_of(path))
-    if found is MISSING or found is None:
+    part = value_at(parse_text(text), path_of(path))
+    if part is MISSING or part is None:
         return None
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(part, separators=(",", ":"), ensure_ascii=False)
 
 
 def scalar_text(value: object) -> str | None:
@@ -55,21 +62,21 @@ def scalar_text(value: object) -> str | None:
 
 def value(text: str, path: str = "$") -> str | None:
     """JSON_VALUE: a scalar as a STRING, else NULL."""
-    return scalar_text(inside(parsed(text), path_of(path)))
+    return scalar_text(value_at(parse_text(text), path_of(path)))
 
 
 def query_array(text: str, path: str = "$") -> str | None:
     """JSON_QUERY_ARRAY: each element as JSON."""
-    found = inside(parsed(text), path_of(path))
-    return array_text([dump(each) for each in found]) if isinstance(found, list) else None
+    part = value_at(parse_text(text), path_of(path))
+    return array_text([dump(each) for each in part]) if isinstance(part, list) else None
 
 
 def value_array(text: str, path: str = "$") -> str | None:
     """JSON_VALUE_ARRAY: scalars as STRINGs; NULL when there is anything else."""
-    found = inside(parsed(text), path_of(path))
-    if not isinstance(found, list) or any(isinstance(each, dict | list) for each in found):
+    part = value_at(parse_text(text), path_of(path))
+    if not isinstance(part, list) or any(isinstance(each, dict | list) for each in part):
         return None
-    return array_text([scalar_text(each) for each in found])
+    return array_text([scalar_text(each) for each in part])
 
 
 def parse(text: str, mode: str = "exact") -> str:
@@ -83,34 +90,34 @@ def parse(text: str, mode: str = "exact") -> str:
 
 def member(document: str, name: str) -> str | None:
     """document.name and document['name']."""
-    found = json.loads(document)
-    return dump(found[name]) if isinstance(found, dict) and name in found else None
+    owner = json.loads(document)
+    return dump(owner[name]) if isinstance(owner, dict) and name in owner else None
 
 
 def item(document: str, position: int) -> str | None:
     """document[position]."""
-    found = json.loads(document)
-    inside_ = isinstance(found, list) and 0 <= position < len(found)
-    return dump(found[position]) if inside_ else None
+    items = json.loads(document)
+    inside_ = isinstance(items, list) and 0 <= position < len(items)
+    return dump(items[position]) if inside_ else None
 
 
 def contains(document: str, other: str) -> int:
     """JSON_CONTAINS: a top-level array contains a scalar too."""
     outer, inner = json.loads(document), json.loads(other)
     if isinstance(outer, list) and not isinstance(inner, list | dict):
-        return int(any(within(each, inner) for each in outer))
-    return int(within(outer, inner))
+        return int(any(contains_value(each, inner) for each in outer))
+    return int(contains_value(outer, inner))
 
 
-def within(outer: object, inner: object) -> bool:
+def contains_value(outer: object, inner: object) -> bool:
     """Whether one value contains another."""
     if isinstance(inner, dict):
         return isinstance(outer, dict) and all(
-            key in outer and within(outer[key], each) for key, each in inner.items()
+            key in outer and contains_value(outer[key], each) for key, each in inner.items()
         )
     if isinstance(inner, list):
         return isinstance(outer, list) and all(
-            any(within(mine, theirs) for mine in outer) for theirs in inner
+            any(contains_value(mine, theirs) for mine in outer) for theirs in inner
         )
     return isinstance(outer, bool) == isinstance(inner, bool) and outer == inner
 
@@ -124,24 +131,24 @@ def keys(document: str | None, depth: int | None, mode: str | None) -> str | Non
     modes = {"strict": 0, "lax": 1, "lax recursive": 1 << 30}
     if mode not in modes:
         raise out_of_range(f"Invalid mode of JSON_KEYS: {mode!r}")
-    found: set[str] = set()
-    gather_keys(json.loads(document), "", depth or 1 << 30, modes[mode], 0, found)
-    return array_text(sorted(found))
+    paths: set[str] = set()
+    gather_keys(json.loads(document), "", depth or 1 << 30, modes[mode], 0, paths)
+    return array_text(sorted(paths))
 
 
 def gather_keys(
-    value_: object, prefix: str, depth: int, nesting: int, arrays: int, found: set[str]
+    value_: object, prefix: str, depth: int, nesting: int, arrays: int, paths: set[str]
 ) -> None:
     """Adds the keys below a value; ``arrays`` arrays follow each other directly above it."""
     if isinstance(value_, dict) and depth > 0:
         for key, inner in value_.items():
             shown = key if re.fullmatch(r"\w+", key) else json.dumps(key, ensure_ascii=False)
             path = f"{prefix}.{shown}" if prefix else shown
-            found.add(path)
-            gather_keys(inner, path, depth - 1, nesting, 0, found)
+            paths.add(path)
+            gather_keys(inner, path, depth - 1, nesting, 0, paths)
     elif isinstance(value_, list) and arrays < nesting:
         for inner in value_:
-            gather_keys(inner, prefix, depth, nesting, arrays + 1, found)
+            gather_keys(inner, prefix, depth, nesting, arrays + 1, paths)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -153,7 +160,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_json_value": value,
     "fn_json_query_array": query_array,
     "fn_json_value_array": value_array,
-    "fn_json_type": kind,
+    "fn_json_type": json_type,
     "fn_json_member": member,
     "fn_json_item": item,
     "fn_json_contains": contains,

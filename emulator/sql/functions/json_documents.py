@@ -11,17 +11,17 @@ from decimal import Decimal
 from typing import Any
 
 from emulator.errors import out_of_range
-from emulator.sql.functions.json_paths import MISSING, Path, dump, inside, path_of
+from emulator.sql.functions.json_paths import MISSING, Path, dump, path_of, value_at
 from emulator.sql.functions.json_values import SAFE_INTEGER
 from emulator.sql.functions.numbers import INT64_MIN
-from emulator.storage import forms
+from emulator.values import forms
 
 UINT64_MAX = 2**64 - 1
 
 
 @functools.lru_cache(maxsize=1024)
-def described(text: str) -> Any:
-    """A type as the compiler tells it: a code, ["ARRAY", type] or ["STRUCT", [[name, type]]]."""
+def parse_type(text: str) -> Any:
+    """A type as the compiler encodes it: a code, ["ARRAY", type] or ["STRUCT", [[name, type]]]."""
     return json.loads(text)
 
 
@@ -37,8 +37,8 @@ def encode(stored: object, type_: Any, wide: bool) -> Any:
         for (name, inner), each in zip(type_[1], items, strict=True):
             members.setdefault(name, encode(each, inner, wide))
         return members
-    found = SCALARS.get(type_)
-    return found(stored, wide) if found is not None else stored
+    encoder = SCALARS.get(type_)
+    return encoder(stored, wide) if encoder is not None else stored
 
 
 def encode_int64(stored: Any, wide: bool) -> int | str:
@@ -47,7 +47,7 @@ def encode_int64(stored: Any, wide: bool) -> int | str:
 
 
 def encode_float(stored: Any, wide: bool) -> float | str:
-    """FLOAT64: what is no number is told by its name."""
+    """FLOAT64: NaN and the infinities as their names."""
     if isinstance(stored, str):
         return stored
     if math.isinf(stored):
@@ -82,7 +82,7 @@ SCALARS: dict[str, Callable[[Any, bool], object]] = {
 
 def to_json(stored: object, type_: str, wide: int | None) -> str | None:
     """TO_JSON: NULL is JSON null."""
-    return None if wide is None else dump(encode(stored, described(type_), bool(wide)))
+    return None if wide is None else dump(encode(stored, parse_type(type_), bool(wide)))
 
 
 def json_array(*documents: str | None) -> str:
@@ -91,7 +91,7 @@ def json_array(*documents: str | None) -> str:
 
 
 def json_object(*pairs: str | None) -> str:
-    """JSON_OBJECT: keys and JSON values by turns; of equal keys the first counts."""
+    """JSON_OBJECT: keys and JSON values alternate; of equal keys the first counts."""
     members: dict[str, object] = {}
     for key, document in zip(pairs[::2], pairs[1::2], strict=True):
         if key is None:
@@ -119,48 +119,48 @@ def remove(document: str | None, *paths: str | None) -> str | None:
     """JSON_REMOVE."""
     if document is None:
         return None
-    found = json.loads(document)
+    result = json.loads(document)
     for path in paths:
         steps = path_of(path) if path is not None else ()
         if path is not None and not steps:
             raise out_of_range("The JSONPath of JSON_REMOVE cannot be '$'")
-        owner = inside(found, steps[:-1])
-        if steps and owner is not MISSING and inside(owner, steps[-1:]) is not MISSING:
+        owner = value_at(result, steps[:-1])
+        if steps and owner is not MISSING and value_at(owner, steps[-1:]) is not MISSING:
             del owner[steps[-1]]
-    return dump(found)
+    return dump(result)
 
 
-def grown(current: Any, steps: Path, given: object) -> Any:
+def set_at(current: Any, steps: Path, new_value: object) -> Any:
     """A value with another at a path; MISSING where the path does not fit what is there."""
     if not steps:
-        return given
+        return new_value
     step, *rest = steps
     if current is None:
         current = {} if isinstance(step, str) else []
     if isinstance(step, str) and isinstance(current, dict):
-        made = grown(current.get(step), tuple(rest), given)
-        return MISSING if made is MISSING else {**current, step: made}
+        inner = set_at(current.get(step), tuple(rest), new_value)
+        return MISSING if inner is MISSING else {**current, step: inner}
     if isinstance(step, int) and isinstance(current, list):
         padded = current + [None] * (step + 1 - len(current))
-        made = grown(padded[step], tuple(rest), given)
-        if made is MISSING:
+        inner = set_at(padded[step], tuple(rest), new_value)
+        if inner is MISSING:
             return MISSING
-        padded[step] = made
+        padded[step] = inner
         return padded
     return MISSING
 
 
 def set_(document: str | None, create: int | None, *pairs: str | None) -> str | None:
-    """JSON_SET: paths and JSON values by turns."""
+    """JSON_SET: paths and JSON values alternate."""
     if document is None or create is None:
         return document
-    found = json.loads(document)
-    for path, given in zip(pairs[::2], pairs[1::2], strict=True):
-        if path is None or (not create and inside(found, path_of(path)) is MISSING):
+    result = json.loads(document)
+    for path, new_value in zip(pairs[::2], pairs[1::2], strict=True):
+        if path is None or (not create and value_at(result, path_of(path)) is MISSING):
             continue
-        made = grown(found, path_of(path), json.loads(given or "null"))
-        found = found if made is MISSING else made
-    return dump(found)
+        changed = set_at(result, path_of(path), json.loads(new_value or "null"))
+        result = result if changed is MISSING else changed
+    return dump(result)
 
 
 def insert(
@@ -169,36 +169,36 @@ def insert(
     """JSON_ARRAY_APPEND and JSON_ARRAY_INSERT: path, JSON value, whether it is a SQL array."""
     if document is None or each_element is None:
         return document
-    found = json.loads(document)
-    put = appended if append else inserted
-    for path, given, array in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
+    result = json.loads(document)
+    put = append_items if append else insert_items
+    for path, new_value, array in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
         if path is None:
             continue
-        value_ = json.loads(str(given)) if given is not None else None
+        value_ = json.loads(str(new_value)) if new_value is not None else None
         items = value_ if array and each_element and isinstance(value_, list) else [value_]
-        found = put(copy.deepcopy(found), path_of(str(path)), items)
-    return dump(found)
+        result = put(copy.deepcopy(result), path_of(str(path)), items)
+    return dump(result)
 
 
-def appended(found: Any, steps: Path, items: list[object]) -> Any:
+def append_items(current: Any, steps: Path, items: list[object]) -> Any:
     """The document with items at the end of the array at the path."""
-    target = inside(found, steps)
+    target = value_at(current, steps)
     if target is MISSING or not (target is None or isinstance(target, list)):
-        return found
-    return grown(found, steps, (target or []) + items)
+        return current
+    return set_at(current, steps, (target or []) + items)
 
 
-def inserted(found: Any, steps: Path, items: list[object]) -> Any:
+def insert_items(current: Any, steps: Path, items: list[object]) -> Any:
     """The document with items before a position of an array; the array grows to reach it."""
-    target = inside(found, steps[:-1]) if steps else MISSING
+    target = value_at(current, steps[:-1]) if steps else MISSING
     position = steps[-1] if steps else ""
     if target is MISSING or not isinstance(position, int):
-        return found
+        return current
     if not (target is None or isinstance(target, list)):
-        return found
+        return current
     before = list(target or [])
     before += [None] * (position - len(before))
-    return grown(found, steps[:-1], before[:position] + items + before[position:])
+    return set_at(current, steps[:-1], before[:position] + items + before[position:])
 
 
 def strip_nulls(
@@ -207,27 +207,27 @@ def strip_nulls(
     """JSON_STRIP_NULLS."""
     if document is None or path is None or arrays is None or empty is None:
         return document
-    found = json.loads(document)
-    target = inside(found, path_of(path))
+    current = json.loads(document)
+    target = value_at(current, path_of(path))
     if target is MISSING:
         return document
-    stripped = without_nulls(target, bool(arrays), bool(empty))
+    stripped = strip_value(target, bool(arrays), bool(empty))
     cleaned = None if stripped is MISSING else stripped
-    return dump(grown(found, path_of(path), cleaned))
+    return dump(set_at(current, path_of(path), cleaned))
 
 
-def without_nulls(found: Any, arrays: bool, empty: bool) -> Any:
+def strip_value(current: Any, arrays: bool, empty: bool) -> Any:
     """A value without nulls inside; MISSING where nothing is left."""
-    if found is None:
+    if current is None:
         return MISSING
-    if isinstance(found, dict):
-        kept = {k: without_nulls(v, arrays, empty) for k, v in found.items()}
+    if isinstance(current, dict):
+        kept = {k: strip_value(v, arrays, empty) for k, v in current.items()}
         members = {k: v for k, v in kept.items() if v is not MISSING}
         return members if members or not empty else MISSING
-    if isinstance(found, list):
-        items = [without_nulls(v, arrays, empty) for v in found]
+    if isinstance(current, list):
+        items = [strip_value(v, arrays, empty) for v in current]
         if not arrays:
             return [None if v is MISSING else v for v in items]
         left = [v for v in items if v is not MISSING]
         return left if left or not empty else MISSING
-    return found
+    return current

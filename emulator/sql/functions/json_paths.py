@@ -42,7 +42,7 @@ def dump(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def inside(value: Any, steps: Sequence[Any]) -> Any:
+def value_at(value: Any, steps: Sequence[Any]) -> Any:
     """The value at a path, or MISSING."""
     for step in steps:
         keyed = isinstance(value, dict) and isinstance(step, str) and step in value
@@ -53,8 +53,8 @@ def inside(value: Any, steps: Sequence[Any]) -> Any:
     return value
 
 
-def parsed(text: str) -> Any:
-    """JSON in a STRING; MISSING for what is none."""
+def parse_text(text: str) -> Any:
+    """The JSON document in a STRING; MISSING if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

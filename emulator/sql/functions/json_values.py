@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 
 from emulator.errors import out_of_range
-from emulator.sql.functions.casts import float_text, floating, integer
+from emulator.sql.functions.casts import float_text, parse_float64, parse_int64
 from emulator.sql.functions.json_paths import array_text, dump
-from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, read, to_float32
+from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, read_float, to_float32
 
 SAFE_INTEGER = 2**53
 
@@ -22,123 +22,127 @@ def check_mode(mode: str) -> None:
         )
 
 
-def kind(document: str) -> str:
+def json_type(document: str) -> str:
     """JSON_TYPE."""
-    found = json.loads(document)
+    value = json.loads(document)
     names = {dict: "object", list: "array", str: "string", bool: "boolean"}
-    return "null" if found is None else names.get(type(found), "number")
+    return "null" if value is None else names.get(type(value), "number")
 
 
-def refused(found: object, wanted: str) -> Exception:
+def not_convertible(value: object, expected: str) -> Exception:
     """The error of a conversion."""
-    return out_of_range(f"The provided JSON input is not {wanted}: {dump(found)[:60]}")
+    return out_of_range(f"The provided JSON input is not {expected}: {dump(value)[:60]}")
 
 
-def as_bool(found: object, mode: str) -> int:
+def json_to_bool(value: object, mode: str) -> int:
     """JSON boolean -> BOOL."""
-    if not isinstance(found, bool):
-        raise refused(found, "a boolean")
-    return int(found)
+    if not isinstance(value, bool):
+        raise not_convertible(value, "a boolean")
+    return int(value)
 
 
-def as_string(found: object, mode: str) -> str:
+def json_to_string(value: object, mode: str) -> str:
     """JSON string -> STRING."""
-    if not isinstance(found, str):
-        raise refused(found, "a string")
-    return found
+    if not isinstance(value, str):
+        raise not_convertible(value, "a string")
+    return value
 
 
-def as_int64(found: object, mode: str) -> int:
+def json_to_int64(value: object, mode: str) -> int:
     """JSON number without fraction -> INT64."""
-    whole = isinstance(found, int) or (isinstance(found, float) and found.is_integer())
-    if isinstance(found, bool) or not whole or not INT64_MIN <= int(str_number(found)) <= INT64_MAX:
-        raise refused(found, "an integer of 64 bits")
-    return int(str_number(found))
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if (
+        isinstance(value, bool)
+        or not whole
+        or not INT64_MIN <= int(whole_number(value)) <= INT64_MAX
+    ):
+        raise not_convertible(value, "an integer of 64 bits")
+    return int(whole_number(value))
 
 
-def str_number(found: object) -> int:
+def whole_number(value: object) -> int:
     """A JSON number as Python's own integer."""
-    return int(found) if isinstance(found, int | float) else 0
+    return int(value) if isinstance(value, int | float) else 0
 
 
-def as_float64(found: object, mode: str) -> float:
+def json_to_float64(value: object, mode: str) -> float:
     """JSON number -> FLOAT64."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise refused(found, "a number")
-    number = float(found)
-    if mode == "exact" and number != found:
-        raise out_of_range(f"JSON number {found} cannot be converted to DOUBLE without loss")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise not_convertible(value, "a number")
+    number = float(value)
+    if mode == "exact" and number != value:
+        raise out_of_range(f"JSON number {value} cannot be converted to DOUBLE without loss")
     return number
 
 
-def as_float32(found: object, mode: str) -> float:
+def json_to_float32(value: object, mode: str) -> float:
     """JSON number -> FLOAT32."""
-    number = as_float64(found, mode)
+    number = json_to_float64(value, mode)
     single = float(to_float32(number))
-    if mode == "exact" and isinstance(found, int) and single != found:
-        raise out_of_range(f"JSON number {found} cannot be converted to FLOAT without loss")
+    if mode == "exact" and isinstance(value, int) and single != value:
+        raise out_of_range(f"JSON number {value} cannot be converted to FLOAT without loss")
     return single
 
 
-def converter(one: Callable[[object, str], object]) -> Callable[..., object]:
+def converter(convert: Callable[[object, str], object]) -> Callable[..., object]:
     """BOOL, INT64, FLOAT64, STRING and their kin of a document."""
 
     def call(document: str, mode: str = "round") -> object:
         check_mode(mode)
-        return one(json.loads(document), mode)
+        return convert(json.loads(document), mode)
 
     return call
 
 
-def array_converter(one: Callable[[object, str], object]) -> Callable[..., str]:
+def array_converter(convert: Callable[[object, str], object]) -> Callable[..., str]:
     """The same of every element of a JSON array."""
 
     def call(document: str, mode: str = "round") -> str:
         check_mode(mode)
-        found = json.loads(document)
-        if not isinstance(found, list):
-            raise refused(found, "an array")
-        return array_text([one(each, mode) for each in found])
+        items = json.loads(document)
+        if not isinstance(items, list):
+            raise not_convertible(items, "an array")
+        return array_text([convert(each, mode) for each in items])
 
     return call
 
 
 def lax_bool(document: str) -> int | None:
     """LAX_BOOL."""
-    found = json.loads(document)
-    if isinstance(found, str):
-        return {"true": 1, "false": 0}.get(found.lower())
-    return int(bool(found)) if isinstance(found, bool | int | float) else None
+    value = json.loads(document)
+    if isinstance(value, str):
+        return {"true": 1, "false": 0}.get(value.lower())
+    return int(bool(value)) if isinstance(value, bool | int | float) else None
 
 
 def lax_int64(document: str) -> int | None:
     """LAX_INT64: rounds; NULL where it does not fit."""
-    found = json.loads(document)
-    if isinstance(found, bool):
-        return int(found)
-    number = lax_number(found)
+    value = json.loads(document)
+    if isinstance(value, bool):
+        return int(value)
+    number = lax_number(value)
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return None
-    rounded = number if isinstance(number, int) else half_away(number)
+    rounded = number if isinstance(number, int) else round_half_away(number)
     return rounded if INT64_MIN <= rounded <= INT64_MAX else None
 
 
-def half_away(number: float) -> int:
+def round_half_away(number: float) -> int:
     """Rounded half away from zero."""
     return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
 
 
-def lax_number(found: object) -> int | float | None:
+def lax_number(value: object) -> int | float | None:
     """A number, or one in a string."""
-    if isinstance(found, bool):
+    if isinstance(value, bool):
         return None
-    if isinstance(found, int | float):
-        return found
-    if not isinstance(found, str) or found != found.strip():
+    if isinstance(value, int | float):
+        return value
+    if not isinstance(value, str) or value != value.strip():
         return None
-    for convert in (integer, lambda text: read(floating(text))):
+    for convert in (parse_int64, lambda text: read_float(parse_float64(text))):
         try:
-            number: int | float = convert(found)
+            number: int | float = convert(value)
         except (ValueError, OverflowError):
             continue
         return number
@@ -155,20 +159,20 @@ def lax_float64(document: str) -> float | str | None:
 
 def lax_string(document: str) -> str | None:
     """LAX_STRING."""
-    found = json.loads(document)
-    if isinstance(found, str):
-        return found
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    if isinstance(found, int):
-        return str(found)
-    return float_text(found) if isinstance(found, float) else None
+    value = json.loads(document)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return float_text(value) if isinstance(value, float) else None
 
 
 CONVERTERS = {
-    "bool": as_bool,
-    "int64": as_int64,
-    "float64": as_float64,
-    "float32": as_float32,
-    "string": as_string,
+    "bool": json_to_bool,
+    "int64": json_to_int64,
+    "float64": json_to_float64,
+    "float32": json_to_float32,
+    "string": json_to_string,
 }

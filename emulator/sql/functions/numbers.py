@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal, DecimalException
 
 from emulator.errors import out_of_range
-from emulator.storage.forms import (
+from emulator.values.forms import (
     NUMERIC_CONTEXT,
     decimal_from_numeric,
     numeric_from_decimal,
@@ -18,17 +18,17 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 Float = float | str
 
 
-def read(value: Float) -> float:
+def read_float(value: Float) -> float:
     """A float from its storage form."""
     return math.nan if value == "NaN" else float(value)
 
 
-def write(value: float) -> Float:
+def write_float(value: float) -> Float:
     """A float in its storage form."""
     return "NaN" if math.isnan(value) else value
 
 
-def int64(value: int, what: str) -> int:
+def check_int64(value: int, what: str) -> int:
     """An integer that must fit INT64."""
     if not INT64_MIN <= value <= INT64_MAX:
         raise out_of_range(f"int64 overflow: {what}")
@@ -37,17 +37,17 @@ def int64(value: int, what: str) -> int:
 
 def int64_add(left: int, right: int) -> int:
     """INT64 + INT64."""
-    return int64(left + right, f"{left} + {right}")
+    return check_int64(left + right, f"{left} + {right}")
 
 
 def int64_sub(left: int, right: int) -> int:
     """INT64 - INT64."""
-    return int64(left - right, f"{left} - {right}")
+    return check_int64(left - right, f"{left} - {right}")
 
 
 def int64_mul(left: int, right: int) -> int:
     """INT64 * INT64."""
-    return int64(left * right, f"{left} * {right}")
+    return check_int64(left * right, f"{left} * {right}")
 
 
 def int64_div(left: int, right: int) -> int:
@@ -55,7 +55,7 @@ def int64_div(left: int, right: int) -> int:
     if right == 0:
         raise out_of_range(f"division by zero: {left} / {right}")
     quotient = abs(left) // abs(right)
-    return int64(quotient if (left < 0) == (right < 0) else -quotient, f"{left} / {right}")
+    return check_int64(quotient if (left < 0) == (right < 0) else -quotient, f"{left} / {right}")
 
 
 def int64_mod(left: int, right: int) -> int:
@@ -66,15 +66,15 @@ def int64_mod(left: int, right: int) -> int:
     return -rest if left < 0 else rest
 
 
-def on_floats(operation: Callable[[float, float], float], sign: str) -> Callable[..., Float]:
+def float_operation(operation: Callable[[float, float], float], sign: str) -> Callable[..., Float]:
     """A float operation whose overflow from finite values is an error."""
 
     def call(left: Float, right: Float) -> Float:
-        first, second = read(left), read(right)
+        first, second = read_float(left), read_float(right)
         result = operation(first, second)
         if math.isinf(result) and math.isfinite(first) and math.isfinite(second):
             raise out_of_range(f"double overflow: {first} {sign} {second}")
-        return write(result)
+        return write_float(result)
 
     return call
 
@@ -88,15 +88,17 @@ def divide(left: float, right: float) -> float:
 
 def ieee_divide(left: Float, right: Float) -> Float:
     """IEEE_DIVIDE: no error, ever."""
-    first, second = read(left), read(right)
+    first, second = read_float(left), read_float(right)
     if second != 0:
-        return write(first / second)
+        return write_float(first / second)
     if first == 0 or math.isnan(first):
         return "NaN"
     return math.copysign(math.inf, first) * math.copysign(1.0, second)
 
 
-def on_numerics(operation: Callable[[Decimal, Decimal], Decimal], sign: str) -> Callable[..., str]:
+def numeric_operation(
+    operation: Callable[[Decimal, Decimal], Decimal], sign: str
+) -> Callable[..., str]:
     """A NUMERIC operation, rounded half away from zero to nine digits."""
 
     def call(left: str, right: str) -> str:
@@ -111,7 +113,7 @@ def on_numerics(operation: Callable[[Decimal, Decimal], Decimal], sign: str) -> 
     return call
 
 
-def rounded(mode: str) -> Callable[..., str]:
+def round_numeric(mode: str) -> Callable[..., str]:
     """ROUND, TRUNC, CEIL, FLOOR of a NUMERIC to so many digits."""
 
     def call(form: str, digits: int = 0) -> str:
@@ -127,7 +129,7 @@ def rounded(mode: str) -> Callable[..., str]:
 
 def round_float(value: Float, digits: int = 0) -> Float:
     """ROUND: half away from zero."""
-    number = read(value)
+    number = read_float(value)
     if not math.isfinite(number):
         return value
     step = Decimal(1).scaleb(-digits)
@@ -136,22 +138,22 @@ def round_float(value: Float, digits: int = 0) -> Float:
 
 def truncate_float(value: Float, digits: int = 0) -> Float:
     """TRUNC: towards zero."""
-    number = read(value)
+    number = read_float(value)
     if not math.isfinite(number):
         return value
     step = Decimal(1).scaleb(-digits)
     return float(Decimal(repr(number)).quantize(step, ROUND_DOWN, NUMERIC_CONTEXT))
 
 
-def of_float(function: Callable[..., float], name: str) -> Callable[..., Float]:
+def float_function(function: Callable[..., float], name: str) -> Callable[..., Float]:
     """A function of mathematics; outside its domain is an error."""
 
     def call(*values: Float) -> Float:
-        numbers = [read(value) for value in values]
+        numbers = [read_float(value) for value in values]
         if any(map(math.isnan, numbers)):
             return "NaN"
         try:
-            return write(function(*numbers))
+            return write_float(function(*numbers))
         except (ValueError, OverflowError, ZeroDivisionError) as error:
             listed = ", ".join(map(str, numbers))
             raise out_of_range(f"Floating point error in function: {name}({listed})") from error
@@ -166,14 +168,14 @@ def logarithm(value: float, base: float = math.e) -> float:
 
 def power(left: Float, right: Float) -> Float:
     """POW: also of NaN there are answers (1 to any power, any to the power of 0)."""
-    base, exponent = read(left), read(right)
+    base, exponent = read_float(left), read_float(right)
     try:
-        return write(math.pow(base, exponent))
+        return write_float(math.pow(base, exponent))
     except (ValueError, OverflowError) as error:
         raise out_of_range(f"Floating point error in function: POW({base}, {exponent})") from error
 
 
-def of_numeric(function: Callable[..., Decimal], name: str) -> Callable[..., str]:
+def numeric_function(function: Callable[..., Decimal], name: str) -> Callable[..., str]:
     """A function of mathematics on NUMERIC, rounded to nine digits."""
 
     def call(*values: str) -> str:
@@ -189,13 +191,13 @@ def of_numeric(function: Callable[..., Decimal], name: str) -> Callable[..., str
 
 def numeric_logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
     """LOG(x [, base])."""
-    found = NUMERIC_CONTEXT.ln(value)
-    return found if base is None else NUMERIC_CONTEXT.divide(found, NUMERIC_CONTEXT.ln(base))
+    natural = NUMERIC_CONTEXT.ln(value)
+    return natural if base is None else NUMERIC_CONTEXT.divide(natural, NUMERIC_CONTEXT.ln(base))
 
 
 def to_float32(value: Float) -> Float:
     """Rounded to single precision; too large is an error."""
-    number = read(value)
+    number = read_float(value)
     if not math.isfinite(number):
         return value
     try:
@@ -212,7 +214,7 @@ def sign_of(number: float) -> int:
 
 def abs_int64(value: int) -> int:
     """ABS of INT64."""
-    return int64(abs(value), f"ABS({value})")
+    return check_int64(abs(value), f"ABS({value})")
 
 
 def abs_numeric(form: str) -> str:
@@ -227,7 +229,7 @@ def sign_numeric(form: str) -> str:
 
 def sign_float(value: Float) -> Float:
     """SIGN of FLOAT64."""
-    number = read(value)
+    number = read_float(value)
     return "NaN" if math.isnan(number) else float(sign_of(number))
 
 
@@ -235,22 +237,12 @@ def extreme_float(choose: Callable[..., float]) -> Callable[..., Float]:
     """GREATEST and LEAST of floats: NaN if any is."""
 
     def call(*values: Float) -> Float:
-        return "NaN" if "NaN" in values else choose(*map(read, values))
+        return "NaN" if "NaN" in values else choose(*map(read_float, values))
 
     return call
 
 
-def bit_reverse(value: int, keep_sign: bool) -> int:
-    """BIT_REVERSE(value, preserve_sign)."""
-    if keep_sign:
-        if value < 0:
-            raise out_of_range("BIT_REVERSE with preserve_sign needs a value that is not negative")
-        return int(f"{value:063b}"[::-1], 2)
-    reversed_ = int(f"{value & (2**64 - 1):064b}"[::-1], 2)
-    return reversed_ - 2**64 if reversed_ > INT64_MAX else reversed_
-
-
-def not_negative(value: int, where: str) -> int:
+def check_not_negative(value: int, where: str) -> int:
     """A LIMIT or OFFSET."""
     if value < 0:
         raise out_of_range(f"{where} expects a non-negative integer, got {value}")
@@ -262,34 +254,9 @@ def error(message: str) -> int:
     raise out_of_range(message)
 
 
-def bit_xor(left: int, right: int) -> int:
-    """INT64 ^ INT64."""
-    return left ^ right
-
-
-def shift_left(value: int, count: int) -> int:
-    """INT64 << INT64: bits that leave are lost."""
-    if count < 0:
-        raise out_of_range("Bitwise shift by negative offset.")
-    return signed(value << count) if count < 64 else 0
-
-
-def shift_right(value: int, count: int) -> int:
-    """INT64 >> INT64: zeros come in, also for negative values."""
-    if count < 0:
-        raise out_of_range("Bitwise shift by negative offset.")
-    return signed((value & (2**64 - 1)) >> count) if count < 64 else 0
-
-
-def signed(value: int) -> int:
-    """The low 64 bits as an INT64."""
-    low = value & (2**64 - 1)
-    return low - 2**64 if low > INT64_MAX else low
-
-
 def negate_float(value: Float) -> Float:
     """-x of FLOAT64: also of zero."""
-    return write(-read(value))
+    return write_float(-read_float(value))
 
 
 def quotient(left: Decimal, right: Decimal) -> Decimal:
@@ -297,40 +264,11 @@ def quotient(left: Decimal, right: Decimal) -> Decimal:
     return NUMERIC_CONTEXT.divide(left, right).quantize(Decimal(1), ROUND_DOWN, NUMERIC_CONTEXT)
 
 
-def percentage(value: Float) -> Float:
+def check_percentage(value: Float) -> Float:
     """The percentage of TABLESAMPLE."""
-    if value == "NaN" or not 0 <= read(value) <= 100:
+    if value == "NaN" or not 0 <= read_float(value) <= 100:
         raise out_of_range(f"PERCENT value {value} of TABLESAMPLE must be from 0 to 100")
     return value
-
-
-def on_bits(operation: Callable[[int, int], int]) -> Callable[[bytes, bytes], bytes]:
-    """& | ^ of BYTES of one length."""
-
-    def call(left: bytes, right: bytes) -> bytes:
-        if len(left) != len(right):
-            raise out_of_range(
-                "Bitwise binary operator for BYTES requires equal length of the inputs."
-            )
-        return bytes(operation(a, b) for a, b in zip(left, right, strict=True))
-
-    return call
-
-
-def shift_bytes(left: bool) -> Callable[[bytes, int], bytes]:
-    """BYTES << INT64, BYTES >> INT64: the length stays, zeros come in."""
-
-    def call(value: bytes, count: int) -> bytes:
-        if count < 0:
-            raise out_of_range("Bitwise shift by negative offset.")
-        size = len(value)
-        number = int.from_bytes(value)
-        if count >= size * 8:
-            return bytes(size)
-        moved = number << count if left else number >> count
-        return (moved & ((1 << size * 8) - 1)).to_bytes(size)
-
-    return call
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -339,77 +277,65 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "int64_mul": int64_mul,
     "int64_div": int64_div,
     "int64_mod": int64_mod,
-    "float64_add": on_floats(lambda a, b: a + b, "+"),
-    "float64_sub": on_floats(lambda a, b: a - b, "-"),
-    "float64_mul": on_floats(lambda a, b: a * b, "*"),
-    "float64_div": on_floats(divide, "/"),
-    "numeric_add": on_numerics(NUMERIC_CONTEXT.add, "+"),
-    "numeric_sub": on_numerics(NUMERIC_CONTEXT.subtract, "-"),
-    "numeric_mul": on_numerics(NUMERIC_CONTEXT.multiply, "*"),
-    "numeric_div": on_numerics(NUMERIC_CONTEXT.divide, "/"),
-    "numeric_quotient": on_numerics(quotient, "DIV"),
-    "int64_negate": lambda v: int64(-v, f"-({v})"),
+    "float64_add": float_operation(lambda a, b: a + b, "+"),
+    "float64_sub": float_operation(lambda a, b: a - b, "-"),
+    "float64_mul": float_operation(lambda a, b: a * b, "*"),
+    "float64_div": float_operation(divide, "/"),
+    "numeric_add": numeric_operation(NUMERIC_CONTEXT.add, "+"),
+    "numeric_sub": numeric_operation(NUMERIC_CONTEXT.subtract, "-"),
+    "numeric_mul": numeric_operation(NUMERIC_CONTEXT.multiply, "*"),
+    "numeric_div": numeric_operation(NUMERIC_CONTEXT.divide, "/"),
+    "numeric_quotient": numeric_operation(quotient, "DIV"),
+    "int64_negate": lambda v: check_int64(-v, f"-({v})"),
     "float64_negate": negate_float,
     "numeric_negate": lambda v: numeric_from_decimal(-decimal_from_numeric(v)),
-    "fn_percentage": percentage,
-    "fn_bytes_and": on_bits(lambda a, b: a & b),
-    "fn_bytes_or": on_bits(lambda a, b: a | b),
-    "fn_bytes_xor": on_bits(lambda a, b: a ^ b),
-    "fn_bytes_not": lambda v: bytes(255 - b for b in v),
-    "fn_bytes_shift_left": shift_bytes(left=True),
-    "fn_bytes_shift_right": shift_bytes(left=False),
-    "fn_bit_count_bytes": lambda v: int.from_bytes(v).bit_count(),
-    "numeric_mod": on_numerics(NUMERIC_CONTEXT.remainder, "MOD"),
+    "fn_percentage": check_percentage,
+    "numeric_mod": numeric_operation(NUMERIC_CONTEXT.remainder, "MOD"),
     "fn_ieee_divide": ieee_divide,
     "fn_abs_int64": abs_int64,
-    "fn_abs_float64": lambda v: write(abs(read(v))),
+    "fn_abs_float64": lambda v: write_float(abs(read_float(v))),
     "fn_abs_numeric": abs_numeric,
     "fn_sign_int64": sign_of,
     "fn_sign_float64": sign_float,
     "fn_sign_numeric": sign_numeric,
-    "fn_ceil_numeric": rounded(ROUND_CEILING),
-    "fn_floor_numeric": rounded(ROUND_FLOOR),
-    "fn_round_numeric": rounded(ROUND_HALF_UP),
-    "fn_trunc_numeric": rounded(ROUND_DOWN),
-    "fn_ceil": of_float(lambda x: x if math.isinf(x) else float(math.ceil(x)), "CEIL"),
-    "fn_floor": of_float(lambda x: x if math.isinf(x) else float(math.floor(x)), "FLOOR"),
+    "fn_ceil_numeric": round_numeric(ROUND_CEILING),
+    "fn_floor_numeric": round_numeric(ROUND_FLOOR),
+    "fn_round_numeric": round_numeric(ROUND_HALF_UP),
+    "fn_trunc_numeric": round_numeric(ROUND_DOWN),
+    "fn_ceil": float_function(lambda x: x if math.isinf(x) else float(math.ceil(x)), "CEIL"),
+    "fn_floor": float_function(lambda x: x if math.isinf(x) else float(math.floor(x)), "FLOOR"),
     "fn_round": round_float,
     "fn_trunc": truncate_float,
-    "fn_sqrt": of_float(math.sqrt, "SQRT"),
-    "fn_exp": of_float(math.exp, "EXP"),
-    "fn_ln": of_float(math.log, "LN"),
-    "fn_log": of_float(logarithm, "LOG"),
-    "fn_log10": of_float(math.log10, "LOG10"),
+    "fn_sqrt": float_function(math.sqrt, "SQRT"),
+    "fn_exp": float_function(math.exp, "EXP"),
+    "fn_ln": float_function(math.log, "LN"),
+    "fn_log": float_function(logarithm, "LOG"),
+    "fn_log10": float_function(math.log10, "LOG10"),
     "fn_pow": power,
-    "fn_pow_numeric": of_numeric(NUMERIC_CONTEXT.power, "POW"),
-    "fn_sqrt_numeric": of_numeric(NUMERIC_CONTEXT.sqrt, "SQRT"),
-    "fn_exp_numeric": of_numeric(NUMERIC_CONTEXT.exp, "EXP"),
-    "fn_ln_numeric": of_numeric(NUMERIC_CONTEXT.ln, "LN"),
-    "fn_log10_numeric": of_numeric(NUMERIC_CONTEXT.log10, "LOG10"),
-    "fn_log_numeric": of_numeric(numeric_logarithm, "LOG"),
-    "fn_sin": of_float(math.sin, "SIN"),
-    "fn_cos": of_float(math.cos, "COS"),
-    "fn_tan": of_float(math.tan, "TAN"),
-    "fn_asin": of_float(math.asin, "ASIN"),
-    "fn_acos": of_float(math.acos, "ACOS"),
-    "fn_atan": of_float(math.atan, "ATAN"),
-    "fn_sinh": of_float(math.sinh, "SINH"),
-    "fn_cosh": of_float(math.cosh, "COSH"),
-    "fn_tanh": of_float(math.tanh, "TANH"),
-    "fn_asinh": of_float(math.asinh, "ASINH"),
-    "fn_acosh": of_float(math.acosh, "ACOSH"),
-    "fn_atanh": of_float(math.atanh, "ATANH"),
-    "fn_atan2": of_float(math.atan2, "ATAN2"),
+    "fn_pow_numeric": numeric_function(NUMERIC_CONTEXT.power, "POW"),
+    "fn_sqrt_numeric": numeric_function(NUMERIC_CONTEXT.sqrt, "SQRT"),
+    "fn_exp_numeric": numeric_function(NUMERIC_CONTEXT.exp, "EXP"),
+    "fn_ln_numeric": numeric_function(NUMERIC_CONTEXT.ln, "LN"),
+    "fn_log10_numeric": numeric_function(NUMERIC_CONTEXT.log10, "LOG10"),
+    "fn_log_numeric": numeric_function(numeric_logarithm, "LOG"),
+    "fn_sin": float_function(math.sin, "SIN"),
+    "fn_cos": float_function(math.cos, "COS"),
+    "fn_tan": float_function(math.tan, "TAN"),
+    "fn_asin": float_function(math.asin, "ASIN"),
+    "fn_acos": float_function(math.acos, "ACOS"),
+    "fn_atan": float_function(math.atan, "ATAN"),
+    "fn_sinh": float_function(math.sinh, "SINH"),
+    "fn_cosh": float_function(math.cosh, "COSH"),
+    "fn_tanh": float_function(math.tanh, "TANH"),
+    "fn_asinh": float_function(math.asinh, "ASINH"),
+    "fn_acosh": float_function(math.acosh, "ACOSH"),
+    "fn_atanh": float_function(math.atanh, "ATANH"),
+    "fn_atan2": float_function(math.atan2, "ATAN2"),
     "fn_is_nan": lambda v: v == "NaN",
-    "fn_is_inf": lambda v: math.isinf(read(v)),
+    "fn_is_inf": lambda v: math.isinf(read_float(v)),
     "fn_greatest_float64": extreme_float(max),
     "fn_least_float64": extreme_float(min),
-    "fn_bit_count": lambda v: (v & (2**64 - 1)).bit_count(),
-    "fn_bit_reverse": bit_reverse,
-    "fn_bit_xor": bit_xor,
-    "fn_shift_left": shift_left,
-    "fn_shift_right": shift_right,
-    "fn_not_negative": not_negative,
+    "fn_not_negative": check_not_negative,
     "fn_error": error,
     "to_float32": to_float32,
 }

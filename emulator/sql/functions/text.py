@@ -16,7 +16,7 @@ from typing import Any, Literal
 import farmhash
 
 from emulator.errors import out_of_range, unimplemented
-from emulator.storage import forms
+from emulator.values import forms
 
 Text = str | bytes
 RANDOM = {"fn_generate_uuid"}
@@ -119,15 +119,15 @@ def like(value: Text, pattern: Text) -> int:
 REGULAR_PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 
-def ends_as_in_re2(text: str) -> str:
+def translate_ends(text: str) -> str:
     """$ and \\z as the end of the text, which Python calls \\Z; its own $ allows a line break."""
     lines = re.search(r"\(\?[a-zA-Z]*m", text) is not None
 
-    def one(match: re.Match[str]) -> str:
+    def translate(match: re.Match[str]) -> str:
         end = match.group() == "\\z" or (match.group() == "$" and not lines)
         return "\\Z" if end else match.group()
 
-    return REGULAR_PIECE.sub(one, text)
+    return REGULAR_PIECE.sub(translate, text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -137,8 +137,8 @@ def regular_expression(pattern: Text) -> re.Pattern[Any]:
     if re.search(r"\(\?(?:=|!|<=|<!|>|\()|\\[1-9]|\(\?P=|[*+?}]\+", text):
         raise out_of_range(f"Cannot parse regular expression: invalid syntax in {text!r}")
     if re.search(r"\\[pPCQE]|\[:", text):
-        raise unimplemented(f"the regular expression {text!r}: a class that only RE2 knows")
-    text = ends_as_in_re2(text)
+        raise unimplemented(f"the regular expression {text!r}: a class that only RE2 supports")
+    text = translate_ends(text)
     try:
         if isinstance(pattern, str):
             return re.compile(text, re.ASCII)
@@ -147,16 +147,16 @@ def regular_expression(pattern: Text) -> re.Pattern[Any]:
         raise out_of_range(f"Cannot parse regular expression: {error}") from error
 
 
-def extract(value: Text, pattern: Text) -> Text | None:
+def regexp_extract(value: Text, pattern: Text) -> Text | None:
     """REGEXP_EXTRACT: the first match, or its only group."""
-    match = extracting(pattern).search(value)
+    match = extraction_pattern(pattern).search(value)
     if match is None:
         return None
-    found: Text | None = match.group(1) if match.re.groups else match.group()
-    return found
+    extracted: Text | None = match.group(1) if match.re.groups else match.group()
+    return extracted
 
 
-def extracting(pattern: Text) -> re.Pattern[Any]:
+def extraction_pattern(pattern: Text) -> re.Pattern[Any]:
     """A regular expression with at most one group."""
     compiled = regular_expression(pattern)
     if compiled.groups > 1:
@@ -167,9 +167,9 @@ def extracting(pattern: Text) -> re.Pattern[Any]:
     return compiled
 
 
-def extract_all(value: Text, pattern: Text) -> str:
+def regexp_extract_all(value: Text, pattern: Text) -> str:
     """REGEXP_EXTRACT_ALL."""
-    compiled = extracting(pattern)
+    compiled = extraction_pattern(pattern)
     group = 1 if compiled.groups else 0
     return text_array([match.group(group) for match in compiled.finditer(value)])
 
@@ -180,7 +180,7 @@ def text_array(values: list[Text]) -> str:
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
 
 
-def substitute(value: Text, pattern: Text, replacement: Text) -> Text:
+def regexp_replace(value: Text, pattern: Text, replacement: Text) -> Text:
     """REGEXP_REPLACE: \\1 names a group, \\0 the match."""
     compiled = regular_expression(pattern)
     text = replacement if isinstance(replacement, str) else replacement.decode("latin-1")
@@ -191,7 +191,7 @@ def substitute(value: Text, pattern: Text, replacement: Text) -> Text:
         ):
             raise out_of_range(f"Invalid REGEXP_REPLACE pattern: {text}")
 
-    def written(match: re.Match[Any]) -> Text:
+    def expand(match: re.Match[Any]) -> Text:
         parts = [
             piece if not piece.startswith("\\") else "\\" if piece == "\\\\" else None
             for piece in pieces
@@ -205,8 +205,8 @@ def substitute(value: Text, pattern: Text, replacement: Text) -> Text:
             each.encode("latin-1") if isinstance(each, str) else each or b"" for each in groups
         )
 
-    found: Text = compiled.sub(written, value)
-    return found
+    result: Text = compiled.sub(expand, value)
+    return result
 
 
 def to_code_points(value: Text) -> str:
@@ -214,7 +214,7 @@ def to_code_points(value: Text) -> str:
     return json.dumps([ord(c) if isinstance(c, str) else c for c in value])
 
 
-def from_code_points(points: str) -> str | None:
+def code_points_to_string(points: str) -> str | None:
     """CODE_POINTS_TO_STRING: NULL if any is."""
     items = json.loads(points)
     if None in items:
@@ -225,7 +225,7 @@ def from_code_points(points: str) -> str | None:
     return "".join(map(chr, items))
 
 
-def bytes_from_code_points(points: str) -> bytes | None:
+def code_points_to_bytes(points: str) -> bytes | None:
     """CODE_POINTS_TO_BYTES: NULL if any is."""
     items = json.loads(points)
     if None in items:
@@ -309,10 +309,10 @@ def concatenate_bytes(*values: bytes) -> bytes:
     return b"".join(values)
 
 
-def normalized(value: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], folded: int) -> str:
+def normalize(value: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], folded: int) -> str:
     """NORMALIZE, NORMALIZE_AND_CASEFOLD."""
-    found = unicodedata.normalize(form, value)
-    return unicodedata.normalize(form, found.casefold()) if folded else found
+    normal = unicodedata.normalize(form, value)
+    return unicodedata.normalize(form, normal.casefold()) if folded else normal
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -339,19 +339,19 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_concat_bytes": concatenate_bytes,
     "fn_like": like,
     "fn_regexp_contains": lambda v, p: int(regular_expression(p).search(v) is not None),
-    "fn_regexp_extract": extract,
-    "fn_regexp_extract_all": extract_all,
+    "fn_regexp_extract": regexp_extract,
+    "fn_regexp_extract_all": regexp_extract_all,
     "fn_to_code_points": to_code_points,
-    "fn_code_points_to_string": from_code_points,
-    "fn_code_points_to_bytes": bytes_from_code_points,
+    "fn_code_points_to_string": code_points_to_string,
+    "fn_code_points_to_bytes": code_points_to_bytes,
     "fn_split_substr": split_substr,
     "fn_soundex": soundex,
-    "fn_normalize": normalized,
+    "fn_normalize": normalize,
     "fn_to_base32": lambda v: base64.b32encode(v).decode(),
     "fn_from_base32": from_base32,
     "fn_lower_bytes": ascii_case(upper=False),
     "fn_upper_bytes": ascii_case(upper=True),
-    "fn_regexp_replace": substitute,
+    "fn_regexp_replace": regexp_replace,
     "fn_to_hex": lambda v: v.hex(),
     "fn_from_hex": from_hex,
     "fn_to_base64": lambda v: base64.b64encode(v).decode(),

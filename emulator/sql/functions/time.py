@@ -11,15 +11,15 @@ import grpc
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.format_elements import (
-    Moment,
-    formatted,
-    parsed_date,
-    parsed_timestamp,
+    LocalTime,
+    format_moment,
+    parse_date,
+    parse_moment,
     week,
 )
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
-from emulator.storage import forms
+from emulator.values import forms
 
 NANOS = {
     "NANOSECOND": 1,
@@ -40,7 +40,7 @@ def nanos(form: str) -> int:
     return seconds * 1_000_000_000 + int(form[20:29])
 
 
-def from_nanos(value: int) -> str:
+def timestamp_from_nanos(value: int) -> str:
     """Nanoseconds since 1970 -> the nine-digit form."""
     seconds, fraction = divmod(value, 1_000_000_000)
     try:
@@ -59,7 +59,7 @@ def unit_of(unit: str, units: dict[str, int], function: str) -> int:
 
 def timestamp_add(form: str, amount: int, unit: str) -> str:
     """TIMESTAMP_ADD."""
-    return from_nanos(nanos(form) + amount * unit_of(unit, NANOS, "TIMESTAMP_ADD"))
+    return timestamp_from_nanos(nanos(form) + amount * unit_of(unit, NANOS, "TIMESTAMP_ADD"))
 
 
 def timestamp_diff(left: str, right: str, unit: str) -> int:
@@ -79,9 +79,9 @@ def timestamp_trunc(form: str, unit: str, zone: str) -> str:
         if unit in {"MINUTE", "HOUR"}:
             local = moment_of(form).astimezone(zone_of(zone))
             shift = (local.utcoffset() or timedelta()) // timedelta(seconds=1) * 1_000_000_000
-        return from_nanos(value - (value + shift) % NANOS[unit])
+        return timestamp_from_nanos(value - (value + shift) % NANOS[unit])
     local_day = forms.timestamp_in_zone(form, zone_of(zone))[:10]
-    return forms.timestamp(date_trunc(local_day, unit, "TIMESTAMP_TRUNC"), zone_of(zone))
+    return forms.timestamp_form(date_trunc(local_day, unit, "TIMESTAMP_TRUNC"), zone_of(zone))
 
 
 def moment_of(form: str) -> datetime:
@@ -140,17 +140,17 @@ def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
     """GENERATE_DATE_ARRAY: both ends are in; months are counted from the first."""
     if amount == 0:
         raise out_of_range("Sequence step cannot be 0.")
-    found: list[str] = []
+    dates: list[str] = []
     while True:
         try:
-            current = date_add(first, amount * len(found), unit)
+            current = date_add(first, amount * len(dates), unit)
         except SpannerError as error:
             if error.code is not grpc.StatusCode.OUT_OF_RANGE:
                 raise
-            return json.dumps(found, separators=(",", ":"))
+            return json.dumps(dates, separators=(",", ":"))
         if (current > last) if amount > 0 else (current < last):
-            return json.dumps(found, separators=(",", ":"))
-        found.append(current)
+            return json.dumps(dates, separators=(",", ":"))
+        dates.append(current)
 
 
 def date_diff(left: str, right: str, unit: str) -> int:
@@ -164,14 +164,14 @@ def date_diff(left: str, right: str, unit: str) -> int:
     quarters = (first.year * 4 + (first.month - 1) // 3) - (
         second.year * 4 + (second.month - 1) // 3
     )
-    found = {
+    differences = {
         "DAY": (first - second).days,
         "MONTH": months,
         "QUARTER": quarters,
         "YEAR": first.year - second.year,
         "ISOYEAR": first.isocalendar().year - second.isocalendar().year,
     }
-    return unit_of(unit, found, "DATE_DIFF")
+    return unit_of(unit, differences, "DATE_DIFF")
 
 
 def extract_date(unit: str, form: str) -> int:
@@ -179,7 +179,7 @@ def extract_date(unit: str, form: str) -> int:
     day = date.fromisoformat(form)
     if unit.startswith("WEEK"):
         return week(day, unit_of(unit, WEEK_STARTS, "EXTRACT"))
-    found = {
+    parts = {
         "YEAR": day.year,
         "MONTH": day.month,
         "DAY": day.day,
@@ -189,7 +189,7 @@ def extract_date(unit: str, form: str) -> int:
         "ISOWEEK": day.isocalendar().week,
         "ISOYEAR": day.isocalendar().year,
     }
-    return unit_of(unit, found, "EXTRACT")
+    return unit_of(unit, parts, "EXTRACT")
 
 
 def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
@@ -197,7 +197,7 @@ def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
     local = forms.timestamp_in_zone(form, zone_of(zone))
     if unit == "DATE":
         return local[:10]
-    found = {
+    parts = {
         "HOUR": int(local[11:13]),
         "MINUTE": int(local[14:16]),
         "SECOND": int(local[17:19]),
@@ -205,20 +205,20 @@ def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
         "MICROSECOND": int(form[20:26]),
         "NANOSECOND": int(form[20:29]),
     }
-    return found[unit] if unit in found else extract_date(unit, local[:10])
+    return parts[unit] if unit in parts else extract_date(unit, local[:10])
 
 
-def from_unit(size: int) -> Callable[[int], str]:
-    """TIMESTAMP_SECONDS and its kin."""
-    return lambda value: from_nanos(value * size)
+def timestamp_of_units(size: int) -> Callable[[int], str]:
+    """TIMESTAMP_SECONDS, TIMESTAMP_MILLIS, TIMESTAMP_MICROS."""
+    return lambda value: timestamp_from_nanos(value * size)
 
 
-def to_unit(size: int) -> Callable[[str], int]:
-    """UNIX_SECONDS and its kin: towards minus infinity."""
+def units_of_timestamp(size: int) -> Callable[[str], int]:
+    """UNIX_SECONDS, UNIX_MILLIS, UNIX_MICROS: rounded towards minus infinity."""
     return lambda form: nanos(form) // size
 
 
-def refusing(function: Callable[..., str]) -> Callable[..., str]:
+def refuse_bad_values(function: Callable[..., str]) -> Callable[..., str]:
     """ValueError -> OUT_OF_RANGE."""
 
     def call(*arguments: object) -> str:
@@ -232,7 +232,7 @@ def refusing(function: Callable[..., str]) -> Callable[..., str]:
 
 def timestamp_in(text: str, zone: str = DEFAULT_ZONE) -> str:
     """TIMESTAMP(text or date [, zone])."""
-    return forms.timestamp(text, zone_of(zone))
+    return forms.timestamp_form(text, zone_of(zone))
 
 
 def date_in(form: str, zone: str = DEFAULT_ZONE) -> str:
@@ -248,18 +248,18 @@ def string_in(form: str, zone: str = DEFAULT_ZONE) -> str:
 def format_timestamp(pattern: str, form: str, zone: str = DEFAULT_ZONE) -> str:
     """FORMAT_TIMESTAMP."""
     local = moment_of(form).replace(microsecond=0).astimezone(zone_of(zone))
-    return formatted(pattern, Moment(local, int(form[20:29])))
+    return format_moment(pattern, LocalTime(local, int(form[20:29])))
 
 
 def format_date(pattern: str, form: str) -> str:
     """FORMAT_DATE."""
-    return formatted(pattern, Moment(datetime.fromisoformat(form), is_date=True))
+    return format_moment(pattern, LocalTime(datetime.fromisoformat(form), is_date=True))
 
 
 def parse_timestamp(pattern: str, text: str, zone: str = DEFAULT_ZONE) -> str:
     """PARSE_TIMESTAMP."""
-    moment, fraction = parsed_timestamp(pattern, text, zone_of(zone))
-    return from_nanos((moment - EPOCH) // timedelta(seconds=1) * 1_000_000_000 + fraction)
+    moment, fraction = parse_moment(pattern, text, zone_of(zone))
+    return timestamp_from_nanos((moment - EPOCH) // timedelta(seconds=1) * 1_000_000_000 + fraction)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -271,24 +271,24 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_date_trunc": date_trunc,
     "fn_extract_date": extract_date,
     "fn_extract_timestamp": extract_timestamp,
-    "fn_unix_seconds": to_unit(1_000_000_000),
-    "fn_unix_millis": to_unit(1_000_000),
-    "fn_unix_micros": to_unit(1_000),
-    "fn_timestamp_seconds": from_unit(1_000_000_000),
-    "fn_timestamp_millis": from_unit(1_000_000),
-    "fn_timestamp_micros": from_unit(1_000),
+    "fn_unix_seconds": units_of_timestamp(1_000_000_000),
+    "fn_unix_millis": units_of_timestamp(1_000_000),
+    "fn_unix_micros": units_of_timestamp(1_000),
+    "fn_timestamp_seconds": timestamp_of_units(1_000_000_000),
+    "fn_timestamp_millis": timestamp_of_units(1_000_000),
+    "fn_timestamp_micros": timestamp_of_units(1_000),
     "fn_unix_date": lambda form: (date.fromisoformat(form) - date(1970, 1, 1)).days,
-    "fn_date_from_unix_date": refusing(
+    "fn_date_from_unix_date": refuse_bad_values(
         lambda days: (date(1970, 1, 1) + timedelta(days=days)).isoformat()
     ),
     "fn_generate_dates": generate_dates,
-    "fn_date": refusing(lambda y, m, d: date(y, m, d).isoformat()),
+    "fn_date": refuse_bad_values(lambda y, m, d: date(y, m, d).isoformat()),
     "fn_date_timestamp": date_in,
-    "fn_timestamp_string": refusing(timestamp_in),
-    "fn_timestamp_date": refusing(timestamp_in),
+    "fn_timestamp_string": refuse_bad_values(timestamp_in),
+    "fn_timestamp_date": refuse_bad_values(timestamp_in),
     "fn_string_timestamp": string_in,
     "fn_format_timestamp": format_timestamp,
     "fn_format_date": format_date,
-    "fn_parse_date": parsed_date,
-    "fn_parse_timestamp": refusing(parse_timestamp),
+    "fn_parse_date": parse_date,
+    "fn_parse_timestamp": refuse_bad_values(parse_timestamp),
 }

@@ -12,8 +12,8 @@ from typing import Any
 from emulator.errors import out_of_range
 from emulator.sql.functions import intervals
 from emulator.sql.functions.aggregates import WINDOWED
-from emulator.sql.functions.numbers import Float, read, write
-from emulator.storage.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+from emulator.sql.functions.numbers import Float, read_float, write_float
+from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 SMALLEST_BIT = 1074
 INT64_MAX = 2**63 - 1
@@ -23,7 +23,7 @@ Factory = Callable[[], Any]
 
 
 @dataclass(slots=True)
-class Gathered:
+class WindowValues:
     """Any function of the values in the window."""
 
     finish: Finish
@@ -31,12 +31,12 @@ class Gathered:
     values: deque[object] = field(default_factory=deque)
 
     def step(self, value: object) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if self.nulls or value is not None:
             self.values.append(value)
 
     def inverse(self, value: object) -> None:
-        """The oldest value goes."""
+        """The oldest value leaves the window."""
         if self.nulls or value is not None:
             self.values.popleft()
 
@@ -48,7 +48,7 @@ class Gathered:
 
 
 @dataclass(slots=True)
-class NotNull:
+class NotNullValues:
     """FIRST_VALUE, LAST_VALUE and NTH_VALUE with IGNORE NULLS: ``place`` is from 0, or -1."""
 
     place: int
@@ -64,7 +64,7 @@ class NotNull:
             self.values.append(value)
 
     def inverse(self, value: object, nth: object = None) -> None:
-        """The oldest value goes."""
+        """The oldest value leaves the window."""
         if value is not None:
             self.values.popleft()
 
@@ -77,7 +77,7 @@ class NotNull:
 
 
 @dataclass(slots=True)
-class Whole:
+class Int64Window:
     """SUM and AVG of INT64, exact at every size between."""
 
     mean: bool
@@ -85,12 +85,12 @@ class Whole:
     count: int = 0
 
     def step(self, value: object) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if isinstance(value, int):
             self.total, self.count = self.total + value, self.count + 1
 
     def inverse(self, value: object) -> None:
-        """A value goes."""
+        """A value leaves the window."""
         if isinstance(value, int):
             self.total, self.count = self.total - value, self.count - 1
 
@@ -108,7 +108,7 @@ class Whole:
 
 
 @dataclass(slots=True)
-class Floating:
+class Float64Window:
     """SUM and AVG of floats: a sum in the smallest bit of a double, so that it can go back."""
 
     mean: bool
@@ -117,14 +117,14 @@ class Floating:
     special: list[float] = field(default_factory=list)
 
     def step(self, value: Any) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if value is not None:
-            self._add(read(value), 1)
+            self._add(read_float(value), 1)
 
     def inverse(self, value: Any) -> None:
-        """A value goes."""
+        """A value leaves the window."""
         if value is not None:
-            self._add(read(value), -1)
+            self._add(read_float(value), -1)
 
     def _add(self, number: float, sign: int) -> None:
         self.count += sign
@@ -141,18 +141,18 @@ class Floating:
         if not self.count:
             return None
         if self.special:
-            return write(sum(self.special))
+            return write_float(sum(self.special))
         try:
-            found = self.total / (1 << SMALLEST_BIT)
+            total = self.total / (1 << SMALLEST_BIT)
         except OverflowError as error:
             raise out_of_range("double overflow in SUM") from error
-        return found / self.count if self.mean else found
+        return total / self.count if self.mean else total
 
     final = value
 
 
 @dataclass(slots=True)
-class Decimals:
+class NumericWindow:
     """SUM and AVG of NUMERIC."""
 
     mean: bool
@@ -160,13 +160,13 @@ class Decimals:
     count: int = 0
 
     def step(self, value: object) -> None:
-        """A value comes in."""
+        """A value enters the window."""
         if value is not None:
             self.total = NUMERIC_CONTEXT.add(self.total, decimal_from_numeric(str(value)))
             self.count += 1
 
     def inverse(self, value: object) -> None:
-        """A value goes."""
+        """A value leaves the window."""
         if value is not None:
             self.total = NUMERIC_CONTEXT.subtract(self.total, decimal_from_numeric(str(value)))
             self.count -= 1
@@ -175,30 +175,30 @@ class Decimals:
         """The result now."""
         if not self.count:
             return None
-        found = NUMERIC_CONTEXT.divide(self.total, self.count) if self.mean else self.total
+        total = NUMERIC_CONTEXT.divide(self.total, self.count) if self.mean else self.total
         try:
-            return numeric_from_decimal(found)
+            return numeric_from_decimal(total)
         except ValueError as error:
             raise out_of_range("numeric overflow in SUM") from error
 
     final = value
 
 
-def gathered(finish: Finish, nulls: bool) -> Factory:
+def window_factory(finish: Finish, nulls: bool) -> Factory:
     """A factory of one window's values."""
-    return lambda: Gathered(finish, nulls)
+    return lambda: WindowValues(finish, nulls)
 
 
 WINDOW_AGGREGATES: dict[str, Factory] = {
-    "win_first_value_not_null": lambda: NotNull(0),
-    "win_last_value_not_null": lambda: NotNull(-1),
-    "win_nth_value_not_null": lambda: NotNull(1),
-    "win_sum_int64": lambda: Whole(mean=False),
-    "win_avg_int64": lambda: Whole(mean=True),
-    "win_sum_float64": lambda: Floating(mean=False),
-    "win_avg_float64": lambda: Floating(mean=True),
-    "win_sum_numeric": lambda: Decimals(mean=False),
-    "win_avg_numeric": lambda: Decimals(mean=True),
-    **{name: gathered(*how) for name, how in WINDOWED.items()},
-    **{name: gathered(how, nulls=False) for name, how in intervals.AGGREGATES.items()},
+    "win_first_value_not_null": lambda: NotNullValues(0),
+    "win_last_value_not_null": lambda: NotNullValues(-1),
+    "win_nth_value_not_null": lambda: NotNullValues(1),
+    "win_sum_int64": lambda: Int64Window(mean=False),
+    "win_avg_int64": lambda: Int64Window(mean=True),
+    "win_sum_float64": lambda: Float64Window(mean=False),
+    "win_avg_float64": lambda: Float64Window(mean=True),
+    "win_sum_numeric": lambda: NumericWindow(mean=False),
+    "win_avg_numeric": lambda: NumericWindow(mean=True),
+    **{name: window_factory(*how) for name, how in WINDOWED.items()},
+    **{name: window_factory(how, nulls=False) for name, how in intervals.AGGREGATES.items()},
 }

@@ -40,7 +40,7 @@ def records(
 
 
 @dataclass
-class Found:
+class StreamContents:
     """What a reader saw: data change records by partition, in order, and the lineage."""
 
     data: list[list[Any]] = field(default_factory=list)
@@ -49,27 +49,27 @@ class Found:
     announced: dict[str, int] = field(default_factory=dict)
 
 
-def read_all(database: Database, stream: str, start: datetime, end: datetime) -> Found:
+def read_all(database: Database, stream: str, start: datetime, end: datetime) -> StreamContents:
     """Everything in [start, end]; a child is read once, after all its parents."""
-    found = Found()
+    contents = StreamContents()
     waiting: dict[str, datetime] = {}
     finished: set[str] = set()
 
     def take(structs: Any) -> None:
         for data, beats, children in structs:
-            found.data += data
-            found.heartbeats += [beat[0] for beat in beats]
+            contents.data += data
+            contents.heartbeats += [beat[0] for beat in beats]
             for began, _, tokens in children:
                 for token, parents in tokens:
-                    found.announced[token] = found.announced.get(token, 0) + 1
-                    found.parents[token] = parents
+                    contents.announced[token] = contents.announced.get(token, 0) + 1
+                    contents.parents[token] = parents
                     waiting.setdefault(token, began)
 
     take(records(database, stream, start, end))
     while open_ := [t for t in waiting if t not in finished]:
-        ready = [t for t in open_ if all(p in finished for p in found.parents[t])]
+        ready = [t for t in open_ if all(p in finished for p in contents.parents[t])]
         assert ready, "a partition whose parents were never announced"
         for token in ready:
             take(records(database, stream, waiting[token], end, token))
             finished.add(token)
-    return found
+    return contents

@@ -19,7 +19,7 @@ from google.cloud.spanner_v1.batch import Batch
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import spawn
-from tests.emulator.change_streams.stream_reader import Found, now, read_all, records
+from tests.emulator.change_streams.stream_reader import StreamContents, now, read_all, records
 from tests.fixtures.server import connect
 
 TABLE = "CREATE TABLE T (Id INT64, Version INT64) PRIMARY KEY (Id)"
@@ -28,7 +28,7 @@ ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "120"))
 Version = tuple[datetime, str, int | None]
 
 
-class World:
+class StreamWorld:
     """A table under random commits, and what happened to every key of it, in order."""
 
     def __init__(self, database: Database, seed: int) -> None:
@@ -61,25 +61,25 @@ class World:
 
 def write(database: Database, rounds: int, seed: int) -> dict[int, list[Version]]:
     """The truth of a new world after some commits."""
-    world = World(database, seed)
+    world = StreamWorld(database, seed)
     world.write(rounds)
     return world.truth
 
 
-def seen(found: Found) -> dict[int, list[Version]]:
+def values_by_key(records: StreamContents) -> dict[int, list[Version]]:
     """What the reader saw of every key, in the order in which it saw it."""
     versions: dict[int, list[Version]] = {}
-    for record in found.data:
+    for record in records.data:
         for keys, new, _ in record[6]:
-            value = parsed(new).get("Version")
-            key = int(str(parsed(keys)["Id"]))
+            value = parse_json(new).get("Version")
+            key = int(str(parse_json(keys)["Id"]))
             versions.setdefault(key, []).append(
                 (record[0], record[7], None if value is None else int(str(value)))
             )
     return versions
 
 
-def parsed(value: object) -> dict[str, object]:
+def parse_json(value: object) -> dict[str, object]:
     return dict(json.loads(value)) if isinstance(value, str) else dict(value)  # type: ignore[call-overload]
 
 
@@ -90,17 +90,17 @@ def test_every_version_of_every_key_is_read_once_and_in_order(
 ) -> None:
     faults(change_stream_churn_seconds=0.01, seed=seed)
     start = now()
-    world = World(database, seed)
+    world = StreamWorld(database, seed)
     while True:
         world.write(ROUNDS)
-        found = read_all(database, "S", start, now())
-        assert seen(found) == world.truth
-        merged = [token for token, parents in found.parents.items() if len(parents) > 1]
-        parents = [p for ps in found.parents.values() for p in ps]
+        records = read_all(database, "S", start, now())
+        assert values_by_key(records) == world.truth
+        merged = [token for token, parents in records.parents.items() if len(parents) > 1]
+        parents = [p for ps in records.parents.values() for p in ps]
         if len(merged) > 2 and len(parents) - len(set(parents)) > 2:
             break
     for token in merged:
-        assert found.announced[token] == len(found.parents[token])
+        assert records.announced[token] == len(records.parents[token])
 
 
 @pytest.mark.ddl(TABLE, STREAM)
@@ -115,7 +115,7 @@ def test_windows_through_lineage_neither_overlap_nor_leave_gaps(
     whole: dict[int, list[Version]] = {}
     tick = datetime.resolution
     for low, high in pairwise(edges):
-        for key, versions in seen(read_all(database, "S", low + tick, high)).items():
+        for key, versions in values_by_key(read_all(database, "S", low + tick, high)).items():
             whole.setdefault(key, []).extend(versions)
     assert whole == truth
 
@@ -148,4 +148,4 @@ def test_records_survive_a_kill(tmp_path_factory: pytest.TempPathFactory) -> Non
         server.kill()
     with spawn(directory) as server:
         database = connect(server.address).database("kept")
-        assert seen(read_all(database, "S", start, now())) == truth
+        assert values_by_key(read_all(database, "S", start, now())) == truth

@@ -33,10 +33,10 @@ def insert(database: Database, *rows: tuple[object, ...]) -> datetime:
 
 def mods(data: list[list[Any]]) -> list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(mod_type, keys, new_values, old_values) of every change."""
-    return [(r[7], *(as_dict(part) for part in mod)) for r in data for mod in r[6]]
+    return [(r[7], *(record_fields(part) for part in mod)) for r in data for mod in r[6]]
 
 
-def as_dict(value: Any) -> dict[str, Any]:
+def record_fields(value: Any) -> dict[str, Any]:
     return dict(json.loads(value)) if isinstance(value, str) else dict(value)
 
 
@@ -47,14 +47,14 @@ def test_inserts_updates_and_deletes_are_read_from_all_partitions(database: Data
         batch.update("Users", ["Id", "Name"], [(3, "three")])
     with database.batch() as batch:
         batch.delete("Users", keyset_of(4))
-    found = read_all(database, "Everything", first, now())
-    assert len(found.parents) > 1
-    changes = mods(found.data)
+    contents = read_all(database, "Everything", first, now())
+    assert len(contents.parents) > 1
+    changes = mods(contents.data)
     inserted = {k["Id"]: new for kind, k, new, _ in changes if kind == "INSERT"}
     assert inserted == {str(n): {"Name": f"n{n}", "Age": str(n)} for n in range(20)}
     assert ("UPDATE", {"Id": "3"}, {"Name": "three"}, {"Name": "n3"}) in changes
     assert ("DELETE", {"Id": "4"}, {}, {"Name": "n4", "Age": "4"}) in changes
-    inserts = [r for r in found.data if r[7] == "INSERT"]
+    inserts = [r for r in contents.data if r[7] == "INSERT"]
     assert {r[9] for r in inserts} == {len(inserts)} == {r[10] for r in inserts}
     assert all(r[3] for r in inserts)
 
@@ -66,8 +66,8 @@ def keyset_of(*keys: object) -> Any:
 @pytest.mark.ddl(USERS, STREAM)
 def test_both_bounds_are_inclusive(database: Database) -> None:
     stamps = [insert(database, (n, "x", n)) for n in range(6)]
-    found = read_all(database, "Everything", stamps[1], stamps[4])
-    assert sorted(r[0] for r in found.data) == stamps[1:5]
+    contents = read_all(database, "Everything", stamps[1], stamps[4])
+    assert sorted(r[0] for r in contents.data) == stamps[1:5]
 
 
 @pytest.mark.ddl(USERS, STREAM)
@@ -76,9 +76,9 @@ def test_a_query_without_end_goes_on_with_heartbeats_and_later_records(database:
     tokens = [c[2][0][0] for _, _, cs in records(database, "Everything", start, None) for c in cs]
     beats = []
     for token in tokens:
-        for _, found, _ in records(database, "Everything", start, None, token):
-            if found:
-                beats.append(found[0][0])
+        for _, heartbeats, _ in records(database, "Everything", start, None, token):
+            if heartbeats:
+                beats.append(heartbeats[0][0])
                 break
     assert len(beats) == len(tokens)
     assert all(beat >= start for beat in beats)
@@ -130,21 +130,21 @@ def test_a_read_function_stands_alone_in_a_strong_single_use_read(database: Data
 def test_an_open_query_is_woken_by_a_commit_long_before_its_heartbeat(database: Database) -> None:
     start = insert(database, (1, "a", 1))
     tokens = [c[2][0][0] for _, _, cs in records(database, "Everything", start, None) for c in cs]
-    found: queue.Queue[Any] = queue.Queue()
+    arrived: queue.Queue[Any] = queue.Queue()
 
     def follow(token: str) -> None:
         for data, _, _ in records(database, "Everything", start, None, token, 300_000):
             for record in data:
-                found.put(record)
+                arrived.put(record)
             if any(record[0] > start for record in data):
                 break
 
     readers = [threading.Thread(target=follow, args=(t,), daemon=True) for t in tokens]
     for reader in readers:
         reader.start()
-    assert found.get(timeout=60)[0] == start
+    assert arrived.get(timeout=60)[0] == start
     later = insert(database, *[(n, "b", n) for n in range(2, 60)])
     for reader in readers:
         reader.join(60)
         assert not reader.is_alive()
-    assert {found.get_nowait()[0] for _ in readers} == {later}
+    assert {arrived.get_nowait()[0] for _ in readers} == {later}

@@ -22,13 +22,15 @@ COLUMNS = ["Id", "Name", "Age"]
 CHANGED = ("UPDATE", {"Id": "1"})
 
 
-def as_dict(value: Any) -> dict[str, Any]:
+def record_fields(value: Any) -> dict[str, Any]:
     return dict(json.loads(value)) if isinstance(value, str) else dict(value)
 
 
 def changes(data: list[list[Any]]) -> list[Change]:
     return [
-        (r[7], as_dict(keys), as_dict(new), as_dict(old)) for r in data for keys, new, old in r[6]
+        (r[7], record_fields(keys), record_fields(new), record_fields(old))
+        for r in data
+        for keys, new, old in r[6]
     ]
 
 
@@ -85,8 +87,8 @@ def test_the_capture_type_chooses_the_values(
 @pytest.mark.ddl(USERS, ALL)
 def test_a_value_written_again_is_a_change(database: Database) -> None:
     first_row(database)
-    found = changes_of(database, lambda b: b.update("Users", ["Id", "Name"], [(1, "one")]))
-    assert found == [(*CHANGED, {"Name": "one"}, {"Name": "one"})]
+    changes_read = changes_of(database, lambda b: b.update("Users", ["Id", "Name"], [(1, "one")]))
+    assert changes_read == [(*CHANGED, {"Name": "one"}, {"Name": "one"})]
 
 
 def insert_and_delete(batch: Any) -> None:
@@ -174,7 +176,8 @@ def test_dml_in_a_transaction_has_commit_timestamps_and_every_type(database: Dat
         "Doc": '{"k":1}',
     }
     types = {
-        name: (as_dict(type_)["code"], in_key, place) for name, type_, in_key, place in record[5]
+        name: (record_fields(type_)["code"], in_key, place)
+        for name, type_, in_key, place in record[5]
     }
     assert types["Id"] == ("INT64", True, 1)
     assert types["Tags"] == ("ARRAY", False, 8)
@@ -230,8 +233,8 @@ def test_a_statement_that_fails_leaves_no_record(database: Database) -> None:
             transaction.execute_update("INSERT INTO Users (Id) VALUES (7), (DIV(1, 0))")
 
     database.run_in_transaction(work)
-    found = changes(data_since(database, start))
-    assert [(kind, keys) for kind, keys, _, _ in found] == [("INSERT", {"Id": "8"})]
+    changes_read = changes(data_since(database, start))
+    assert [(kind, keys) for kind, keys, _, _ in changes_read] == [("INSERT", {"Id": "8"})]
 
 
 @pytest.mark.ddl(
@@ -247,8 +250,8 @@ def test_only_what_is_watched_is_recorded_also_of_a_cascade(database: Database) 
     with database.batch() as batch:
         batch.insert("Pets", ["Id", "Pet"], [(1, 5)])
     assert changes_of(database, lambda b: b.update("Users", ["Id", "Name"], [(1, "x")])) == []
-    found = changes_of(database, lambda b: b.update("Users", COLUMNS, [(1, "y", 12)]))
-    assert found == [(*CHANGED, {"Age": "12"}, {"Age": "11"})]
+    changes_read = changes_of(database, lambda b: b.update("Users", COLUMNS, [(1, "y", 12)]))
+    assert changes_read == [(*CHANGED, {"Age": "12"}, {"Age": "11"})]
     gone = changes_of(database, lambda b: b.delete("Users", key(1)))
     assert sorted(gone, key=str) == sorted(
         [
@@ -300,13 +303,13 @@ def test_excluded_transactions_are_left_out_only_where_the_stream_allows_it(
         groups.group().insert("Users", ["Id"], [(4,)])
         list(groups.batch_write(exclude_txn_from_change_streams=True))
 
-    def told(stream: str) -> set[tuple[str, str]]:
+    def record_kinds(stream: str) -> set[tuple[str, str]]:
         return {
             (kind, keys["Id"]) for kind, keys, *_ in changes(data_since(database, start, stream))
         }
 
-    assert told("Tolerant") == {("INSERT", "3")}
-    assert told("Strict") == {("INSERT", str(n)) for n in (1, 2, 3, 4)} | {("UPDATE", "1")}
+    assert record_kinds("Tolerant") == {("INSERT", "3")}
+    assert record_kinds("Strict") == {("INSERT", str(n)) for n in (1, 2, 3, 4)} | {("UPDATE", "1")}
 
 
 def work_on_three(transaction: Any) -> None:
@@ -335,8 +338,8 @@ def test_a_stream_that_breaks_goes_on_after_the_last_record(
         with database.batch() as batch:
             batch.insert("Users", ["Id"], [(number,)])
     faults(unavailable_after_rows=3)
-    found = changes(data_since(database, start))
-    assert sorted(int(keys["Id"]) for _, keys, _, _ in found) == list(range(40))
+    changes_read = changes(data_since(database, start))
+    assert sorted(int(keys["Id"]) for _, keys, _, _ in changes_read) == list(range(40))
 
 
 @pytest.mark.ddl(USERS, ALL)

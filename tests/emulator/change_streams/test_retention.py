@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.change_streams.reading import Asked, Caller
-from emulator.engine.clock import Clock, timestamp_text, wall_micros
+from emulator.engine.change_streams.reading import Caller, ReadArguments
+from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
-from emulator.engine.requests import MutationKind, Write
 from emulator.errors import SpannerError
-from tests.emulator.engine_world import opened
+from emulator.values.forms import timestamp_from_micros
+from emulator.values.requests import MutationKind, RowWrite
+from tests.emulator.engine_world import open_database
 
 DAY = 86_400 * 1_000_000
 CALLER = Caller(lambda: None, lambda _wake: None)
@@ -32,10 +33,12 @@ class Shifted:
 def read(database: Database, stream: str, start: int) -> Iterator[list[Any]]:
     """The data change records since a timestamp."""
     end = wall_of(database)
-    roots = database.change_streams.read(Asked(stream, start, end, None, 1000), None, CALLER)
+    roots = database.change_streams.read(
+        ReadArguments(stream, start, end, None, 1000), None, CALLER
+    )
     for _, text in list(roots):
         token = json.loads(text)[0][2][0][2][0][0]
-        asked = Asked(stream, start, end, token, 1000)
+        asked = ReadArguments(stream, start, end, token, 1000)
         for _, record in database.change_streams.read(asked, None, CALLER):
             yield from json.loads(record)[0][0]
 
@@ -45,8 +48,8 @@ def wall_of(database: Database) -> int:
 
 
 def insert(database: Database, key: int, stamp: int) -> int:
-    row = (key, timestamp_text(stamp))
-    written = database.write([Write(MutationKind.INSERT, "T", ("Id", "At"), [row])])
+    row = (key, timestamp_from_micros(stamp))
+    written = database.write([RowWrite(MutationKind.INSERT, "T", ("Id", "At"), [row])])
     return written.commit_timestamp_micros
 
 
@@ -59,18 +62,18 @@ def test_expired_rows_are_system_transactions_unless_they_are_left_out() -> None
         "CREATE CHANGE STREAM S FOR ALL",
         "CREATE CHANGE STREAM Without FOR ALL OPTIONS (exclude_ttl_deletes = true)",
     )
-    with opened(EXPIRING, *streams) as database:
+    with open_database(EXPIRING, *streams) as database:
         start = insert(database, 1, wall_micros() - 2 * DAY)
         assert database.sweep() == 1
-        told = {(r[7], r[11], r[12]) for r in read(database, "S", start)}
-        assert told == {("INSERT", "", False), ("DELETE", "RowDeletionPolicy", True)}
+        records = {(r[7], r[11], r[12]) for r in read(database, "S", start)}
+        assert records == {("INSERT", "", False), ("DELETE", "RowDeletionPolicy", True)}
         assert [r[7] for r in read(database, "Without", start)] == ["INSERT"]
 
 
 def test_records_go_after_the_retention_period() -> None:
     wall = Shifted()
     stream = "CREATE CHANGE STREAM S FOR ALL OPTIONS (retention_period = '1d')"
-    with opened(TABLE, stream, clock=Clock(wall)) as database:
+    with open_database(TABLE, stream, clock=Clock(wall)) as database:
         early = insert(database, 1, 0)
         wall.ahead = 2 * DAY
         late = insert(database, 2, 0)

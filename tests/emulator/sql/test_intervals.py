@@ -76,12 +76,12 @@ def test_an_interval_is_written_as_documented(
     assert written == text
     assert (value is None) == (text is None)
     if text is not None:
-        assert value == parsed(text)
+        assert value == parse_interval(text)
 
 
-def parsed(text: str) -> Interval:
-    found = intervals.from_iso(intervals.parsed(text))
-    return Interval(found.months, found.days, found.nanos)
+def parse_interval(text: str) -> Interval:
+    result = intervals.parse_iso(intervals.parse_interval(text))
+    return Interval(result.months, result.days, result.nanos)
 
 
 def test_parts_are_extracted_each_with_its_sign(blank: Database) -> None:
@@ -237,8 +237,8 @@ PARTS = st.builds(
 
 
 @given(PARTS)
-def test_both_writings_are_read_back(found: intervals.Interval) -> None:
-    assert intervals.from_iso(found.iso()) == found
-    assert intervals.parsed(found.text()) == found.iso()
-    client = Interval.from_str(found.iso())
-    assert (client.months, client.days, client.nanos) == (found.months, found.days, found.nanos)
+def test_both_writings_are_read_back(result: intervals.Interval) -> None:
+    assert intervals.parse_iso(result.iso()) == result
+    assert intervals.parse_interval(result.text()) == result.iso()
+    client = Interval.from_str(result.iso())
+    assert (client.months, client.days, client.nanos) == (result.months, result.days, result.nanos)

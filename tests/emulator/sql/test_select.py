@@ -245,11 +245,11 @@ def test_a_query_has_its_rows_and_types(
     assert answer.rows == rows
 
 
-@pytest.mark.parametrize(("sql", "error", "told"), REFUSED, ids=[r[0][:60] for r in REFUSED])
+@pytest.mark.parametrize(("sql", "error", "message"), REFUSED, ids=[r[0][:60] for r in REFUSED])
 def test_a_query_is_refused_by_name(
-    music: Database, sql: str, error: type[Exception], told: str
+    music: Database, sql: str, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         ask(music, sql)
 
 

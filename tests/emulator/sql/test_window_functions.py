@@ -302,7 +302,7 @@ def random_bound(rng: Random) -> tuple[str, float]:
     )
 
 
-def in_frame(values: Sequence[Any], place: int, low: float, high: float) -> Given:
+def frame_indexes(values: Sequence[Any], place: int, low: float, high: float) -> Given:
     """The values of the rows between two distances that are not NULL."""
     return [v for n, v in enumerate(values) if v is not None and low <= float(n - place) <= high]
 
@@ -322,8 +322,8 @@ def test_frames_of_rows_hold_what_a_model_says(blank: Database, kind: str, seed:
         f"WITH OFFSET o) WINDOW w AS (ORDER BY o ROWS BETWEEN {first} AND {last}) ORDER BY o"
     )
     for place, row in enumerate(ask(blank, sql).rows):
-        found = in_frame(values, place, whole(low), whole(high))
-        expected = [call(found) for call in AGGREGATES.values()]
+        result = frame_indexes(values, place, whole(low), whole(high))
+        expected = [call(result) for call in AGGREGATES.values()]
         for mine, theirs in zip(row, expected, strict=True):
             assert (mine is None) == (theirs is None)
             assert theirs is None or float(mine) == pytest.approx(float(theirs))

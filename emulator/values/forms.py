@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import uuid
+from binascii import b2a_base64
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,31 +23,36 @@ TIMESTAMP = re.compile(
     r"(?:[ Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?"
     r"\s*(?:([Zz])|([+-]\d{1,2}(?::?\d{2})?)|([A-Za-z_]+(?:/[A-Za-z_+-]+)*))?\Z"
 )
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999 in microseconds since 1970."""
+
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
 
 
 def timestamp_from_micros(micros: int) -> str:
-    """Microseconds since 1970 -> the nine-digit form."""
-    moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{moment.microsecond:06d}000Z"
+    """Microseconds since 1970 -> the nine-digit form, within the years 1 to 9999."""
+    seconds, fraction = divmod(min(max(micros, MICROS_MIN), MICROS_MAX), 1_000_000)
+    moment = EPOCH + timedelta(seconds=seconds)
+    return f"{moment.isoformat()[:19]}.{fraction:06}000Z"
 
 
 def micros_from_timestamp(form: str) -> int:
     """The nine-digit form -> microseconds since 1970 (nanoseconds are cut off)."""
     moment = datetime.fromisoformat(form[:26] + "+00:00")
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def timestamp(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
+def timestamp_form(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
     """A timestamp as people write it -> the nine-digit form. Raises ValueError."""
     try:
-        return timestamp_written(text, zone)
+        return parse_timestamp(text, zone)
     except OverflowError as error:
         raise ValueError(f"Timestamp out of range: '{text}'") from error
 
 
-def timestamp_written(text: str, zone: tzinfo) -> str:
-    """As ``timestamp``; a moment before the year 1 or after 9999 is an OverflowError."""
+def parse_timestamp(text: str, zone: tzinfo) -> str:
+    """As ``timestamp_form``; a moment before the year 1 or after 9999 is an OverflowError."""
     match = TIMESTAMP.match(text.strip())
     if match is None:
         raise ValueError(f"Invalid timestamp: '{text}'")
@@ -115,7 +121,7 @@ def numeric_from_decimal(value: Decimal) -> str:
     return f"1{scaled:038d}" if scaled >= 0 else f"0{NUMERIC_LIMIT + scaled:038d}"
 
 
-def numeric(text: str) -> str:
+def numeric_form(text: str) -> str:
     """A number as people write it -> the sortable form. Raises ValueError."""
     try:
         value = NUMERIC_CONTEXT.create_decimal(text.strip())
@@ -143,14 +149,14 @@ def json_form(text: str, exact: bool = False) -> str:
     value = json.loads(
         text,
         parse_constant=refuse_constant,
-        parse_int=exact_integer if exact else rounded_integer,
+        parse_int=exact_integer if exact else round_integer,
         parse_float=exact_float if exact else finite_float,
         object_pairs_hook=first_of_each_key,
     )
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def rounded_integer(text: str) -> int | float:
+def round_integer(text: str) -> int | float:
     """An integer of 64 bits, signed or not, or the nearest double."""
     number = int(text) if len(text) < 30 else 1 << 64
     return number if -(1 << 63) <= number < 1 << 64 else finite_float(text)
@@ -158,14 +164,14 @@ def rounded_integer(text: str) -> int | float:
 
 def exact_integer(text: str) -> int | float:
     """The same, refused where the double is another number."""
-    number = rounded_integer(text)
+    number = round_integer(text)
     if number != int(text):
         raise ValueError(f"the number {text} cannot be stored without loss of precision")
     return number
 
 
 def finite_float(text: str) -> float:
-    """A double; too large a number is none."""
+    """A double. Raises ValueError for a number that is too large."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"the number {text} is out of range")
@@ -182,19 +188,21 @@ def exact_float(text: str) -> float:
 
 def first_of_each_key(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object; of equal keys the first counts."""
-    found: dict[str, object] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
-        found.setdefault(key, value)
-    return found
+        members.setdefault(key, value)
+    return members
 
 
 def base64_text(value: object) -> str:
     """BYTES as Spanner writes them; inside an array they are so already."""
-    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
+    return (
+        b2a_base64(value, newline=False).decode("ascii") if isinstance(value, bytes) else str(value)
+    )
 
 
 def refuse_constant(word: str) -> object:
-    """NaN and Infinity are no JSON."""
+    """Refuses NaN and Infinity, which are not JSON."""
     raise ValueError(f"Invalid JSON: {word}")
 
 

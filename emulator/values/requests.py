@@ -1,4 +1,4 @@
-"""What the services ask of the engine and what it answers: plain values, no protobuf, no SQL."""
+"""What the services ask of the engine and what it answers: no protobuf, no SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 from ddl.schema import Type
 
 Stored = None | int | float | str | bytes
-"""A value in the form that ``emulator.storage`` describes."""
+"""A value in the form that ``emulator.values`` describes."""
 
 
 class BoundKind(Enum):
@@ -63,7 +63,7 @@ COMMIT_TIMESTAMP = "\0spanner.commit_timestamp()"
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class RowWrite:
     """Rows for some columns of a table; values in storage form, in the columns' order."""
 
     kind: MutationKind
@@ -73,18 +73,18 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
-    """Rows to delete; keys that are not there are no error."""
+class KeyDelete:
+    """Rows to delete; missing keys are not an error."""
 
     table: str
     keys: KeySet
 
 
-Mutation = Write | Delete
+Mutation = RowWrite | KeyDelete
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class TransactionOrigin:
     """What change streams know of a transaction: its tag, and whether it asks to be left out.
 
     ``expiry`` marks the deletes of a row deletion policy.
@@ -95,7 +95,7 @@ class Origin:
     expiry: bool = False
 
 
-PLAIN_ORIGIN = Origin()
+PLAIN_ORIGIN = TransactionOrigin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Stats:
 
 
 @dataclass(slots=True)
-class Rows:
+class ResultRows:
     """A result: read ``rows`` to its end or call ``close``; ``stats`` is complete after that."""
 
     columns: tuple[ResultColumn, ...]
@@ -132,7 +132,7 @@ class DmlResult:
     """``returned`` holds the rows of THEN RETURN; ``rows_scanned`` is 0 where nobody counted."""
 
     row_count: int
-    returned: Rows | None = None
+    returned: ResultRows | None = None
     rows_scanned: int = 0
 
 

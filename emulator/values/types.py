@@ -1,0 +1,26 @@
+"""Spanner's types without a length, as the whole server names them."""
+
+from __future__ import annotations
+
+from ddl.schema import Type, TypeCode
+
+BOOL = Type(TypeCode.BOOL)
+INT64 = Type(TypeCode.INT64)
+FLOAT32 = Type(TypeCode.FLOAT32)
+FLOAT64 = Type(TypeCode.FLOAT64)
+NUMERIC = Type(TypeCode.NUMERIC)
+STRING = Type(TypeCode.STRING)
+BYTES = Type(TypeCode.BYTES)
+DATE = Type(TypeCode.DATE)
+TIMESTAMP = Type(TypeCode.TIMESTAMP)
+JSON = Type(TypeCode.JSON)
+UUID = Type(TypeCode.UUID)
+INTERVAL = Type(TypeCode.INTERVAL)
+
+NUMBERS = {TypeCode.INT64, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.NUMERIC}
+FLOATS = {TypeCode.FLOAT32, TypeCode.FLOAT64}
+
+
+def array(element: Type) -> Type:
+    """ARRAY<element>."""
+    return Type(TypeCode.ARRAY, element=element)
