@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from watcher.change import Change, Operation
-from watcher.runners.watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from watcher.change import Change as Change
+    from watcher.change import Operation as Operation
+    from watcher.runners.watcher import Watcher as Watcher
+
+MODULES = {
+    "Change": "watcher.change",
+    "Operation": "watcher.change",
+    "Watcher": "watcher.runners.watcher",
+}
+"""The modules of the public classes, which are loaded when they are first used."""
+
 __all__ = ["Change", "Operation", "Watcher", "newest_per_key", "register"]
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public class. Raises AttributeError."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(MODULES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def register(spark: SparkSession) -> None:
