@@ -13,8 +13,9 @@ from google.cloud.spanner_v1.transaction import Transaction
 from benchmarks.records import WRITTEN, Appender
 from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
 from ddl import apply
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from ddl.strategies import Strategy
 from watcher.errors import ConfigurationError
 from watcher.spanner.database import DatabaseAddress, connect, create_on_emulator
 from watcher.spanner.timestamps import micros_of, timestamp_text

@@ -9,14 +9,14 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
 
-from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, SINGERS, TABLE, Settings
+from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, SINGERS, TABLE, DemoSettings
 from benchmarks.demo.verification import Row
 from benchmarks.demo.writer import COLUMNS, row
 
 ROWS_A_LOAD_COMMIT = 1_000
 
 
-def create(settings: Settings, progress: Callable[[int], None]) -> Database:
+def create(settings: DemoSettings, progress: Callable[[int], None]) -> Database:
     """Creates instance and database and loads the table; ``progress`` is told of rows loaded."""
     client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
     configuration = f"projects/{PROJECT}/instanceConfigs/emulator-config"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from benchmarks.checkpoint import committed_batches, files, micros, windows
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 from benchmarks.demo.verification import MicroBatch, Version
 from benchmarks.demo.writer import COLUMNS
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
@@ -26,7 +26,7 @@ def versions(path: Path) -> Iterator[Version]:
         yield Version(row[0], micros(moment), row[2], row)
 
 
-def micro_batches(settings: Settings, beginning: int) -> Sequence[MicroBatch]:
+def micro_batches(settings: DemoSettings, beginning: int) -> Sequence[MicroBatch]:
     """Everything that was delivered, batch by batch."""
     planned = windows(settings.checkpoint, beginning)
     return [
@@ -40,7 +40,7 @@ def micro_batches(settings: Settings, beginning: int) -> Sequence[MicroBatch]:
     ]
 
 
-def ground_truth(settings: Settings) -> list[Version]:
+def ground_truth(settings: DemoSettings) -> list[Version]:
     """What the writer wrote and saw acknowledged."""
     result = []
     for line in settings.writer_log.read_text().splitlines():

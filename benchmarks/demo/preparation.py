@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
-from benchmarks.demo.settings import TABLE, Settings
+from benchmarks.demo.settings import TABLE, DemoSettings
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
@@ -37,7 +37,7 @@ class Watching:
         return count_index(self.table)
 
 
-def make_watchable(settings: Settings, database: Database, console: Console) -> Watching:
+def make_watchable(settings: DemoSettings, database: Database, console: Console) -> Watching:
     """Applies the migration, and shows its statements with a reason each."""
     plan = make_plan(read_schema(database), [TABLE], WatchOptions(shards=settings.shards))
     console.print("[bold]The migration that makes Singers watchable:[/bold]")

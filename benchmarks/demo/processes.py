@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 
 
 class ChildError(Exception):
@@ -22,7 +22,7 @@ class Child:
 
     name: str
     process: subprocess.Popen[bytes]
-    settings: Settings
+    settings: DemoSettings
 
     @property
     def running(self) -> bool:
@@ -49,7 +49,7 @@ class Child:
             )
 
 
-def start(name: str, settings: Settings, module: str, arguments: Sequence[str]) -> Child:
+def start(name: str, settings: DemoSettings, module: str, arguments: Sequence[str]) -> Child:
     """Starts ``python -m module arguments`` with the demo's server in its environment."""
     environment = os.environ | {"SPANNER_EMULATOR_HOST": settings.server}
     with settings.log(name).open("ab") as log:

@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from rich.table import Table
 
 from benchmarks.checkpoint import committed_batches, files, windows
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 from watcher.window import BEGINNING
 
 
@@ -32,7 +32,7 @@ class Progress:
 class Follower:
     """Follows the writer's log and Spark's checkpoint from where it last looked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DemoSettings) -> None:
         self._settings = settings
         self._offset = 0
         self._newest_commit = BEGINNING

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
-from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, Settings
+from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
 from benchmarks.local_spark import session
 
 
-def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQuery:
+def start(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
     """Starts the streaming query; after a crash the checkpoint says where it goes on."""
     watcher.register(spark)
     changes = (
@@ -41,7 +41,7 @@ def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQ
     )
 
 
-def wait_and_drain(query: StreamingQuery, settings: Settings) -> None:
+def wait_and_drain(query: StreamingQuery, settings: DemoSettings) -> None:
     """Until the drain is asked for; then everything that was written is delivered, and it ends."""
     while query.isActive and not settings.drain_request.exists():
         time.sleep(0.2)
@@ -72,7 +72,7 @@ def newest_batch(query: StreamingQuery) -> int:
 
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.query SETTINGS STARTING_TIMESTAMP``."""
-    settings = Settings.load(Path(arguments[0]))
+    settings = DemoSettings.load(Path(arguments[0]))
     spark = session("spanner-watcher demo")
     try:
         wait_and_drain(start(spark, settings, arguments[1]), settings)

@@ -18,7 +18,7 @@ from benchmarks.demo.database import create, rows_by_key
 from benchmarks.demo.delivered import ground_truth, micro_batches
 from benchmarks.demo.preparation import make_watchable
 from benchmarks.demo.progress import index_rows
-from benchmarks.demo.settings import Options, Settings
+from benchmarks.demo.settings import DemoOptions, DemoSettings
 from benchmarks.demo.streaming import Streaming
 from benchmarks.demo.summary import Summary, show, summarise
 from benchmarks.demo.verification import verify
@@ -42,7 +42,7 @@ def working_directory(keep: Path | None) -> Iterator[Path]:
 class Demo:
     """One run. ``json_output`` keeps everything but the summary off the standard output."""
 
-    def __init__(self, options: Options, keep: Path | None, json_output: bool) -> None:
+    def __init__(self, options: DemoOptions, keep: Path | None, json_output: bool) -> None:
         self._options = options
         self._keep = keep
         self._json = json_output
@@ -51,7 +51,9 @@ class Demo:
     def run(self) -> Summary:
         """Does everything; raises when a part breaks, returns a verdict when all ran."""
         with working_directory(self._keep) as directory, spawn(directory / "spanner") as server:
-            settings = Settings(**asdict(self._options), directory=directory, server=server.address)
+            settings = DemoSettings(
+                **asdict(self._options), directory=directory, server=server.address
+            )
             settings.save()
             os.environ["SPANNER_EMULATOR_HOST"] = server.address
             self._console.print(f"embedded Spanner at {server.address}, data in {settings.data}")
@@ -69,7 +71,7 @@ class Demo:
             show(summary, self._console)
         return summary
 
-    def _load(self, settings: Settings) -> Database:
+    def _load(self, settings: DemoSettings) -> Database:
         with Bar(console=self._console) as bar:
             task = bar.add_task("loading Singers", total=settings.rows)
             return create(settings, lambda rows: bar.advance(task, rows))

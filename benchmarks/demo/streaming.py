@@ -13,7 +13,7 @@ from benchmarks.demo.clearing import ScheduledClearing
 from benchmarks.demo.preparation import Watching
 from benchmarks.demo.processes import Child, ChildError
 from benchmarks.demo.progress import Follower, Progress, index_rows, screen
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 
 LOOK_EVERY_SECONDS = 0.5
 QUERY_START_SECONDS_MAX = 180
@@ -23,7 +23,7 @@ class Streaming:
     """One run of writer, query and clearing; ``run`` returns when everything is delivered."""
 
     def __init__(
-        self, settings: Settings, database: Database, watching: Watching, console: Console
+        self, settings: DemoSettings, database: Database, watching: Watching, console: Console
     ) -> None:
         self._settings = settings
         self._database = database

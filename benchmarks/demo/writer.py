@@ -26,7 +26,7 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, TABLE, Settings
+from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
 
 ROWS_A_COMMIT = 20
 THREADS = 4
@@ -55,7 +55,7 @@ class Batch:
     by_dml: bool
 
 
-def batches(settings: Settings) -> Iterator[Batch]:
+def batches(settings: DemoSettings) -> Iterator[Batch]:
     """An endless, seeded sequence; no key is in two batches that could be under way together."""
     randomness = random.Random(settings.seed)
     next_key = settings.rows
@@ -136,7 +136,7 @@ class CommitLog:
             self._file.flush()
 
 
-def write(settings: Settings, database: Database, log: CommitLog) -> None:
+def write(settings: DemoSettings, database: Database, log: CommitLog) -> None:
     """Keeps the rate for the settings' time: each batch has its moment, none is skipped."""
     interval = ROWS_A_COMMIT / settings.mutations_per_second
     count = int(settings.write_seconds / interval)
@@ -161,7 +161,7 @@ def write(settings: Settings, database: Database, log: CommitLog) -> None:
 
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.writer SETTINGS``; SPANNER_EMULATOR_HOST names the server."""
-    settings = Settings.load(Path(arguments[0]))
+    settings = DemoSettings.load(Path(arguments[0]))
     client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
     database = client.instance(INSTANCE).database(DATABASE)
     with settings.writer_log.open("a") as file:

@@ -7,7 +7,7 @@ from benchmarks.scenario import Bench, Figure, Scenario, costs, curve, plan_of
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class BacklogSettings(Plan):
     """``sizes`` are the rows of each backlog; a run each. The time is from the start of the
     watcher, its connecting included, to the last row."""
 
@@ -17,7 +17,7 @@ class Settings(Plan):
     sizes: tuple[int, ...] = (100_000, 300_000, 1_000_000)
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: BacklogSettings, bench: Bench) -> None:
     """A run for each size."""
     for size in settings.sizes:
         bench.add(drained(f"backlog of {size:,}", settings, size, bench))
@@ -44,7 +44,7 @@ def drained(name: str, settings: Plan, size: int, bench: Bench) -> Figure:
 SCENARIO = Scenario(
     name="backlog",
     summary="rows that have changed before the watcher starts: rows a second, CPU, memory",
-    settings=Settings,
+    settings=BacklogSettings,
     keys=("rows",),
     run=run,
     short=("sizes=30000",),

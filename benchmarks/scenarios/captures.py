@@ -22,7 +22,7 @@ NAMES: dict[CaptureName, str] = {
 }
 
 
-class Settings(Plan):
+class CapturesSettings(Plan):
     """``captures`` are compared at the same load, a run each. Polling delivers the newest version
     of a row in a window, change streams every version: compare ``delivered/s`` as well."""
 
@@ -31,7 +31,7 @@ class Settings(Plan):
     captures: tuple[CaptureName, ...] = ("poll", "change-stream", "push")
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: CapturesSettings, bench: Bench) -> None:
     """A run for each capture."""
     for capture in settings.captures:
         consumer = with_values(settings.consumer, capture=capture)
@@ -52,7 +52,7 @@ def run(settings: Settings, bench: Bench) -> None:
 SCENARIO = Scenario(
     name="captures",
     summary="poll against windows and open queries of a change stream, at the same load",
-    settings=Settings,
+    settings=CapturesSettings,
     keys=("capture",),
     run=run,
     short=("seconds=6", "rows=1000"),

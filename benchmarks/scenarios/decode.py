@@ -23,7 +23,7 @@ TableName = Literal["narrow", "wide"]
 SHAPES: dict[TableName, Columns] = {"narrow": NARROW, "wide": WIDE}
 
 
-class Settings(BaseModel):
+class DecodeSettings(BaseModel):
     """``tables``: ``narrow`` is INT64 and STRING, ``wide`` has 30 columns of every type, arrays
     among them. ``values`` is how many values each result has; the best of ``runs`` counts."""
 
@@ -34,7 +34,7 @@ class Settings(BaseModel):
     runs: Annotated[int, Field(ge=1)] = 3
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: DecodeSettings, bench: Bench) -> None:
     """A row of the table for each shape."""
     for name in settings.tables:
         bench.add(decoded(name, settings.values, settings.runs))
@@ -87,7 +87,7 @@ def seconds(work: Callable[[], int], rows: int, runs: int) -> float:
 SCENARIO = Scenario(
     name="decode",
     summary="wire to Arrow columns, against the client's row iterator; narrow and wide tables",
-    settings=Settings,
+    settings=DecodeSettings,
     keys=("table",),
     run=run,
     short=("values=300000",),

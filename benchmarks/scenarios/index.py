@@ -21,7 +21,7 @@ Choice = Literal["none", "plain", "null-filtered", "no-shard", "forced", "storin
 INDEXES: dict[Choice, IndexName] = {"storing": "forced"}
 
 
-class Settings(Plan):
+class IndexSettings(Plan):
     """``indexes`` are compared, a run each, in a table of ``workload.rows``: ``none``; ``plain``
     and ``null-filtered``, which the database uses if it thinks so; ``forced`` (null-filtered, named
     in the query, as ``ddl apply`` and the watcher do it); ``no-shard`` (forced, on the timestamp
@@ -40,7 +40,7 @@ class Settings(Plan):
     )
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: IndexSettings, bench: Bench) -> None:
     """A run for each index."""
     for choice in settings.indexes:
         index = INDEXES.get(choice, choice)
@@ -62,7 +62,7 @@ def charts(bench: Bench) -> list[Chart]:
 SCENARIO = Scenario(
     name="index",
     summary="no index, plain, null-filtered, no shard, forced, STORING: latency, rows scanned",
-    settings=Settings,
+    settings=IndexSettings,
     keys=("index",),
     run=run,
     short=("indexes=none,forced", "rows=20000", "seconds=5"),

@@ -22,7 +22,7 @@ from benchmarks.workload import Workload
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
 
 
-class Settings(Plan):
+class JavaSettings(Plan):
     """``sizes`` are the rows of each backlog, ``rates`` rows a second. ``equal_seconds`` is how
     long rows of bursts (of ``equal_rows`` rows with one commit timestamp, at a limit of
     ``equal_limit`` rows a poll) are updated while the bursts are delivered; 0 leaves it out."""
@@ -42,7 +42,7 @@ class Settings(Plan):
 Measure = Callable[[RunResult], float | None]
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: JavaSettings, bench: Bench) -> None:
     """Each case with the one, then with the other."""
     try:
         build.command()
@@ -63,7 +63,7 @@ def run(settings: Settings, bench: Bench) -> None:
     )
 
 
-def cases(settings: Settings) -> list[tuple[str, Plan]]:
+def cases(settings: JavaSettings) -> list[tuple[str, Plan]]:
     """The runs of each system, by name."""
     found = [(f"backlog of {size:,}", backlog(settings, size)) for size in settings.sizes]
     found += [
@@ -75,13 +75,13 @@ def cases(settings: Settings) -> list[tuple[str, Plan]]:
     return found
 
 
-def backlog(settings: Settings, size: int) -> Plan:
+def backlog(settings: JavaSettings, size: int) -> Plan:
     """Nothing but rows that have changed before."""
     load = with_values(settings.workload, rows=0, inserts=1.0)
     return plan_of(settings, workload=load, backlog=size, write=False)
 
 
-def equal_timestamps(settings: Settings) -> Plan:
+def equal_timestamps(settings: JavaSettings) -> Plan:
     """A burst every two seconds; between them small updates of the rows of the latest."""
     bursts = int(settings.equal_seconds // 2) + 1
     load = with_values(
@@ -178,7 +178,7 @@ COUNTS = {"written/s", "written", "delivered", "missing"}
 SCENARIO = Scenario(
     name="java",
     summary="side by side with the Java Spanner Change Watcher 1.2.1: backlog, latency, losses",
-    settings=Settings,
+    settings=JavaSettings,
     keys=("case", "figure"),
     run=run,
     own_server=True,

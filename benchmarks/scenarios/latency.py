@@ -7,7 +7,7 @@ from benchmarks.scenario import Bench, Scenario, at_rate, delivery, percentiles_
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class LatencySettings(Plan):
     """``rates`` are rows a second, in transactions of ``mutations``; a run each."""
 
     workload: Workload = Workload(seconds=30)
@@ -15,7 +15,7 @@ class Settings(Plan):
     rates: tuple[float, ...] = (100, 500, 1_000, 3_000, 5_000)
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: LatencySettings, bench: Bench) -> None:
     """A run for each rate."""
     for rate in settings.rates:
         load = settings.workload
@@ -28,7 +28,7 @@ def run(settings: Settings, bench: Bench) -> None:
 SCENARIO = Scenario(
     name="latency",
     summary="commit to callback, p50 to p99.9, at several rates",
-    settings=Settings,
+    settings=LatencySettings,
     keys=("rate/s",),
     run=run,
     short=("rates=2000", "seconds=6", "rows=1000"),

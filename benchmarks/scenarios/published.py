@@ -14,7 +14,7 @@ from benchmarks.workload import Workload
 Load = tuple[float, int]
 
 
-class Settings(Plan):
+class PublishedSettings(Plan):
     """``loads`` are transactions a second x mutations in each; a run each."""
 
     workload: Workload = Workload(seconds=20)
@@ -39,7 +39,7 @@ def parsed(text: str) -> Load:
         raise ValueError(f"'{text}' is no load: write TRANSACTIONSxMUTATIONS, 25x100") from error
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: PublishedSettings, bench: Bench) -> None:
     """A run for each load."""
     for text in settings.loads:
         rate, mutations = parsed(text)
@@ -52,7 +52,7 @@ def run(settings: Settings, bench: Bench) -> None:
 SCENARIO = Scenario(
     name="published",
     summary="the loads of the Java watcher's published benchmark, 1x5 to 50x200, poll 1 s",
-    settings=Settings,
+    settings=PublishedSettings,
     keys=("load",),
     run=run,
     short=("loads=10x50", "seconds=6", "rows=1000"),

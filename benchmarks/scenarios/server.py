@@ -25,7 +25,7 @@ from emulator.process import spawn
 Storage = Literal["memory", "disk"]
 
 
-class Settings(BaseModel):
+class ServerSettings(BaseModel):
     """``storages`` are measured one after another: in memory, and with a data directory.
     ``threads`` of a client commit ``upserts`` rows each time, for ``seconds``. The table that is
     streamed and polled has ``rows`` of about 300 bytes, of which 135 have changed since."""
@@ -39,7 +39,7 @@ class Settings(BaseModel):
     rows: Annotated[int, Field(ge=1)] = 200_000
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: ServerSettings, bench: Bench) -> None:
     """A row of the table for each storage."""
     with contextlib.ExitStack() as stack:
         stack.callback(restore, os.environ.get("SPANNER_EMULATOR_HOST"))
@@ -52,7 +52,7 @@ def run(settings: Settings, bench: Bench) -> None:
             bench.add(figure | large_table(settings.rows, places[1]))
 
 
-def committed(settings: Settings, data_dir: Path | None) -> Figure:
+def committed(settings: ServerSettings, data_dir: Path | None) -> Figure:
     """Ready time and commits a second of an empty server."""
     began = time.perf_counter()
     with spawn(data_dir) as server:
@@ -123,7 +123,7 @@ def in_threads(threads: int, seconds: float, work: Callable[[int], None]) -> lis
 SCENARIO = Scenario(
     name="server",
     summary="the embedded server: commits, streamed rows, a poll in a large table, its start",
-    settings=Settings,
+    settings=ServerSettings,
     keys=("storage",),
     run=run,
     short=("seconds=3", "rows=50000"),

@@ -18,7 +18,7 @@ from benchmarks.scenarios.backlog import drained
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class SparkSettings(Plan):
     """A run for each of ``partitions`` x ``triggers`` x ``sinks``, then for each of ``backlogs``
     (rows that changed before) x ``sinks`` with the most partitions.
 
@@ -37,7 +37,7 @@ class Settings(Plan):
     backlogs: tuple[int, ...] = (100_000, 300_000)
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: SparkSettings, bench: Bench) -> None:
     """A run for each place of the knobs, then the backlogs."""
     for partitions, trigger, sink in product(
         settings.partitions, settings.triggers, settings.sinks
@@ -60,7 +60,7 @@ def run(settings: Settings, bench: Bench) -> None:
         backlog(settings, size, sink, bench)
 
 
-def backlog(settings: Settings, size: int, sink: SinkName, bench: Bench) -> None:
+def backlog(settings: SparkSettings, size: int, sink: SinkName, bench: Bench) -> None:
     """A backlog into a sink."""
     partitions = max(settings.partitions)
     plan = plan_of(
@@ -82,7 +82,7 @@ def consumer_of(settings: Plan, partitions: int, trigger: float, sink: SinkName)
 SCENARIO = Scenario(
     name="spark",
     summary="commit to Spark's sink, and backlogs: partitions, triggers, sinks",
-    settings=Settings,
+    settings=SparkSettings,
     keys=("load", "partitions", "trigger_s", "sink"),
     run=run,
     short=(

@@ -13,7 +13,7 @@ from benchmarks.scenario import Bench, Figure, Scenario, plan_of
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class SustainedSettings(Plan):
     """The rate rises from ``transactions`` to ``until`` transactions a second: in ``steps`` equal
     steps, or evenly with ``profile=ramp``, which is looked at in as many parts. A rate is kept up
     with when, in the second half of its step, the p99 latency from the intended arrival stays below
@@ -27,7 +27,7 @@ class Settings(Plan):
     further: Annotated[int, Field(ge=0)] = 4
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: SustainedSettings, bench: Bench) -> None:
     """A run, and others while everything is kept up with; a row of the table for each step."""
     plan = plan_of(settings)
     for number in range(settings.further + 1):
@@ -104,7 +104,7 @@ def verdict(rows: list[Figure], late_max: float) -> str:
 SCENARIO = Scenario(
     name="sustained",
     summary="the load rises: the highest rate that is kept up with, found by itself",
-    settings=Settings,
+    settings=SustainedSettings,
     keys=("run", "offered/s"),
     run=run,
     short=(

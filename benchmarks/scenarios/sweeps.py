@@ -23,7 +23,7 @@ LOAD = Workload(transactions=20, mutations=50, seconds=20)
 Change = Callable[[Plan, float], Plan]
 
 
-class Settings(Plan):
+class SweepSettings(Plan):
     """``values`` are the places of the knob; a run each. ``workload.transactions`` times
     ``workload.mutations`` rows a second are written throughout."""
 
@@ -32,38 +32,38 @@ class Settings(Plan):
     values: tuple[float, ...] = ()
 
 
-class Shards(Settings):
+class Shards(SweepSettings):
     """``values`` are shard counts."""
 
     values: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 64)
 
 
-class ShardGroups(Settings):
+class ShardGroups(SweepSettings):
     """``values`` are numbers of groups: so many queries share the shards of a poll."""
 
     values: tuple[float, ...] = (1, 2, 4, 8)
 
 
-class Watchers(Settings):
+class Watchers(SweepSettings):
     """``values`` are numbers of processes that share the tables, of which there are ``tables``."""
 
     workload: Workload = LOAD.model_copy(update={"tables": 4, "rows": 1_000})
     values: tuple[float, ...] = (1, 2, 4)
 
 
-class Intervals(Settings):
+class Intervals(SweepSettings):
     """``values`` are seconds between polls."""
 
     values: tuple[float, ...] = (0.1, 0.25, 0.5, 1, 2)
 
 
-class TableSize(Settings):
+class TableSize(SweepSettings):
     """``values`` are the rows that the table has before; the rows that change stay as many."""
 
     values: tuple[float, ...] = (10_000, 100_000, 1_000_000)
 
 
-class ManyTables(Settings):
+class ManyTables(SweepSettings):
     """``values`` are the numbers of tables, over which the same load is spread. In the first five
     seconds the embedded server meets the statements of all tables for the first time."""
 
@@ -71,7 +71,7 @@ class ManyTables(Settings):
     values: tuple[float, ...] = (1, 10, 100, 500)
 
 
-class ClearingEvery(Settings):
+class ClearingEvery(SweepSettings):
     """``values`` are seconds between clearings; 0 is none. ``strategy`` says how a row leaves the
     index: its timestamp becomes NULL (automatic), or the row is marked (processed)."""
 
@@ -115,7 +115,7 @@ def with_clearing(plan: Plan, value: float) -> Plan:
     return plan_of(plan, consumer=plan.consumer.model_copy(update={"clear_every": value}))
 
 
-def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
+def run(settings: SweepSettings, bench: Bench, column: str, change: Change) -> None:
     """A run at each place of the knob, and what became of the latencies."""
     for value in settings.values:
         found = bench.run(f"{column} {value:g}", change(settings, value))
@@ -139,7 +139,7 @@ def sweep(
     name: str,
     summary: str,
     column: str,
-    settings: type[Settings],
+    settings: type[SweepSettings],
     change: Change,
     short: tuple[str, ...],
     in_short_set: bool = True,

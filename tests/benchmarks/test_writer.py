@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 from benchmarks.demo.writer import ROWS_A_COMMIT, THREADS, batches
 
-SETTINGS = Settings(directory=Path(), server="", rows=1_000)
+SETTINGS = DemoSettings(directory=Path(), server="", rows=1_000)
 
 
 def test_every_write_has_a_name_of_its_own_and_a_key_once() -> None:

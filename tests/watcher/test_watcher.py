@@ -634,7 +634,7 @@ def test_shards_of_tables_that_were_not_prepared(
         ({"tabels": ["A"]}, "did you mean 'tables'"),
         ({"delivery": {"retrys": 1}}, "did you mean 'retries'"),
         ({"table": {"A": {"shrd": "none"}}}, "did you mean 'shard'"),
-        ({"interval": "soon"}, "no duration"),
+        ({"interval": "soon"}, "invalid duration 'soon'"),
         ({"clearing": {"every": "1m"}}, "consumer"),
         ({"positions": {"keep": "file"}}, "positions.path"),
         ({"delivery": {"then": "skip"}}, "dead_letters"),

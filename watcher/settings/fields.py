@@ -27,7 +27,7 @@ def duration_seconds(text: str) -> float:
     """'500ms', '1s', '5m', '2h', '1d' or plain seconds. Raises ConfigurationError."""
     match = DURATION.match(text.strip())
     if match is None:
-        raise ConfigurationError(f"'{text}' is no duration: write 500ms, 1s, 5m, 2h or 1d")
+        raise ConfigurationError(f"invalid duration '{text}': use 500ms, 1s, 5m, 2h or 1d")
     return float(match.group(1)) * UNITS[match.group(2)]
 
 
