@@ -240,7 +240,7 @@ def test_explain_shows_both_methods_and_changes_nothing(singers: Database) -> No
     assert explanation["by_index"]["index_entries_read"] == 3
     assert (explanation["auto"], explanation["slowest_consumer"]) == ("partitioned", "reader")
     text = CliRunner().invoke(app, where).output
-    assert "auto takes: partitioned" in text
+    assert "auto chooses: partitioned" in text
     assert (read_schema(singers), rows_of(singers, "SingerId", "LastModified")) == before
 
 

@@ -283,7 +283,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = HidingFinder
         (
             "emulator",
             ("apsw",),
-            "missing libraries (apsw): run pip install 'spanner-watcher[emulator]'",
+            "run pip install 'spanner-watcher[emulator]'",
         ),
         ("demo", ("apsw", "pyspark"), "run pip install 'spanner-watcher[emulator,spark]'"),
         ("bench", ("psutil",), "run pip install 'spanner-watcher[bench]'"),
