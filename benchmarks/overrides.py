@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from watcher.errors import ConfigurationError
-from watcher.settings.fields import explained, unknown_option
+from watcher.settings.fields import describe_validation_error, unknown_option
 
 Settings = TypeVar("Settings", bound=BaseModel)
 Path = tuple[str, ...]
@@ -40,7 +40,7 @@ def changed(settings: Settings, given: Iterable[str]) -> Settings:
     try:
         return type(settings).model_validate(values)
     except ValidationError as error:
-        raise ConfigurationError(explained(error)) from error
+        raise ConfigurationError(describe_validation_error(error)) from error
 
 
 def paths(settings: BaseModel, before: Path = ()) -> dict[Path, object]:

@@ -14,7 +14,7 @@ from benchmarks.result import Cell, Chart, Line, RunResult
 from benchmarks.run_settings import Plan
 from benchmarks.workload import Workload
 from watcher.errors import ConfigurationError
-from watcher.settings.fields import explained
+from watcher.settings.fields import describe_validation_error
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -84,7 +84,7 @@ def with_values(model: Model, **values: object) -> Model:
     try:
         return type(model).model_validate(model.model_dump() | values)
     except ValidationError as error:
-        raise ConfigurationError(explained(error)) from error
+        raise ConfigurationError(describe_validation_error(error)) from error
 
 
 def at_rate(load: Workload, rate: float) -> Workload:

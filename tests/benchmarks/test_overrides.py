@@ -11,7 +11,7 @@ from watcher.errors import ConfigurationError
 
 
 def test_a_setting_is_found_by_its_last_name_and_the_others_stay() -> None:
-    found = settings_of(sustained.Settings, ["transactions=7", "shards=3"])
+    found = settings_of(sustained.SustainedSettings, ["transactions=7", "shards=3"])
     assert (found.workload.transactions, found.preparation.shards) == (7, 3)
     assert found.workload.profile == "steps"
 
@@ -21,17 +21,17 @@ def test_a_setting_is_found_by_its_whole_name() -> None:
 
 
 def test_a_list_has_commas() -> None:
-    assert settings_of(backlog.Settings, ["sizes=10,20"]).sizes == (10, 20)
+    assert settings_of(backlog.BacklogSettings, ["sizes=10,20"]).sizes == (10, 20)
 
 
 def test_later_settings_replace_earlier_ones() -> None:
-    assert settings_of(backlog.Settings, ["sizes=10,20", "sizes=5"]).sizes == (5,)
+    assert settings_of(backlog.BacklogSettings, ["sizes=10,20", "sizes=5"]).sizes == (5,)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("shard=3", "there is no option 'shard'; did you mean 'shards'"),
+        ("shard=3", "unknown option 'shard'; did you mean 'shards'"),
         ("shards", "write --set key=value"),
         ("shards=many", "preparation.shards"),
         ("keys=normal", "'uniform', 'zipf' or 'sequential'"),
@@ -52,7 +52,7 @@ def test_a_change_stream_has_no_index_to_clear() -> None:
 
 def test_a_load_of_the_published_ones_must_be_one() -> None:
     with pytest.raises(ConfigurationError, match="TRANSACTIONSxMUTATIONS"):
-        settings_of(published.Settings, ["loads=25"])
+        settings_of(published.PublishedSettings, ["loads=25"])
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))

@@ -173,13 +173,13 @@ BAD = [
     pytest.param(
         ("watch", "-d", "{db}", "-t", "Singers", "--envelope", "datastream-avro"),
         2,
-        "is binary, and this writes lines",
+        "is binary and cannot be written as lines",
         id="envelope that is no text",
     ),
     pytest.param(
         ("watch", "-d", "{db}", "-t", "Sing*", "--envelope", "ydb"),
         2,
-        "watch one table, by its whole name",
+        "watch one table, by its full name",
         id="envelope that does not name its table",
     ),
     pytest.param(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from pydantic import ValidationError
 
@@ -16,8 +16,9 @@ from watcher.envelopes.plain import Plain
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.errors import ConfigurationError
+from watcher.suggestions import suggest_name
 
-__all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "envelope"]
+__all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "make_envelope"]
 
 AnyEnvelope = Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStream
 ENVELOPES: dict[str, type[AnyEnvelope]] = {
@@ -31,40 +32,44 @@ ENVELOPES: dict[str, type[AnyEnvelope]] = {
 }
 
 
-def envelope(
+def make_envelope(
     name: str, options: Mapping[str, object] | None = None, stream: str | None = None
 ) -> AnyEnvelope:
     """The envelope of a name, with its options; ``stream`` is the change stream that is read, for
-    formats that name it. Raises ConfigurationError that names what is wrong, and the nearest right
-    name."""
+    formats that name it. Raises ConfigurationError that says what is wrong."""
     if name not in ENVELOPES:
-        raise ConfigurationError(f"there is no envelope '{name}'{nearest(name, ENVELOPES)}")
+        raise ConfigurationError(
+            f"unknown envelope '{name}'; {suggest_name(name, ENVELOPES, 'envelopes')}"
+        )
     model = ENVELOPES[name]
-    given = dict(options or {})
+    values = dict(options or {})
     if stream is not None and "stream" in model.model_fields:
-        given.setdefault("stream", stream)
+        values.setdefault("stream", stream)
     try:
-        return model.model_validate(given)
+        return model.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        option = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = nearest(option, model.model_fields)
-            raise ConfigurationError(
-                f"envelope '{name}' has no option '{option}'{known}"
-            ) from error
-        message = first["msg"].removeprefix("Value error, ")
-        where = f"option '{option}' of envelope '{name}'" if option else f"envelope '{name}'"
-        raise ConfigurationError(f"{where}: {message}") from error
+        raise describe_refusal(name, error) from error
 
 
-def nearest(given: str, names: Iterable[str]) -> str:
-    """For messages: what was probably meant, or all that there is."""
-    known = list(names)
-    close = get_close_matches(given, known, n=1)
-    if close:
-        return f"; did you mean '{close[0]}'?"
-    return f"; there are: {', '.join(known)}" if known else "; it has none"
+def envelope(
+    name: str, options: Mapping[str, object] | None = None, stream: str | None = None
+) -> AnyEnvelope:
+    """The old name of ``make_envelope``, for one release."""
+    warnings.warn(
+        "watcher.envelopes.envelope is now called make_envelope", DeprecationWarning, stacklevel=2
+    )
+    return make_envelope(name, options, stream)
+
+
+def describe_refusal(name: str, error: ValidationError) -> ConfigurationError:
+    """The first of the errors that pydantic found in the options of an envelope."""
+    first = error.errors()[0]
+    option = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        hint = suggest_name(option, ENVELOPES[name].model_fields, "its options")
+        return ConfigurationError(f"unknown option '{option}' of envelope '{name}'; {hint}")
+    where = f"option '{option}' of envelope '{name}'" if option else f"envelope '{name}'"
+    return ConfigurationError(f"{where}: {first['msg'].removeprefix('Value error, ')}")
 
 
 def encode(

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
 from watcher.change import Change, Operation, Shape
-from watcher.envelopes import encode, envelope, frames
+from watcher.envelopes import encode, frames, make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.order import newest
 from watcher.errors import ConfigurationError
@@ -73,13 +73,13 @@ def delivered(name: str, options: dict[str, object], changes: list[Change]) -> l
     drawn = random.Random(11)
     shuffled = changes + drawn.sample(changes, 20)
     drawn.shuffle(shuffled)
-    return list(encode(shuffled, envelope(name, options)))
+    return list(encode(shuffled, make_envelope(name, options)))
 
 
 def last_of(name: str, options: dict[str, object], changes: list[Change]) -> set[Pair]:
     """The records of the last change of each row."""
     last = {(c.table, c.key["AccountId"]): c for c in changes}
-    chosen = envelope(name, options)
+    chosen = make_envelope(name, options)
     return {next(encode([change], chosen)) for change in last.values()}
 
 
@@ -129,7 +129,7 @@ def test_spark_drops_what_was_delivered_again(
 def test_the_lines_of_a_watcher_are_read_as_keys_and_values(
     spark: SparkSession, name: str, options: dict[str, object]
 ) -> None:
-    chosen = envelope(name, options)
+    chosen = make_envelope(name, options)
     lines = [line for change in history() for line in JsonLines(chosen).of(change)]
     lines += JsonLines(chosen).resolved(AT)
     frame = spark.createDataFrame([(line,) for line in lines], "value string")
@@ -169,8 +169,8 @@ def test_of_two_changes_in_one_transaction_the_later_one_is_newest(name: str) ->
         )
         for number in range(12)
     ]
-    found = newest(encode(reversed(changes), envelope(name)), name)
-    assert found == list(encode(changes[-1:], envelope(name)))
+    found = newest(encode(reversed(changes), make_envelope(name)), name)
+    assert found == list(encode(changes[-1:], make_envelope(name)))
 
 
 @on_spark

@@ -28,7 +28,7 @@ from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError
 from watcher.runners.preflight import check
 from watcher.runners.sinks import Lines
-from watcher.settings.watcher import WatchConfig, watch_config
+from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 Create = Callable[..., Database]
 SAMPLE = """CREATE TABLE SAMPLE (
@@ -52,7 +52,7 @@ def stream(captured: str) -> str:
 def config_of(
     database: Database, table: str, envelope: str, options: dict[str, object], **more: object
 ) -> WatchConfig:
-    return watch_config(
+    return parse_watch_config(
         {
             "database": str(address_of(database)),
             "tables": [table],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from watcher.errors import ConfigurationError
-from watcher.settings.watcher import WatchConfig, read_toml, watch_config
+from watcher.settings.watcher import WatchConfig, parse_watch_config, read_toml
 
 
 def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
@@ -23,7 +23,7 @@ def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
             values[section] = {**read_section(values, section), option: value}
         else:
             values[option] = value
-    return watch_config(values)
+    return parse_watch_config(values)
 
 
 def read_section(values: Mapping[str, object], name: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from ddl.errors import PlanError
 from ddl.options import WatchFile, WatchOptions
 from ddl.parse import parse_schema
 from ddl.schema import Dialect, Schema
-from watcher.settings.fields import explained
+from watcher.settings.fields import describe_validation_error
 from watcher.settings.watcher import read_toml
 from watcher.spanner.database import DatabaseAddress, connect
 
@@ -40,7 +40,7 @@ class WatchRequest:
             self._flags = set_flags
             WatchOptions.model_validate(set_flags)
         except ValidationError as error:
-            raise PlanError(explained(error)) from error
+            raise PlanError(describe_validation_error(error)) from error
         if tables is None and config is None:
             raise PlanError("no tables: name them with --table, or in a file with --config")
         self.include = tuple(tables or self._file.tables)
