@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -196,8 +196,16 @@ def environment() -> Environment:
         memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
         load=round(os.getloadavg()[0], 2),
         revision=revision(),
-        packages={name: version(name) for name in PACKAGES},
+        packages={name: read_version(name) for name in PACKAGES},
     )
+
+
+def read_version(package: str) -> str:
+    """The version of an installed package; ``unknown`` for one that runs from a source tree."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def revision() -> str | None:

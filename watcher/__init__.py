@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from watcher.extras import require_extras
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,7 +37,8 @@ def __getattr__(name: str) -> object:
 
 def register(spark: SparkSession) -> None:
     """Makes ``spark.readStream.format("spanner-changes")`` known to a Spark session."""
-    # pyspark is heavy, and those who only poll have no Spark: so it is imported late, here alone.
+    require_extras("spark")
+    # PySpark takes a second to import, and is not installed where only a watcher runs.
     from watcher.runners import spark as source  # noqa: PLC0415
 
     source.register(spark)
@@ -46,6 +49,7 @@ def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:
 
     ``keys`` names the columns of the primary key; envelope rows need none.
     """
+    require_extras("spark")
     from watcher.runners.spark import newest  # noqa: PLC0415
 
     return newest.newest_per_key(df, keys)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
 from watcher.change import Change, Operation, Shape
-from watcher.envelopes.avro import avro_row, container, datum
+from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part
 from watcher.envelopes.message import (
@@ -73,13 +73,15 @@ class DatastreamAvro(Options):
     stream_name: str | None = None
 
     def check(self, known: Known) -> None:
-        """As ``Envelope.check``: Avro has no way to leave a column out."""
+        """As ``Envelope.check``: Avro has no way to leave a column out. Raises
+        MissingExtraError."""
+        load_fastavro()
         check_whole_rows(known, "")
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
         key = json_bytes(list(WRITING.row(change.shape, change.key).values()))
-        value = datum(self.event(change), change.shape)
+        value = write_datum(self.event(change), change.shape)
         return (Message(key, value, id_header(change)),)
 
     def event(self, change: Change) -> dict[str, object]:
@@ -91,12 +93,12 @@ class DatastreamAvro(Options):
             "source_timestamp": change.commit_timestamp // 1000,
             "sort_keys": sort_keys(change),
             "source_metadata": source_metadata(change),
-            "payload": avro_row(change.shape, last_row(change)),
+            "payload": convert_row(change.shape, last_row(change)),
         }
 
     def container(self, shape: Shape, changes: Iterable[Change]) -> bytes:
         """The events of one table as an Avro file, with their schema."""
-        return container(shape, (self.event(change) for change in changes))
+        return write_container(shape, (self.event(change) for change in changes))
 
 
 def check_whole_rows(known: Known, or_else: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.metadata import version
 from typing import ClassVar, Literal
 
 from pydantic import model_validator
@@ -14,6 +13,7 @@ from watcher.envelopes.images import Row, has_whole_new_row, new_row, old_row, r
 from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
 from watcher.envelopes.values import Writing
 from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.extras import read_version
 from watcher.spanner.database import DatabaseAddress
 
 WRITING = Writing()
@@ -24,7 +24,7 @@ OPS = {
     Operation.DELETE: "d",
     Operation.READ: "r",
 }
-VERSION = version("spanner-watcher")
+VERSION = read_version()
 
 
 parsed = lru_cache(maxsize=64)(DatabaseAddress.parse)

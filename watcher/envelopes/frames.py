@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 (its usual name)
-
 from watcher.envelopes import ENVELOPES
 from watcher.envelopes.order import Ordering, Path, ordering
+from watcher.extras import require_extras
+
+try:
+    from pyspark.sql import Column, DataFrame, Window
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+except ModuleNotFoundError:
+    require_extras("spark")
+    raise
 
 TABLE, ORDER, RANK = "_table", "_order", "_rank"
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from watcher.cli.extras import require_extras
+from watcher.extras import require_extras
 
 if TYPE_CHECKING:
     from watcher.cli.actions import bench as bench
@@ -36,9 +36,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Loads the module of a command. Raises ConfigurationError if an extra is missing, and
+    """Loads the module of a command. Raises MissingExtraError if an extra is missing, and
     AttributeError."""
     if name not in EXTRAS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    require_extras(EXTRAS[name])
+    require_extras(*EXTRAS[name])
     return import_module(f"{__name__}.{name}")
