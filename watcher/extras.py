@@ -11,7 +11,7 @@ DISTRIBUTION = "spanner-watcher"
 UNKNOWN_VERSION = "0+unknown"
 EXTRAS = {
     "avro": ("fastavro",),
-    "bench": ("hdrh", "matplotlib", "psutil"),
+    "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "spark": ("pyspark",),
 }

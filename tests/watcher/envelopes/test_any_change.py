@@ -240,6 +240,6 @@ def test_barriers_of_ydb_divide_the_records_before_from_those_after(numbers: lis
         )["ts"]
         for at in (early, late)
     ]
-    (barrier,) = ydb.resolved(early)
+    (barrier,) = ydb.encode_resolved(early)
     assert stamps[0] < json.loads(barrier.value or b"")["resolved"] <= stamps[1]
     validator("ydb.json").validate(json.loads(barrier.value or b""))

@@ -168,10 +168,10 @@ def test_a_delete_is_followed_by_the_tombstone_of_its_key() -> None:
 def test_what_the_row_was_before_is_never_made_up() -> None:
     given = change(Operation.UPDATE, NEW, None, ValueCapture.NEW_ROW)
     assert event(given)["before"] is None
-    with pytest.raises(EnvelopeError, match="does not say what the row was before"):
+    with pytest.raises(EnvelopeError, match="does not have the row before"):
         event(given, before="required")
     some = change(Operation.UPDATE, {"Flag": True}, None, ValueCapture.NEW_VALUES)
-    with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+    with pytest.raises(EnvelopeError, match="has only some of the row's values"):
         event(some)
     assert event(some, partial="omit")["after"] == {"Id": 7, "Flag": True}
 

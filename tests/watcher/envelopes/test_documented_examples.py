@@ -76,7 +76,9 @@ def test_the_bank_transfer_is_the_records_of_the_change_stream_document(
 
 
 def test_a_heartbeat_is_the_record_of_the_change_stream_document() -> None:
-    (message,) = make_envelope("change-stream").resolved(micros("2022-09-27T12:35:00.312486Z"))
+    (message,) = make_envelope("change-stream").encode_resolved(
+        micros("2022-09-27T12:35:00.312486Z")
+    )
     assert parsed(message.value) == {
         "heartbeat_record": {"timestamp": "2022-09-27T12:35:00.312486Z"}
     }

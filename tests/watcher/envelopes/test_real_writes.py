@@ -196,8 +196,8 @@ def test_writes_are_the_records_of_ydb(create_database: Create) -> None:
         ("NEW_VALUES", "datastream", {}, "use value_capture_type NEW_ROW_AND_OLD_VALUES"),
         ("NEW_ROW", "datastream", {}, "also of a delete"),
         ("NEW_VALUES", "debezium", {}, "use value_capture_type NEW_ROW or"),
-        ("NEW_ROW", "debezium", {"before": "required"}, "does not know what a row was before"),
-        ("NEW_ROW", "ydb", {"mode": "UPDATES"}, "does not know which did; use NEW_IMAGE"),
+        ("NEW_ROW", "debezium", {"before": "required"}, "does not know the row before a change"),
+        ("NEW_ROW", "ydb", {"mode": "UPDATES"}, "does not know which did: use NEW_IMAGE"),
         ("OLD_AND_NEW_VALUES", "ydb", {"mode": "OLD_IMAGE"}, "NEW_ROW_AND_OLD_VALUES"),
     ],
 )

@@ -103,11 +103,11 @@ def test_a_file_takes_the_records_of_an_envelope(singers: Database, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("ydb", {"mode": "OLD_IMAGE"}, "polling does not know it; use a change stream"),
-        ("ydb", {"mode": "UPDATES"}, "polling does not know which did; use NEW_IMAGE"),
+        ("ydb", {"mode": "OLD_IMAGE"}, "polling does not know it: use a change stream"),
+        ("ydb", {"mode": "UPDATES"}, "polling does not know which did: use NEW_IMAGE"),
         ("ydb", {"mod": "UPDATES"}, "did you mean 'mode'"),
-        ("ydb-debezium", {"mode": "UPDATES"}, "has no mode UPDATES; use NEW_IMAGE"),
-        ("debezium", {"before": "required"}, "polling does not know what a row was before"),
+        ("ydb-debezium", {"mode": "UPDATES"}, "has no mode UPDATES: use NEW_IMAGE"),
+        ("debezium", {"before": "required"}, "polling does not know the row before a change"),
         ("debezium", {"with_schema": True, "partial": "omit"}, "use partial = 'refuse'"),
         ("change-stream", {}, "capture with a change stream"),
         ("debezium", {"with_schema": "perhaps"}, "option 'with_schema' of envelope 'debezium'"),
@@ -153,7 +153,7 @@ def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: 
         delivering.write_change(lacking)
         assert [letter["id"] for letter in dead_letters(letters)] == [lacking.id]
     else:
-        with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+        with pytest.raises(EnvelopeError, match="has only some of the row's values"):
             delivering.write_change(lacking)
     delivering.write_change(whole)
     (line,) = file.getvalue().splitlines()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from watcher.cli.actions import watch as watch
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "bench": ("bench", "emulator", "spark"),
+    "bench": ("bench",),
     "check": (),
     "clear": (),
     "ctl": (),

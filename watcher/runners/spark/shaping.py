@@ -79,7 +79,7 @@ OF_STREAM = {
 def format_of(options: SourceOptions) -> AnyEnvelope:
     """The envelope that the options name. Raises ConfigurationError."""
     chosen = make_envelope(options.envelope or "plain", options.envelope_options, options.stream)
-    if chosen.in_order:
+    if chosen.needs_order:
         raise ConfigurationError(
             f"rows of Spark have no order for the barriers of '{options.envelope}' to stand in;"
             " leave barriers out: each micro-batch is whole up to its end"
