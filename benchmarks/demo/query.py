@@ -17,7 +17,7 @@ from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABL
 from benchmarks.local_spark import session
 
 
-def start(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
+def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
     """Starts the streaming query; after a crash the checkpoint says where it goes on."""
     watcher.register(spark)
     changes = (
@@ -59,12 +59,12 @@ def wait_for_confirmation(query: StreamingQuery) -> None:
 
     Only then does the consumer's position reach the last rows, so that clearing may take them.
     """
-    done = newest_batch(query)
-    while query.isActive and newest_batch(query) == done:
+    done = find_newest_batch(query)
+    while query.isActive and find_newest_batch(query) == done:
         time.sleep(0.1)
 
 
-def newest_batch(query: StreamingQuery) -> int:
+def find_newest_batch(query: StreamingQuery) -> int:
     """The number of the newest finished micro-batch; -1 before the first."""
     progress = query.lastProgress
     return -1 if progress is None else int(progress["batchId"])
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     settings = DemoSettings.load(Path(arguments[0]))
     spark = session("spanner-watcher demo")
     try:
-        wait_and_drain(start(spark, settings, arguments[1]), settings)
+        wait_and_drain(start_query(spark, settings, arguments[1]), settings)
     finally:
         spark.stop()
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from itertools import product
 
-from benchmarks.run_settings import Consumer, Plan, SinkName
+from benchmarks.run_settings import Consumer, RunPlan, SinkName
 from benchmarks.scenario import (
     Bench,
     Figure,
     Scenario,
+    change_values,
     delivery,
-    percentiles_chart,
+    make_percentiles_chart,
     plan_of,
-    with_values,
 )
-from benchmarks.scenarios.backlog import drained
+from benchmarks.scenarios.backlog import measure_backlog
 from benchmarks.workload import Workload
 
 
-class SparkSettings(Plan):
+class SparkSettings(RunPlan):
     """A run for each of ``partitions`` x ``triggers`` x ``sinks``, then for each of ``backlogs``
     (rows that changed before) x ``sinks`` with the most partitions.
 
@@ -44,18 +44,20 @@ def run(settings: SparkSettings, bench: Bench) -> None:
     ):
         consumer = consumer_of(settings, partitions, trigger, sink)
         name = f"{partitions} partitions, trigger {trigger:g} s, {sink}"
-        found = bench.run(name, plan_of(settings, consumer=consumer))
+        result = bench.run(name, plan_of(settings, consumer=consumer))
         bench.add(
             {
                 "load": "steady",
                 "partitions": partitions,
                 "trigger_s": trigger,
                 "sink": sink,
-                **delivery(found),
+                **delivery(result),
             }
         )
     if bench.outcome.runs:
-        bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+        bench.outcome.charts.append(
+            make_percentiles_chart("latency by percentile", bench.outcome.runs)
+        )
     for size, sink in product(settings.backlogs, settings.sinks):
         backlog(settings, size, sink, bench)
 
@@ -70,13 +72,13 @@ def backlog(settings: SparkSettings, size: int, sink: SinkName, bench: Bench) ->
     )
     name = f"backlog of {size:,}"
     row: Figure = {"load": name, "partitions": partitions, "trigger_s": 0, "sink": sink}
-    bench.add(row | drained(f"{name}, {sink}", plan, size, bench))
+    bench.add(row | measure_backlog(f"{name}, {sink}", plan, size, bench))
 
 
-def consumer_of(settings: Plan, partitions: int, trigger: float, sink: SinkName) -> Consumer:
+def consumer_of(settings: RunPlan, partitions: int, trigger: float, sink: SinkName) -> Consumer:
     """Spark with these knobs."""
     knobs = {"shard_groups": partitions, "interval": trigger, "sink": sink, "system": "spark"}
-    return with_values(settings.consumer, **knobs)
+    return change_values(settings.consumer, **knobs)
 
 
 SCENARIO = Scenario(

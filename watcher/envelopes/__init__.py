@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pydantic import ValidationError
 
 from watcher.change import Change
-from watcher.envelopes.change_stream import ChangeStream
+from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
 from watcher.envelopes.message import Envelope, Known, Message
@@ -20,7 +20,9 @@ from watcher.suggestions import suggest_name
 
 __all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "make_envelope"]
 
-AnyEnvelope = Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStream
+AnyEnvelope = (
+    Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStreamEnvelope
+)
 ENVELOPES: dict[str, type[AnyEnvelope]] = {
     "plain": Plain,
     "datastream": Datastream,
@@ -28,7 +30,7 @@ ENVELOPES: dict[str, type[AnyEnvelope]] = {
     "debezium": Debezium,
     "ydb": Ydb,
     "ydb-debezium": YdbDebezium,
-    "change-stream": ChangeStream,
+    "change-stream": ChangeStreamEnvelope,
 }
 
 

@@ -15,7 +15,7 @@ from watcher.spanner.timestamps import timestamp_text
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 
 
-class ChangeStream(EnvelopeOptions):
+class ChangeStreamEnvelope(EnvelopeOptions):
     """What ``READ_<stream>`` gives in the PostgreSQL dialect: ``data_change_record``, and
     ``heartbeat_record`` for a timestamp up to which everything was written.
 

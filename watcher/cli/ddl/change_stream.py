@@ -54,8 +54,8 @@ def create(
     json_output: JsonOption = False,
 ) -> None:
     """Create a change stream."""
-    target = actions.ddl.change_stream.Target(database, schema, dialect, apply, json_output)
-    choices = actions.ddl.change_stream.Choices(watch, everything, retention, capture, flags)
+    target = actions.ddl.change_stream.StreamTarget(database, schema, dialect, apply, json_output)
+    choices = actions.ddl.change_stream.StreamChoices(watch, everything, retention, capture, flags)
     actions.ddl.change_stream.create(name, choices, target)
 
 
@@ -74,8 +74,8 @@ def alter(
     json_output: JsonOption = False,
 ) -> None:
     """Change what a change stream watches, or its options."""
-    target = actions.ddl.change_stream.Target(database, schema, dialect, apply, json_output)
-    choices = actions.ddl.change_stream.Choices(watch, everything, retention, capture, flags)
+    target = actions.ddl.change_stream.StreamTarget(database, schema, dialect, apply, json_output)
+    choices = actions.ddl.change_stream.StreamChoices(watch, everything, retention, capture, flags)
     actions.ddl.change_stream.alter(name, choices, target)
 
 
@@ -89,5 +89,5 @@ def drop(
     json_output: JsonOption = False,
 ) -> None:
     """Drop a change stream and all its records."""
-    target = actions.ddl.change_stream.Target(database, schema, dialect, apply, json_output)
+    target = actions.ddl.change_stream.StreamTarget(database, schema, dialect, apply, json_output)
     actions.ddl.change_stream.drop(name, target)

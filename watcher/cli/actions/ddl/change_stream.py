@@ -17,7 +17,7 @@ from watcher.cli.output import CONSOLE, print_json
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class StreamTarget:
     """The schema, of a database or a file, and whether to change the database."""
 
     database: str | None
@@ -33,7 +33,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class StreamChoices:
     """What a stream watches, and its options, as the flags give them."""
 
     watch: Sequence[str] | None
@@ -49,7 +49,7 @@ class Choices:
         return ChangeStream(name, watches, self.everything, options)
 
 
-def create(name: str, choices: Choices, target: Target) -> None:
+def create(name: str, choices: StreamChoices, target: StreamTarget) -> None:
     """Shows, or runs, CREATE CHANGE STREAM."""
     schema = target.load()
     if choices.everything == bool(choices.watch):
@@ -58,7 +58,7 @@ def create(name: str, choices: Choices, target: Target) -> None:
     show_and_run(schema, step, target)
 
 
-def alter(name: str, choices: Choices, target: Target) -> None:
+def alter(name: str, choices: StreamChoices, target: StreamTarget) -> None:
     """Shows, or runs, ALTER CHANGE STREAM."""
     schema = target.load()
     stream = choices.make_stream(name)
@@ -72,13 +72,13 @@ def alter(name: str, choices: Choices, target: Target) -> None:
     show_and_run(schema, change_streams.alter(schema, stream, frozenset(changes)), target)
 
 
-def drop(name: str, target: Target) -> None:
+def drop(name: str, target: StreamTarget) -> None:
     """Shows, or runs, DROP CHANGE STREAM."""
     schema = target.load()
     show_and_run(schema, change_streams.drop(schema, name), target)
 
 
-def show_and_run(schema: Schema, step: Step, target: Target) -> None:
+def show_and_run(schema: Schema, step: Step, target: StreamTarget) -> None:
     """Shows a statement, and runs it if ``apply`` is set."""
     statement = render_step(step, schema.dialect)
     if target.json_output:
