@@ -55,7 +55,7 @@ def check_settings(scenario: Scenario, overrides: Sequence[str], database: str |
     """The settings of a run that is possible. Raises ConfigurationError."""
     if scenario.own_server and database is not None:
         raise ConfigurationError(
-            f"the scenario {scenario.name} runs only on the embedded server: leave out --database"
+            f"the scenario {scenario.name} runs on the embedded server only: leave out --database"
         )
     return settings_of(scenario.settings, overrides)
 
