@@ -268,5 +268,5 @@ def test_a_database_that_was_there_is_left_as_it_was(capture: str, database: Dat
 
 
 def test_the_embedded_server_alone_can_stand_still() -> None:
-    with pytest.raises(ConfigurationError, match="no setting"):
+    with pytest.raises(ConfigurationError, match="invalid setting"):
         conduct(find_scenario("latency"), ["stall"])

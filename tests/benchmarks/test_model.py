@@ -59,4 +59,4 @@ def test_the_command_answers_and_exits_with_1_when_nothing_will_do() -> None:
     assert told["fewest_shards"] == find_fewest_shards(200, 200_000, 1.0, Assumptions())
     too_few = CliRunner().invoke(app, ["model", "--nodes", "2", "--writes", "200000"])
     assert too_few.exit_code == 1
-    assert "no number of shards will do; 146 nodes would" in " ".join(too_few.output.split())
+    assert "no number of shards is enough; use 146 nodes" in " ".join(too_few.output.split())
