@@ -33,11 +33,11 @@ lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: $(STAMP) ## let ruff mend what it can
+format: $(STAMP) ## let ruff fix what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(STAMP) ## the short set of benchmarks on the embedded server, with a report: BENCH_ARGS="--out FOLDER"
+bench: $(STAMP) ## run the short set of benchmarks on the embedded server, with a report: BENCH_ARGS="--out FOLDER"
 	@$(BIN)/spanner-watcher bench run --short $(BENCH_ARGS)
 
 clean: ## remove what make made

@@ -13,30 +13,30 @@ from watcher.window import Window
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def micros(moment: datetime) -> int:
+def convert_to_micros(moment: datetime) -> int:
     """A time as microseconds since 1970, exactly."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def committed_batches(checkpoint: Path) -> list[int]:
+def list_committed_batches(checkpoint: Path) -> list[int]:
     """The numbers of the micro-batches that a checkpoint holds as done, in order."""
     folder = checkpoint / "commits"
     return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.is_dir() else []
 
 
-def windows(checkpoint: Path, beginning: int) -> dict[int, Window]:
+def read_windows(checkpoint: Path, beginning: int) -> dict[int, Window]:
     """The window of each planned micro-batch; the first starts at ``beginning``."""
     numbers = sorted(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
     result, start = {}, beginning
     for number in numbers:
         lines = (checkpoint / "offsets" / str(number)).read_text().splitlines()
-        end = micros(datetime.fromisoformat(json.loads(lines[-1])["position"]))
+        end = convert_to_micros(datetime.fromisoformat(json.loads(lines[-1])["position"]))
         result[number] = Window(start, end)
         start = end
     return result
 
 
-def files(sink: Path, number: int) -> Iterator[Path]:
+def list_files(sink: Path, number: int) -> Iterator[Path]:
     """The Parquet files that the sink's log counts as a batch's (others are torn and not read)."""
     entry = sink / "_spark_metadata" / str(number)
     if not entry.exists():

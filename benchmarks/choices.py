@@ -18,7 +18,7 @@ SPREAD = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class PlannedTransaction:
     """The rows of one commit; ``versions`` are unique in a run."""
 
     table: int
@@ -39,7 +39,7 @@ class Choices:
         self._count = 0
         self._own = len(range(writer, workload.rows, workload.writers))
 
-    def next(self) -> Transaction:
+    def next(self) -> PlannedTransaction:
         """The next one."""
         number, self._count = self._count, self._count + 1
         load = self._workload
@@ -47,7 +47,7 @@ class Choices:
         insert = not load.burst and self._inserts()
         keys = self._burst(number) if load.burst else self._insert() if insert else self._update()
         first = (number * load.writers + self._writer) * max(load.mutations, load.burst)
-        return Transaction(table, keys, first + np.arange(len(keys)), insert)
+        return PlannedTransaction(table, keys, first + np.arange(len(keys)), insert)
 
     def _inserts(self) -> bool:
         return bool(self._random.random() < self._workload.inserts) or self._own == 0

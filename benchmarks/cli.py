@@ -12,15 +12,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.comparison import comparison, different_settings
-from benchmarks.conduct import checked, conduct
-from benchmarks.forecasts import answer, assumed, page, print_model
-from benchmarks.guide import sections
-from benchmarks.model import Assumptions, Setup, chart, fewest_nodes, fewest_shards, forecast
+from benchmarks.comparison import compare_results, find_different_settings
+from benchmarks.conduct import check_settings, conduct
+from benchmarks.forecasts import convert_to_json, parse_assumptions, print_model, render_page
+from benchmarks.guide import list_sections
+from benchmarks.model import (
+    Assumptions,
+    Setup,
+    chart,
+    find_fewest_nodes,
+    find_fewest_shards,
+    forecast,
+)
 from benchmarks.report import report, shown
 from benchmarks.result import ScenarioResult
 from benchmarks.scenario import Scenario
-from benchmarks.scenarios import SCENARIOS, scenario
+from benchmarks.scenarios import SCENARIOS, find_scenario
 from benchmarks.screen import Screen, print_comparison, print_result
 from watcher.errors import ConfigurationError, WatcherError
 
@@ -65,15 +72,16 @@ def run_command(
             "--database",
             "-d",
             metavar="ADDRESS",
-            help="An existing database (tables Bench... are made and dropped), or 'embedded': a new"
-            " embedded Spanner for every run.",
+            help="An existing database, in which tables Bench... are created and dropped, or"
+            " 'embedded': a new embedded Spanner for every run.",
         ),
     ] = EMBEDDED,
     short: Annotated[
-        bool, typer.Option("--short", help="The short set, or these scenarios in short.")
+        bool,
+        typer.Option("--short", help="Run the short set, or the short form of these scenarios."),
     ] = False,
     out: Annotated[
-        Path, typer.Option(help="Where results (JSON) and report.html are written.")
+        Path, typer.Option(help="Write results (JSON) and report.html into this directory.")
     ] = Path("bench-results"),
 ) -> None:
     """Run scenarios. Exits with 1 when a row was lost, invented, doubled or a run failed.
@@ -93,18 +101,18 @@ def run_command(
     that nobody else uses, and mind what it costs.
     """
     place = None if database == EMBEDDED else database.removeprefix("spanner://")
-    chosen = [scenario(name) for name in names or ()]
+    chosen = [find_scenario(name) for name in names or ()]
     if short and not chosen:
         chosen = short_set(embedded=place is None)
     if not chosen:
-        raise typer.BadParameter("name a scenario (see `bench list`), or give --short")
+        raise typer.BadParameter("name a scenario (see `bench list`), or use --short")
     plans = [(each, [*(each.short or () if short else ()), *(settings or ())]) for each in chosen]
-    for each, given in plans:
-        checked(each, given, place)
+    for each, overrides in plans:
+        check_settings(each, overrides, place)
     results = []
-    for each, given in plans:
+    for each, overrides in plans:
         with Screen(CONSOLE) as screen:
-            result = conduct(each, given, place, screen)
+            result = conduct(each, overrides, place, screen)
         print_result(CONSOLE, result)
         result.save(out)
         results.append(result)
@@ -114,18 +122,18 @@ def run_command(
 
 @app.command("list")
 def list_command(
-    name: Annotated[str | None, typer.Argument(help="Show every setting of this one.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show all settings of this scenario.")] = None,
 ) -> None:
     """Show the scenarios, or the settings of one with their values."""
     if name is not None:
-        print_guide(scenario(name))
+        print_guide(find_scenario(name))
         return
     table = Table("scenario", "what", "short set")
     for each in SCENARIOS.values():
         in_set = each.short is not None and each.in_short_set
         table.add_row(each.name, each.summary, "yes" if in_set else "")
     CONSOLE.print(table)
-    CONSOLE.print("Settings of one, and what they mean: spanner-watcher bench list SCENARIO")
+    CONSOLE.print("To see what a scenario can set: spanner-watcher bench list SCENARIO")
 
 
 def short_set(embedded: bool) -> list[Scenario]:
@@ -137,15 +145,15 @@ def short_set(embedded: bool) -> list[Scenario]:
 def print_guide(chosen: Scenario) -> None:
     """Everything that can be set, section by section."""
     CONSOLE.print(f"{chosen.name}: {chosen.summary}", markup=False, style="bold")
-    for each in sections(chosen):
+    for each in list_sections(chosen):
         CONSOLE.print(f"\n{each.title}", markup=False, style="bold")
         CONSOLE.print(each.text, markup=False)
-        table = Table("setting", "value", "may be")
+        table = Table("setting", "value", "choices")
         for row in each.rows:
             table.add_row(Text(row.name), Text(row.value), Text(row.choices))
         if each.rows:
             CONSOLE.print(table)
-    short = [f" --set {given}" for given in chosen.short or ()]
+    short = [f" --set {override}" for override in chosen.short or ()]
     if short:
         CONSOLE.print(f"\n--short is{''.join(short)}", markup=False)
     example = f"spanner-watcher bench run {chosen.name}{''.join(short[:1])}"
@@ -155,7 +163,7 @@ def print_guide(chosen: Scenario) -> None:
 @app.command("model")
 def model_command(
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 100,
-    writes: Annotated[float, typer.Option(min=1, help="Rows written a second.")] = 200_000,
+    writes: Annotated[float, typer.Option(min=1, help="Rows written per second.")] = 200_000,
     shards: Annotated[
         list[int] | None, typer.Option(help="Shard counts to compare; repeatable.")
     ] = None,
@@ -164,24 +172,24 @@ def model_command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="An assumption; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the plot as a page.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the plot as an HTML page.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Model an instance that is too large to measure: how many shards for so many writes?
+    """Model an instance that is too large to measure.
 
-    The assumptions stand in benchmarks/model.py and docs/benchmarks.md. Exits with 1 when no number
-    of shards carries the rate.
+    Shows how many shards a write rate needs. The assumptions are in benchmarks/model.py and
+    docs/benchmarks.md. Exits with 1 if no number of shards carries the rate.
     """
-    given = Assumptions.model_validate(assumed(settings or ()))
-    fewest = fewest_shards(nodes, writes, interval, given)
+    assumptions = Assumptions.model_validate(parse_assumptions(settings or ()))
+    fewest = find_fewest_shards(nodes, writes, interval, assumptions)
     counts = tuple(shards or COUNTS)
-    found = [forecast(Setup(nodes, writes, count, interval), given) for count in counts]
+    forecasts = [forecast(Setup(nodes, writes, count, interval), assumptions) for count in counts]
     if json_output:
-        CONSOLE.print_json(json.dumps(answer(fewest, found), default=str))
+        CONSOLE.print_json(json.dumps(convert_to_json(fewest, forecasts), default=str))
     else:
-        print_model(CONSOLE, fewest, fewest_nodes(writes, interval, given), found)
+        print_model(CONSOLE, fewest, find_fewest_nodes(writes, interval, assumptions), forecasts)
     if out is not None:
-        out.write_text(page(chart(nodes, counts, given)))
+        out.write_text(render_page(chart(nodes, counts, assumptions)))
     raise typer.Exit(0 if fewest is not None else 1)
 
 
@@ -190,42 +198,43 @@ def report_command(
     results: Annotated[list[Path], typer.Argument(help="JSON results, or folders of them.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
 ) -> None:
-    """Make one HTML page of results; it needs no network and no other file."""
-    write_report([ScenarioResult.load(path) for path in files(results)], out)
+    """Make one HTML page of results, which needs no network and no other file."""
+    write_report([ScenarioResult.load(path) for path in expand_folders(results)], out)
 
 
 @app.command("compare")
 def compare_command(
     first: Annotated[Path, typer.Argument(help="A JSON result, or a folder of them.")],
-    second: Annotated[Path, typer.Argument(help="The same scenarios, measured otherwise.")],
+    second: Annotated[Path, typer.Argument(help="Results of the same scenarios to compare with.")],
 ) -> None:
-    """Put two results side by side, with the ratio of the second to the first."""
-    pairs = paired(first, second)
-    for one, other in pairs:
-        print_comparison(CONSOLE, one.scenario, comparison(one, other))
-        for name, (before, after) in different_settings(one, other).items():
+    """Compare two results: both values, and the ratio of the second to the first."""
+    for old, new in pair_results(first, second):
+        print_comparison(CONSOLE, old.scenario, compare_results(old, new))
+        for name, (before, after) in find_different_settings(old, new).items():
             CONSOLE.print(f"setting {name}: {shown(str(before))} against {shown(str(after))}")
 
 
-def paired(first: Path, second: Path) -> list[tuple[ScenarioResult, ScenarioResult]]:
-    """Results of the same scenarios. Raises ConfigurationError where there are none."""
-    ones = {r.scenario: r for r in map(ScenarioResult.load, files([first]))}
-    others = {r.scenario: r for r in map(ScenarioResult.load, files([second]))}
-    both = [name for name in ones if name in others]
+def pair_results(first: Path, second: Path) -> list[tuple[ScenarioResult, ScenarioResult]]:
+    """Pairs the results of the same scenarios. Raises ConfigurationError if there are none."""
+    first_results = {r.scenario: r for r in map(ScenarioResult.load, expand_folders([first]))}
+    second_results = {r.scenario: r for r in map(ScenarioResult.load, expand_folders([second]))}
+    both = [name for name in first_results if name in second_results]
     if not both:
         raise ConfigurationError(
-            f"{first} ({', '.join(ones)}) and {second} ({', '.join(others)}) have no scenario in"
-            " common, so there is nothing to compare"
+            f"nothing to compare: {first} ({', '.join(first_results)}) and {second}"
+            f" ({', '.join(second_results)}) have no scenario in common"
         )
-    return [(ones[name], others[name]) for name in both]
+    return [(first_results[name], second_results[name]) for name in both]
 
 
-def files(paths: list[Path]) -> list[Path]:
-    """Files as they are, folders as the results in them. Raises ConfigurationError for none."""
-    found = [f for p in paths for f in (sorted(p.glob("*.json")) if p.is_dir() else [p])]
-    if not found:
-        raise ConfigurationError(f"there are no results in {', '.join(map(str, paths))}")
-    return found
+def expand_folders(paths: list[Path]) -> list[Path]:
+    """Replaces each folder by the results in it. Raises ConfigurationError if there are none."""
+    results = [f for p in paths for f in (sorted(p.glob("*.json")) if p.is_dir() else [p])]
+    if not results:
+        raise ConfigurationError(
+            f"no results in {', '.join(map(str, paths))}: name JSON files of 'bench run'"
+        )
+    return results
 
 
 def write_report(results: list[ScenarioResult], path: Path) -> None:

@@ -23,7 +23,7 @@ class ClientTimes:
     cpu_running: float
 
 
-def client_times(run: Run) -> ClientTimes | None:
+def read_client_times(run: Run) -> ClientTimes | None:
     """From the CPU records of what delivers; None where a process has logged less than three."""
     logs = [read([path], CPU) for path in run.all_records("cpu")]
     if not logs or any(len(log) < 3 for log in logs):

@@ -10,7 +10,7 @@ Key = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FigurePair:
     """A figure of both; ``ratio`` is the second over the first, None where there is none."""
 
     row: str
@@ -20,10 +20,10 @@ class Compared:
     ratio: float | None
 
 
-def comparison(first: ScenarioResult, second: ScenarioResult) -> list[Compared]:
+def compare_results(first: ScenarioResult, second: ScenarioResult) -> list[FigurePair]:
     """Every number that both have, by row and column; rows that only one has are left out."""
     others = {key_of(second, row): row for row in second.figures}
-    found = []
+    pairs = []
     for row in first.figures:
         other = others.get(key_of(first, row))
         if other is None:
@@ -31,8 +31,8 @@ def comparison(first: ScenarioResult, second: ScenarioResult) -> list[Compared]:
         for column, value in row.items():
             if column in first.keys or column not in other or is_text(value):
                 continue
-            found.append(
-                Compared(
+            pairs.append(
+                FigurePair(
                     row=", ".join(str(part) for part in key_of(first, row)),
                     column=column,
                     first=value,
@@ -40,10 +40,10 @@ def comparison(first: ScenarioResult, second: ScenarioResult) -> list[Compared]:
                     ratio=ratio(value, other[column]),
                 )
             )
-    return found
+    return pairs
 
 
-def different_settings(
+def find_different_settings(
     first: ScenarioResult, second: ScenarioResult
 ) -> dict[str, tuple[object, object]]:
     """The settings in which they differ."""

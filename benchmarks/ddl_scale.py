@@ -31,13 +31,13 @@ def main() -> None:
     took["parse"] = time.perf_counter() - began
     names = select_tables(schema, ["*"])
     began = time.perf_counter()
-    found = list_statuses(schema, names)
+    statuses = list_statuses(schema, names)
     took["status"] = time.perf_counter() - began
     began = time.perf_counter()
     plan = make_plan(schema, names, WatchOptions())
     took["plan"] = time.perf_counter() - began
     figures = {name: round(seconds, 2) for name, seconds in took.items()}
-    counts = {"tables": len(found), "statements": len(plan.statements)}
+    counts = {"tables": len(statuses), "statements": len(plan.statements)}
     sys.stdout.write(json.dumps(counts | figures) + "\n")
 
 

@@ -15,15 +15,15 @@ from typing import TypeVar
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks import systems, tables
-from benchmarks.client_times import client_times
-from benchmarks.files import announce
-from benchmarks.index import IndexMeter, NoIndex, Scanned
+from benchmarks.client_times import read_client_times
+from benchmarks.files import write_atomically
+from benchmarks.index import IndexMeter, NoIndex, ScanTotals
 from benchmarks.measure import Logs, measure
-from benchmarks.processes import Child, RunError, Usage, UsageMeter, start_module
+from benchmarks.processes import BenchProcess, RunError, Usage, UsageMeter, start_module
 from benchmarks.query_costs import query_costs
 from benchmarks.records import DELIVERED, WRITTEN, count
 from benchmarks.result import RunResult
-from benchmarks.run_settings import Plan, Run
+from benchmarks.run_settings import Run, RunPlan
 from emulator.process import ServerProcess, spawn
 
 EMBEDDED = "projects/benchmark/instances/benchmark/databases/benchmark"
@@ -35,7 +35,7 @@ HEAD_START_MICROS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How a run stands; for the screen."""
 
     name: str
@@ -45,15 +45,17 @@ class Progress:
     delivered: int
 
 
-Show = Callable[[Progress], None]
+Show = Callable[[RunProgress], None]
 Found = TypeVar("Found")
 
 
-def ignore(_: Progress) -> None:
+def ignore_progress(_: RunProgress) -> None:
     """For those who do not look."""
 
 
-def run(name: str, plan: Plan, database: str | None = None, show: Show = ignore) -> RunResult:
+def run_plan(
+    name: str, plan: RunPlan, database: str | None = None, show: Show = ignore_progress
+) -> RunResult:
     """Does a plan on a fresh embedded server, or on a database that is there already.
 
     Raises RunError when a process fails or does not end in time.
@@ -70,12 +72,12 @@ def run(name: str, plan: Plan, database: str | None = None, show: Show = ignore)
             emulator=server.address if server else os.environ.get("SPANNER_EMULATOR_HOST"),
             folder=Path(folder),
         )
-        stack.callback(restore, os.environ.get("SPANNER_EMULATOR_HOST"))
+        stack.callback(restore_environment, os.environ.get("SPANNER_EMULATOR_HOST"))
         placed.enter()
         return Experiment(name, placed, server, show).run()
 
 
-def restore(address: str | None) -> None:
+def restore_environment(address: str | None) -> None:
     """The clients of this process go where they went before."""
     os.environ.pop("SPANNER_EMULATOR_HOST", None)
     if address is not None:
@@ -83,14 +85,14 @@ def restore(address: str | None) -> None:
 
 
 @contextlib.contextmanager
-def metering(start: Callable[[], None], stop: Callable[[], Found]) -> Iterator[list[Found]]:
+def run_meter(start: Callable[[], None], stop: Callable[[], Found]) -> Iterator[list[Found]]:
     """Starts a meter, and stops it in any case; the list then holds what it found."""
-    found: list[Found] = []
+    measurements: list[Found] = []
     start()
     try:
-        yield found
+        yield measurements
     finally:
-        found.append(stop())
+        measurements.append(stop())
 
 
 class Experiment:
@@ -102,33 +104,35 @@ class Experiment:
         self._server = server
         self._show = show
         self._began = time.monotonic()
-        self._children: list[Child] = []
+        self._children: list[BenchProcess] = []
 
     def run(self) -> RunResult:
         """Everything; what was started ends, and what was made in the database goes."""
         self._tell("preparing")
-        database = tables.prepare(self._run)
+        database = tables.prepare_tables(self._run)
         try:
-            self._run = self._run.model_copy(update={"since": tables.moment(database)})
+            self._run = self._run.model_copy(update={"since": tables.read_database_time(database)})
             self._run.save()
             if self._run.backlog:
                 self._tell("loading the backlog")
                 tables.load_backlog(database, self._run)
-            return self._with_costs(database)
+            return self._run_with_costs(database)
         finally:
             for child in self._children:
                 child.kill()
             if self._server is None:
-                tables.drop(database)
+                tables.drop_own_tables(database)
 
-    def _with_costs(self, database: Database) -> RunResult:
+    def _run_with_costs(self, database: Database) -> RunResult:
         """What was measured, and what client and server did for it by their own account."""
         before = query_costs(database) if self._server else None
-        found = self._measured()
-        queries = query_costs(database).since(before) if before else None
-        return found.model_copy(update={"client": client_times(self._run), "queries": queries})
+        result = self._measure()
+        queries = query_costs(database).subtract(before) if before else None
+        return result.model_copy(
+            update={"client": read_client_times(self._run), "queries": queries}
+        )
 
-    def _measured(self) -> RunResult:
+    def _measure(self) -> RunResult:
         meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)
         consumers = [self._start(*each) for each in systems.processes(self._run)]
         writers = [self._writer(n) for n in range(self._run.workload.writers)]
@@ -138,19 +142,22 @@ class Experiment:
         if self._server is not None:
             pids["server"] = self._server.pid
         usage = UsageMeter(pids)
-        with metering(usage.start, usage.stop) as used, metering(meter.start, meter.stop) as index:
+        with (
+            run_meter(usage.start, usage.stop) as used,
+            run_meter(meter.start, meter.stop) as index,
+        ):
             beginning = self._begin(consumers)
-            self._wait(writers, "writing", self._writing_seconds_max())
-            announce(self._run.drain, "")
+            self._wait(writers, "writing", self._max_writing_seconds())
+            write_atomically(self._run.drain, "")
             self._wait(consumers, "draining", DRAIN_SECONDS_MAX)
         return self._result(beginning, used[0], *index[0])
 
-    def _begin(self, consumers: list[Child]) -> int:
+    def _begin(self, consumers: list[BenchProcess]) -> int:
         """The moment at which the schedule begins; that of the first delivery without writers."""
         beginning = time.time_ns() // 1_000 + HEAD_START_MICROS
         if not self._run.write:
             return min(int(self._run.ready(child.name).read_text()) for child in consumers)
-        announce(self._run.begin, str(beginning))
+        write_atomically(self._run.begin, str(beginning))
         return beginning
 
     def _result(
@@ -158,39 +165,41 @@ class Experiment:
         beginning: int,
         processes: dict[str, Usage],
         sizes: tuple[tuple[float, int], ...],
-        scanned: Scanned | None,
+        scanned: ScanTotals | None,
     ) -> RunResult:
         self._tell("comparing row by row")
         every, warm_up = self._run.consumer.streams, self._run.workload.warm_up
-        found = measure(Logs.read(self._run), beginning, every, warm_up if self._run.write else 0.0)
-        figures = {name: getattr(found, name) for name in found.__dataclass_fields__}
+        measured = measure(
+            Logs.read(self._run), beginning, every, warm_up if self._run.write else 0.0
+        )
+        figures = {name: getattr(measured, name) for name in measured.__dataclass_fields__}
         return RunResult(
             name=self._name,
-            plan=Plan(**{name: getattr(self._run, name) for name in Plan.model_fields}),
+            plan=RunPlan(**{name: getattr(self._run, name) for name in RunPlan.model_fields}),
             **figures,
             index_rows=sizes,
             scanned=scanned,
             processes=processes,
         )
 
-    def _start(self, name: str, module: str, arguments: tuple[str, ...]) -> Child:
+    def _start(self, name: str, module: str, arguments: tuple[str, ...]) -> BenchProcess:
         child = start_module(name, self._run.log(name), module, arguments)
         self._children.append(child)
         return child
 
-    def _writer(self, number: int) -> Child:
+    def _writer(self, number: int) -> BenchProcess:
         arguments = (str(self._run.file), str(number))
         return self._start(f"writer{number}", "benchmarks.load", arguments)
 
-    def _writing_seconds_max(self) -> float:
+    def _max_writing_seconds(self) -> float:
         return self._run.workload.seconds + self._run.disturbance.stall + LATE_SECONDS_MAX
 
-    def _wait_until_ready(self, children: list[Child]) -> None:
+    def _wait_until_ready(self, children: list[BenchProcess]) -> None:
         ends_at = time.monotonic() + START_SECONDS_MAX
         while not all(self._run.ready(child.name).exists() for child in children):
             self._look(children, ends_at, "starting")
 
-    def _wait(self, children: list[Child], phase: str, seconds: float) -> None:
+    def _wait(self, children: list[BenchProcess], phase: str, seconds: float) -> None:
         """Until they have ended."""
         began = time.monotonic()
         stall_at = began + self._run.disturbance.after + HEAD_START_MICROS / 1_000_000
@@ -206,23 +215,25 @@ class Experiment:
     def _stall(self) -> None:
         """The server stands still."""
         if self._server is None:
-            raise RunError("only the embedded server can be made to stand still")
+            raise RunError(
+                "a stall needs the embedded server: set stall to 0, or use the embedded server"
+            )
         os.kill(self._server.pid, signal.SIGSTOP)
         time.sleep(self._run.disturbance.stall)
         os.kill(self._server.pid, signal.SIGCONT)
 
-    def _look(self, children: list[Child], ends_at: float, phase: str) -> None:
+    def _look(self, children: list[BenchProcess], ends_at: float, phase: str) -> None:
         for child in self._children:
             child.check()
         if time.monotonic() > ends_at:
             names = ", ".join(child.name for child in children if child.running)
-            raise RunError(f"{names}: {phase} took too long")
+            raise RunError(f"{phase} took too long: {names}")
         self._tell(phase)
         time.sleep(LOOK_EVERY_SECONDS)
 
     def _tell(self, phase: str) -> None:
         self._show(
-            Progress(
+            RunProgress(
                 self._name,
                 phase,
                 time.monotonic() - self._began,

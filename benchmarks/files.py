@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def announce(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Writes a file that nobody sees half written."""
     part = path.with_name(path.name + ".part")
     part.write_text(text)

@@ -16,23 +16,23 @@ from watcher.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
 
 
-def assumed(settings: Sequence[str]) -> dict[str, float]:
+def parse_assumptions(settings: Sequence[str]) -> dict[str, float]:
     """KEY=VALUE texts. Raises ConfigurationError."""
-    found = {}
+    values = {}
     for text in settings:
         name, _, value = text.partition("=")
         if name not in Assumptions.model_fields:
             raise unknown_option(name, Assumptions.model_fields)
         try:
-            found[name] = float(value)
+            values[name] = float(value)
         except ValueError as error:
-            raise ConfigurationError(f"'{text}' gives no number") from error
-    return found
+            raise ConfigurationError(f"invalid assumption '{text}': use KEY=NUMBER") from error
+    return values
 
 
-def answer(fewest: int | None, found: Sequence[Forecast]) -> dict[str, object]:
+def convert_to_json(fewest: int | None, forecasts: Sequence[Forecast]) -> dict[str, object]:
     """For machines; a time without end is null."""
-    rows = [asdict(each) | {"enough": each.enough} for each in found]
+    rows = [asdict(each) | {"enough": each.enough} for each in forecasts]
     for row in rows:
         if math.isinf(row["warm_up_seconds"]):
             row["warm_up_seconds"] = None
@@ -40,20 +40,20 @@ def answer(fewest: int | None, found: Sequence[Forecast]) -> dict[str, object]:
 
 
 def print_model(
-    console: Console, fewest: int | None, nodes: int, found: Sequence[Forecast]
+    console: Console, fewest: int | None, nodes: int, forecasts: Sequence[Forecast]
 ) -> None:
     """For people. ``nodes`` would be enough."""
-    setup = found[0].setup
+    setup = forecasts[0].setup
     asked = f"{setup.nodes} nodes, {setup.writes:,.0f} rows a second"
     if fewest is None:
-        console.print(f"{asked}: no number of shards will do; {nodes} nodes would")
+        console.print(f"{asked}: no number of shards is enough; use {nodes} nodes")
     else:
         console.print(f"{asked}: at least {fewest} shards")
     table = Table()
     titles = ("carries/s", "limit", "tail", "all", "poll s", "stale s", "splits in s")
     for title in ("shards", *titles):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in found:
+    for each in forecasts:
         warm = each.warm_up_seconds
         table.add_row(
             f"{each.setup.shards:,}",
@@ -67,11 +67,11 @@ def print_model(
         )
     console.print(table)
     console.print(
-        f"tail: how busy the server of the busiest tail is; all: every server. "
-        f"{setup.nodes} nodes cost ${found[0].dollars_a_day:,.0f} a day."
+        "tail: load of the server with the busiest tail; all: load of all servers. "
+        f"{setup.nodes} nodes cost ${forecasts[0].dollars_a_day:,.0f} a day."
     )
 
 
-def page(plot: Chart) -> str:
+def render_page(plot: Chart) -> str:
     """A page of its own."""
     return f'<!doctype html><meta charset="utf-8"><title>{plot.title}</title>{svg(plot, "model")}\n'

@@ -26,7 +26,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class GuideSection:
     """Settings that belong together, and what they mean."""
 
     title: str
@@ -34,45 +34,45 @@ class Section:
     rows: tuple[Row, ...]
 
 
-def sections(scenario: Scenario) -> list[Section]:
+def list_sections(scenario: Scenario) -> list[GuideSection]:
     """The scenario's own settings, then those that every scenario of its kind has."""
     settings = scenario.settings()
-    own = section(scenario.name, settings)
+    own = make_section(scenario.name, settings)
     inner = [
-        section(name, value)
+        make_section(name, value)
         for name in type(settings).model_fields
         if isinstance(value := getattr(settings, name), BaseModel)
     ]
     return [own, *inner]
 
 
-def section(title: str, settings: BaseModel) -> Section:
+def make_section(title: str, settings: BaseModel) -> GuideSection:
     """The plain settings of one model."""
     rows = tuple(
-        Row(name, written(getattr(settings, name)), choices(field))
+        Row(name, format_value(getattr(settings, name)), describe_choices(field))
         for name, field in type(settings).model_fields.items()
         if not isinstance(getattr(settings, name), BaseModel)
     )
-    return Section(title, meaning(type(settings)), rows)
+    return GuideSection(title, read_docstrings(type(settings)), rows)
 
 
-def meaning(kind: type[BaseModel]) -> str:
+def read_docstrings(kind: type[BaseModel]) -> str:
     """What a model and those that it builds on say of themselves, a paragraph a line."""
-    texts = [inspect.cleandoc(each.__dict__.get("__doc__") or "") for each in lineage(kind)]
+    texts = [inspect.cleandoc(each.__dict__.get("__doc__") or "") for each in list_models(kind)]
     paragraphs = "\n\n".join(text for text in texts if text).split("\n\n")
     return "\n".join(" ".join(each.split()) for each in paragraphs).replace("``", "`")
 
 
-def lineage(kind: type[BaseModel]) -> list[type]:
+def list_models(kind: type[BaseModel]) -> list[type]:
     """The model, then what it inherits from, up to pydantic's own."""
     mro = kind.__mro__
     return list(mro[: mro.index(BaseModel)])
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as ``--set`` takes it."""
     if isinstance(value, tuple):
-        return ",".join(map(written, value))
+        return ",".join(map(format_value, value))
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
@@ -80,7 +80,7 @@ def written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def choices(field: FieldInfo) -> str:
+def describe_choices(field: FieldInfo) -> str:
     """What a setting may be."""
     kind = kind_of(field.annotation)
     bounds = [

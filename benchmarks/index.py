@@ -29,7 +29,7 @@ TAGGED = {"request_tag": TAG}
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScanTotals:
     """What the server tells of polls (PROFILE): sums over some windows; None where it does not."""
 
     windows: int
@@ -62,14 +62,14 @@ class WindowCost:
     cpu_seconds: float | None
 
 
-def scanned(costs: list[WindowCost]) -> Scanned:
+def total_scans(costs: list[WindowCost]) -> ScanTotals:
     """The sums."""
-    return Scanned(
+    return ScanTotals(
         windows=len(costs),
         rows_returned=sum(each.rows_returned for each in costs),
         rows_scanned=sum(each.rows_scanned for each in costs),
-        elapsed_seconds=total([each.elapsed_seconds for each in costs]),
-        cpu_seconds=total([each.cpu_seconds for each in costs]),
+        elapsed_seconds=sum_known([each.elapsed_seconds for each in costs]),
+        cpu_seconds=sum_known([each.cpu_seconds for each in costs]),
     )
 
 
@@ -79,7 +79,7 @@ class NoIndex:
     def start(self) -> None:
         """There is nothing to look at."""
 
-    def stop(self) -> tuple[tuple[tuple[float, int], ...], Scanned | None]:
+    def stop(self) -> tuple[tuple[tuple[float, int], ...], ScanTotals | None]:
         """Nothing was found."""
         return (), None
 
@@ -107,7 +107,7 @@ class IndexMeter:
         self._began = time.monotonic()
         self._thread.start()
 
-    def stop(self) -> tuple[tuple[tuple[float, int], ...], Scanned | None]:
+    def stop(self) -> tuple[tuple[tuple[float, int], ...], ScanTotals | None]:
         """Ends: (seconds since the start, rows) and costs. Raises what a query raised."""
         self._stop.set()
         self._thread.join()
@@ -117,7 +117,7 @@ class IndexMeter:
             # Those at the end may be empty: nothing was written any more.
             self._profile(PROFILED_WINDOWS)
         costs = list(self._profiles.values())
-        return tuple(self._sizes), scanned(costs) if costs else None
+        return tuple(self._sizes), total_scans(costs) if costs else None
 
     def _loop(self) -> None:
         took = 0.0
@@ -145,16 +145,16 @@ class IndexMeter:
         mine = windows[windows["table"] == 0]
         for start, end in zip(mine["start"][-count:], mine["end"][-count:], strict=True):
             window = Window(int(start), int(end))
-            self._profiles[window] = cost(self._database, self._table, window)
+            self._profiles[window] = profile_window(self._database, self._table, window)
 
 
-def total(parts: list[float | None]) -> float | None:
+def sum_known(parts: list[float | None]) -> float | None:
     """The sum, unless one of them is not known."""
     known = [part for part in parts if part is not None]
     return round(sum(known), 4) if len(known) == len(parts) else None
 
 
-def cost(database: Database, table: WatchedTable, window: Window) -> WindowCost:
+def profile_window(database: Database, table: WatchedTable, window: Window) -> WindowCost:
     """Reads a window again, at its own end, with statistics."""
     shards = statements.shard_list(table, None)
     params: dict[str, object] = {"start": moment_of(window.start), "end": moment_of(window.end)}
@@ -173,17 +173,17 @@ def cost(database: Database, table: WatchedTable, window: Window) -> WindowCost:
     return WindowCost(
         rows_returned=rows,
         rows_scanned=int(str(stats["rows_scanned"])),
-        elapsed_seconds=seconds(stats.get("elapsed_time")),
-        cpu_seconds=seconds(stats.get("cpu_time")),
+        elapsed_seconds=parse_seconds(stats.get("elapsed_time")),
+        cpu_seconds=parse_seconds(stats.get("cpu_time")),
     )
 
 
-def seconds(text: object) -> float | None:
+def parse_seconds(text: object) -> float | None:
     """A duration as Spanner's query statistics write it: '1.28 msecs'. None where there is none."""
     if text is None:
         return None
     number, _, unit = str(text).partition(" ")
     factors = {"usecs": 1e-6, "msecs": 1e-3, "secs": 1.0, "mins": 60.0, "hours": 3_600.0}
     if unit not in factors:
-        raise ValueError(f"'{text}' is no duration that is known here")
+        raise ValueError(f"unknown duration '{text}' in Spanner's statistics")
     return float(number) * factors[unit]

@@ -36,7 +36,7 @@ def latency(micros: Micros) -> Latency:
     """The figures of a sample; all zero for an empty one. Below a microsecond counts as one."""
     histogram = HdrHistogram(LOWEST_MICROS, HIGHEST_MICROS, DIGITS)
     # Counting equal values first: recording is a Python call each.
-    values, counts = np.unique(rounded(micros), return_counts=True)
+    values, counts = np.unique(round_micros(micros), return_counts=True)
     for value, count in zip(values.tolist(), counts.tolist(), strict=True):
         if not histogram.record_value(value, count):
             raise ValueError(f"a latency of {value} microseconds is more than an hour")
@@ -56,7 +56,7 @@ def latency(micros: Micros) -> Latency:
     )
 
 
-def rounded(micros: Micros) -> Micros:
+def round_micros(micros: Micros) -> Micros:
     """Positive, and to four digits: HDR keeps three, and fewer distinct values are faster."""
     positive = np.maximum(micros, LOWEST_MICROS)
     unit = 10 ** np.maximum(np.floor(np.log10(positive)).astype(np.int64) - 3, 0)
@@ -67,5 +67,5 @@ def curve(histogram: HdrHistogram) -> tuple[tuple[float, float], ...]:
     """Percentiles ever closer to 100, ten to each factor of ten, up to what the sample can tell."""
     places = [100 * (1 - 10 ** (-step / 10)) for step in range(61)]
     kept = [p for p in places if (100 - p) / 100 * histogram.get_total_count() >= 1]
-    found = histogram.get_percentile_to_value_dict(kept)
-    return tuple((p, found[p] / 1_000_000) for p in kept)
+    values = histogram.get_percentile_to_value_dict(kept)
+    return tuple((p, values[p] / 1_000_000) for p in kept)

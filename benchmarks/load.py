@@ -18,7 +18,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction as SpannerTransaction
 
 from benchmarks.arrivals import arrivals
-from benchmarks.choices import Choices, Transaction
+from benchmarks.choices import Choices, PlannedTransaction
 from benchmarks.records import ATTEMPTS, WRITTEN, Appender
 from benchmarks.run_settings import PROCESSED_COLUMN, Run
 from benchmarks.tables import COLUMNS
@@ -29,7 +29,7 @@ TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param
 BEGIN_SECONDS_MAX = 200.0
 
 
-class Writer:
+class LoadWriter:
     """Commits transactions and logs them. Used by several threads."""
 
     def __init__(self, run: Run, number: int, database: Database) -> None:
@@ -60,27 +60,27 @@ class Writer:
             self._log.add(columns, len(transaction.keys))
             self.commits += 1
 
-    def _commit(self, transaction: Transaction) -> int:
+    def _commit(self, transaction: PlannedTransaction) -> int:
         """The commit timestamp."""
         rows = rows_of(transaction, self._run.workload.row_bytes)
         columns: tuple[str, ...] = COLUMNS
-        given: Sequence[tuple[object, ...]] = rows
+        values: Sequence[tuple[object, ...]] = rows
         if self._run.resets_processed:
             # The strategy's one wish of an application: a change is not processed yet.
-            columns, given = (*COLUMNS, PROCESSED_COLUMN), [(*row, False) for row in rows]
+            columns, values = (*COLUMNS, PROCESSED_COLUMN), [(*row, False) for row in rows]
         table = self._run.tables[transaction.table]
         if self._run.workload.dml:
             return self._commit_dml(table, rows, transaction.insert)
         with self._database.batch() as batch:
-            (batch.insert if transaction.insert else batch.update)(table, columns, given)
-        return acknowledged_at(batch.committed)
+            (batch.insert if transaction.insert else batch.update)(table, columns, values)
+        return read_commit_micros(batch.committed)
 
     def _commit_dml(self, table: str, rows: list[tuple[int, int, str]], insert: bool) -> int:
         def work(spanner: SpannerTransaction) -> SpannerTransaction:
-            by_dml(spanner, table, rows, insert, self._run.resets_processed)
+            write_by_dml(spanner, table, rows, insert, self._run.resets_processed)
             return spanner
 
-        return acknowledged_at(self._database.run_in_transaction(work).committed)
+        return read_commit_micros(self._database.run_in_transaction(work).committed)
 
 
 class CountedCommits:
@@ -101,7 +101,7 @@ class CountedCommits:
         return response
 
 
-def rows_of(transaction: Transaction, row_bytes: int) -> list[tuple[int, int, str]]:
+def rows_of(transaction: PlannedTransaction, row_bytes: int) -> list[tuple[int, int, str]]:
     """Whole rows; the payload begins with the version."""
     return [
         (key, version, f"{version} ".ljust(row_bytes, "x")[:row_bytes])
@@ -111,7 +111,7 @@ def rows_of(transaction: Transaction, row_bytes: int) -> list[tuple[int, int, st
     ]
 
 
-def by_dml(
+def write_by_dml(
     spanner: SpannerTransaction,
     table: str,
     rows: list[tuple[int, int, str]],
@@ -134,10 +134,10 @@ def by_dml(
         raise RuntimeError(f"the writer's DML failed: {status.message or counts}")
 
 
-def acknowledged_at(committed: datetime | None) -> int:
+def read_commit_micros(committed: datetime | None) -> int:
     """The commit timestamp of an answered commit."""
     if committed is None:
-        raise RuntimeError("the commit was answered without a timestamp")
+        raise RuntimeError("the response to the commit has no timestamp")
     return micros_of(committed)
 
 
@@ -146,7 +146,7 @@ def now() -> int:
     return time.time_ns() // 1_000
 
 
-def begin(run: Run, process: str) -> int:
+def wait_for_beginning(run: Run, process: str) -> int:
     """Says that this process is ready, and waits for the moment at which the schedule begins."""
     run.ready(process).touch()
     ends_at = time.monotonic() + BEGIN_SECONDS_MAX
@@ -165,11 +165,11 @@ def main(arguments: list[str]) -> None:
     # Channel and session are made now: the first transactions are not late because of them.
     database.run_in_transaction(lambda spanner: list(spanner.execute_sql("SELECT 1")))
     counted = CountedCommits(database)
-    writer = Writer(run, number, database)
+    writer = LoadWriter(run, number, database)
     due = (arrivals(run.workload)[number :: run.workload.writers] * 1_000_000).astype(int)
-    beginning = begin(run, process)
+    beginning = wait_for_beginning(run, process)
 
-    def one(offset: int) -> None:
+    def write_at(offset: int) -> None:
         intended = beginning + offset
         delay = intended - now()
         if delay > 0:
@@ -177,7 +177,7 @@ def main(arguments: list[str]) -> None:
         writer.write(intended)
 
     with ThreadPoolExecutor(run.workload.threads) as threads:
-        for _ in threads.map(one, due.tolist()):
+        for _ in threads.map(write_at, due.tolist()):
             pass
     with Appender(run.records("attempts", process), ATTEMPTS) as log:
         log.add((writer.commits, counted.count), 1)

@@ -11,7 +11,7 @@ from benchmarks.latency import Latency, latency
 from benchmarks.records import ATTEMPTS, DELIVERED, WINDOWS, WRITTEN, Records, read
 from benchmarks.result import Series
 from benchmarks.run_settings import Run
-from benchmarks.truth import Verdict, places_of, verify
+from benchmarks.truth import RunVerdict, find_places, verify
 
 MICROS = 1_000_000
 Array = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class Logs:
 class Measured:
     """The figures of the logs; see ``benchmarks.result.RunResult``."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     write_seconds: float
     written_per_second: float
     delivered_per_second: float
@@ -62,7 +62,7 @@ def measure(
     counts in no latency.
     """
     written, delivered = logs.written, logs.delivered
-    places = places_of(delivered, written)
+    places = find_places(delivered, written)
     known = delivered[places >= 0]
     intended = written["intended"][places[places >= 0]]
     _, commits = np.unique(written["commit"], return_index=True)
@@ -127,12 +127,12 @@ def percentiles(late: Array, second: Array, length: int) -> tuple[Column, Column
     """p50, p99 and the maximum of the rows of each second, in seconds."""
     order = np.argsort(second, kind="stable")
     late, edges = late[order], np.searchsorted(second[order], np.arange(length + 1))
-    found: list[tuple[float | None, float | None, float | None]] = []
+    percentiles: list[tuple[float | None, float | None, float | None]] = []
     for first, after in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if first == after:
-            found.append((None, None, None))
+            percentiles.append((None, None, None))
             continue
         p50, p99, top = np.quantile(late[first:after], [0.5, 0.99, 1.0]) / MICROS
-        found.append((round(float(p50), 4), round(float(p99), 4), round(float(top), 4)))
-    columns = tuple(zip(*found, strict=True)) or ((), (), ())
+        percentiles.append((round(float(p50), 4), round(float(p99), 4), round(float(top), 4)))
+    columns = tuple(zip(*percentiles, strict=True)) or ((), (), ())
     return columns[0], columns[1], columns[2]

@@ -78,15 +78,15 @@ class Forecast:
         return self.carried >= self.setup.writes and self.poll_seconds <= self.setup.interval
 
 
-def forecast(setup: Setup, given: Assumptions) -> Forecast:
+def forecast(setup: Setup, assumptions: Assumptions) -> Forecast:
     """Splits and servers once they are even, and the polls on them."""
-    rate, limit = carried(setup, given)
+    rate, limit = find_capacity(setup, assumptions)
     share = min(setup.writes, rate)
-    tail = share * given.index_cost / setup.shards / given.writes
-    polling = (share + setup.shards / setup.interval) / given.reads / setup.nodes
-    total = share * (1 + given.index_cost) / given.writes / setup.nodes + polling
+    tail = share * assumptions.index_cost / setup.shards / assumptions.writes
+    polling = (share + setup.shards / setup.interval) / assumptions.reads / setup.nodes
+    total = share * (1 + assumptions.index_cost) / assumptions.writes / setup.nodes + polling
     rows = share * setup.interval
-    seconds = polled(setup, rows, given)
+    seconds = estimate_poll(setup, rows, assumptions)
     return Forecast(
         setup=setup,
         carried=rate,
@@ -96,8 +96,8 @@ def forecast(setup: Setup, given: Assumptions) -> Forecast:
         poll_rows=rows,
         poll_seconds=seconds,
         staleness=setup.interval / 2 + seconds,
-        warm_up_seconds=warm_up(setup, given),
-        dollars_a_day=setup.nodes * given.dollars_an_hour * 24,
+        warm_up_seconds=estimate_warm_up(setup, assumptions),
+        dollars_a_day=setup.nodes * assumptions.dollars_an_hour * 24,
     )
 
 
@@ -106,60 +106,66 @@ def tails_a_server(setup: Setup) -> int:
     return ceil(setup.shards / setup.nodes)
 
 
-def carried(setup: Setup, given: Assumptions) -> tuple[float, str]:
+def find_capacity(setup: Setup, assumptions: Assumptions) -> tuple[float, str]:
     """The write rate, and what it is limited by."""
-    room = given.writes * given.busy
-    seeks = setup.shards / setup.interval * given.writes / given.reads
-    all_nodes = (setup.nodes * room - seeks) / (1 + given.index_cost + given.writes / given.reads)
-    tails = room * setup.shards / given.index_cost / tails_a_server(setup)
+    room = assumptions.writes * assumptions.busy
+    seeks = setup.shards / setup.interval * assumptions.writes / assumptions.reads
+    all_nodes = (setup.nodes * room - seeks) / (
+        1 + assumptions.index_cost + assumptions.writes / assumptions.reads
+    )
+    tails = room * setup.shards / assumptions.index_cost / tails_a_server(setup)
     return max(0.0, min(all_nodes, tails)), "nodes" if all_nodes <= tails else "tails"
 
 
-def polled(setup: Setup, rows: float, given: Assumptions) -> float:
+def estimate_poll(setup: Setup, rows: float, assumptions: Assumptions) -> float:
     """How long a poll takes: its slowest slice."""
     slices = min(setup.slices, setup.shards)
     seeks = ceil(setup.shards / slices)
-    return seeks * given.seek_seconds + rows / slices / given.slice_rows
+    return seeks * assumptions.seek_seconds + rows / slices / assumptions.slice_rows
 
 
-def warm_up(setup: Setup, given: Assumptions) -> float:
+def estimate_warm_up(setup: Setup, assumptions: Assumptions) -> float:
     """Seconds until no split is too hot, from one split of the table and one of the index: those
     that are halve at every step, until a split of the index is the tail of a single shard."""
-    room = given.writes * given.busy
-    table, index, divided, seconds = setup.writes, setup.writes * given.index_cost, 1, 0.0
+    room = assumptions.writes * assumptions.busy
+    table, index, divided, seconds = setup.writes, setup.writes * assumptions.index_cost, 1, 0.0
     while table > room or index > room:
         if index > room and divided >= setup.shards:
             return inf
         table = table / 2 if table > room else table
         if index > room:
             divided = min(divided * 2, setup.shards)
-            index = setup.writes * given.index_cost / divided
-        seconds += given.split_seconds
+            index = setup.writes * assumptions.index_cost / divided
+        seconds += assumptions.split_seconds
     return seconds
 
 
-def fewest_shards(nodes: int, writes: float, interval: float, given: Assumptions) -> int | None:
+def find_fewest_shards(
+    nodes: int, writes: float, interval: float, assumptions: Assumptions
+) -> int | None:
     """The least number of shards that carries a rate; None when the nodes do not."""
     for shards in range(1, SHARDS_MAX + 1):
-        if carried(Setup(nodes, writes, shards, interval), given)[0] >= writes:
+        if find_capacity(Setup(nodes, writes, shards, interval), assumptions)[0] >= writes:
             return shards
     return None
 
 
-def fewest_nodes(writes: float, interval: float, given: Assumptions) -> int:
+def find_fewest_nodes(writes: float, interval: float, assumptions: Assumptions) -> int:
     """The least number of nodes that carries a rate with a shard for each of them."""
     nodes = 1
-    while carried(Setup(nodes, writes, nodes, interval), given)[0] < writes:
+    while find_capacity(Setup(nodes, writes, nodes, interval), assumptions)[0] < writes:
         nodes += 1
     return nodes
 
 
-def chart(nodes: int, counts: tuple[int, ...], given: Assumptions) -> Chart:
+def chart(nodes: int, counts: tuple[int, ...], assumptions: Assumptions) -> Chart:
     """Carried rates by shards, for some numbers of nodes around one."""
     lines = [
         Line(
             label=f"{size} nodes",
-            points=tuple((float(n), carried(Setup(size, 0, n), given)[0]) for n in counts),
+            points=tuple(
+                (float(n), find_capacity(Setup(size, 0, n), assumptions)[0]) for n in counts
+            ),
         )
         for size in sorted({max(1, nodes // 4), max(1, nodes // 2), nodes, nodes * 2})
     ]

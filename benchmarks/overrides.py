@@ -8,29 +8,29 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from watcher.errors import ConfigurationError
-from watcher.settings.fields import explained, unknown_option
+from watcher.settings.fields import describe_validation_error, unknown_option
 
 Settings = TypeVar("Settings", bound=BaseModel)
 Path = tuple[str, ...]
 
 
-def settings_of(kind: type[Settings], given: Iterable[str]) -> Settings:
+def settings_of(kind: type[Settings], overrides: Iterable[str]) -> Settings:
     """A scenario's own settings with some of them replaced.
 
     A key is the last name (``shards``) or a longer one (``preparation.shards``); lists have commas
     between. Raises ConfigurationError.
     """
-    return changed(kind(), given)
+    return change_settings(kind(), overrides)
 
 
-def changed(settings: Settings, given: Iterable[str]) -> Settings:
+def change_settings(settings: Settings, overrides: Iterable[str]) -> Settings:
     """These settings, with some of them replaced. Raises ConfigurationError."""
     values = settings.model_dump()
-    places = paths(settings)
-    for each in given:
+    places = list_paths(settings)
+    for each in overrides:
         key, equals, text = each.partition("=")
         if not equals:
-            raise ConfigurationError(f"'{each}' is no setting: write --set key=value")
+            raise ConfigurationError(f"invalid setting '{each}': use --set key=value")
         place = place_of(key.strip(), places)
         inner: dict[str, Any] = values
         for name in place[:-1]:
@@ -40,19 +40,19 @@ def changed(settings: Settings, given: Iterable[str]) -> Settings:
     try:
         return type(settings).model_validate(values)
     except ValidationError as error:
-        raise ConfigurationError(explained(error)) from error
+        raise ConfigurationError(describe_validation_error(error)) from error
 
 
-def paths(settings: BaseModel, before: Path = ()) -> dict[Path, object]:
+def list_paths(settings: BaseModel, before: Path = ()) -> dict[Path, object]:
     """Every setting, inner ones by their whole path, with its value."""
-    found: dict[Path, object] = {}
+    values_by_path: dict[Path, object] = {}
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if isinstance(value, BaseModel):
-            found |= paths(value, (*before, name))
+            values_by_path |= list_paths(value, (*before, name))
         else:
-            found[(*before, name)] = value
-    return found
+            values_by_path[(*before, name)] = value
+    return values_by_path
 
 
 def place_of(key: str, places: Mapping[Path, object]) -> Path:
@@ -62,11 +62,11 @@ def place_of(key: str, places: Mapping[Path, object]) -> Path:
     if not fitting:
         raise unknown_option(key, (place[-1] for place in places))
     if len(fitting) > 1 and len(fitting[0]) == len(fitting[1]):
-        names = " and ".join(".".join(place) for place in fitting)
-        raise ConfigurationError(f"'{key}' may be {names}: write one of them")
+        names = " or ".join(".".join(place) for place in fitting)
+        raise ConfigurationError(f"ambiguous setting '{key}': use {names}")
     return fitting[0]
 
 
 def flat(settings: BaseModel) -> dict[str, object]:
     """Every setting by its whole name, for people."""
-    return {".".join(place): value for place, value in paths(settings).items()}
+    return {".".join(place): value for place, value in list_paths(settings).items()}

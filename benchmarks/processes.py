@@ -22,7 +22,7 @@ class RunError(Exception):
 
 
 @dataclass(slots=True)
-class Child:
+class BenchProcess:
     """A running process; what it prints goes to its log."""
 
     name: str
@@ -39,7 +39,7 @@ class Child:
         if self.process.poll() not in {None, 0}:
             lines = self.log.read_text(errors="replace").splitlines()
             end = "\n".join(lines[-LOG_LINES_SHOWN:])
-            raise RunError(f"{self.name} ended with {self.process.returncode}:\n{end}")
+            raise RunError(f"{self.name} exited with code {self.process.returncode}:\n{end}")
 
     def kill(self) -> None:
         """Ends it and everything that it started."""
@@ -51,18 +51,18 @@ class Child:
             self.process.wait()
 
 
-def start_module(name: str, log: Path, module: str, arguments: Sequence[str]) -> Child:
+def start_module(name: str, log: Path, module: str, arguments: Sequence[str]) -> BenchProcess:
     """Starts ``python -m module arguments``."""
     return start(name, log, [sys.executable, "-m", module, *arguments])
 
 
-def start(name: str, log: Path, command: Sequence[str]) -> Child:
+def start(name: str, log: Path, command: Sequence[str]) -> BenchProcess:
     """Starts a command in a process group of its own."""
     with log.open("ab") as file:
         process = subprocess.Popen(
             command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
-    return Child(name, process, log)
+    return BenchProcess(name, process, log)
 
 
 @dataclass(frozen=True, slots=True)

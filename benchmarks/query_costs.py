@@ -26,7 +26,7 @@ class QueryCosts:
     rows_scanned: int
     cpu_seconds: float
 
-    def since(self, before: QueryCosts) -> QueryCosts:
+    def subtract(self, before: QueryCosts) -> QueryCosts:
         """What came after."""
         return QueryCosts(
             self.queries - before.queries,

@@ -8,7 +8,7 @@ from itertools import count
 
 from benchmarks.plots import svg
 from benchmarks.result import Cell, Chart, Environment, RunResult, ScenarioResult
-from benchmarks.scenario import run_charts
+from benchmarks.scenario import make_run_charts
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
@@ -58,9 +58,9 @@ def section(result: ScenarioResult, numbers: Iterator[int]) -> str:
             f'<h2 id="{escape(result.scenario)}">{escape(result.scenario)}'
             f' <small class="{verdict}">{verdict}</small></h2>',
             f"<p>{escape(result.summary)}<br><code>{escape(result.command)}</code></p>",
-            listing("problems", result.problems, "failed"),
-            listing("notes", result.notes),
-            listing("left out", result.skipped),
+            render_list("problems", result.problems, "failed"),
+            render_list("notes", result.notes),
+            render_list("left out", result.skipped),
             table(result.figures),
             drawn(result.charts, numbers),
             *(one_run(run, numbers) for run in result.runs),
@@ -83,7 +83,7 @@ def one_run(run: RunResult, numbers: Iterator[int]) -> str:
             f"<details><summary>run: {escape(run.name)}</summary>",
             table(verdict),
             table(processes),
-            drawn(run_charts(run), numbers),
+            drawn(make_run_charts(run), numbers),
             "</details>",
         ]
     )
@@ -106,7 +106,7 @@ def machine(where: Environment) -> list[dict[str, Cell]]:
     return [{"machine": name, "value": str(value)} for name, value in values.items()]
 
 
-def listing(name: str, lines: Sequence[str], kind: str = "") -> str:
+def render_list(name: str, lines: Sequence[str], kind: str = "") -> str:
     """Some sentences under a name; nothing for none."""
     if not lines:
         return ""

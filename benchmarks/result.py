@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -14,12 +14,12 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from benchmarks.client_times import ClientTimes
-from benchmarks.index import Scanned
+from benchmarks.index import ScanTotals
 from benchmarks.latency import Latency
 from benchmarks.processes import Usage
 from benchmarks.query_costs import QueryCosts
-from benchmarks.run_settings import Plan
-from benchmarks.truth import Verdict
+from benchmarks.run_settings import RunPlan
+from benchmarks.truth import RunVerdict
 from watcher.errors import ConfigurationError
 
 Cell = str | int | float | bool | None
@@ -68,8 +68,8 @@ class RunResult(Value):
     """
 
     name: str
-    plan: Plan
-    verdict: Verdict
+    plan: RunPlan
+    verdict: RunVerdict
     write_seconds: float
     written_per_second: float
     delivered_per_second: float
@@ -80,7 +80,7 @@ class RunResult(Value):
     aborted: int
     series: Series
     index_rows: tuple[tuple[float, int], ...]
-    scanned: Scanned | None
+    scanned: ScanTotals | None
     processes: dict[str, Usage]
     client: ClientTimes | None = None
     queries: QueryCosts | None = None
@@ -98,8 +98,8 @@ class RunResult(Value):
     @property
     def server_cpu_seconds(self) -> float | None:
         """CPU seconds of the embedded server; None for another one."""
-        found = self.processes.get("server")
-        return found.cpu_seconds if found else None
+        server = self.processes.get("server")
+        return server.cpu_seconds if server else None
 
     def _consumers(self) -> list[Usage]:
         return [usage for name, usage in self.processes.items() if not other_process(name)]
@@ -178,11 +178,13 @@ class ScenarioResult(Value):
         try:
             return cls.model_validate_json(path.read_text())
         except FileNotFoundError as error:
-            raise ConfigurationError(f"there is no result {path}") from error
+            raise ConfigurationError(
+                f"file {path} does not exist: name a JSON file of 'bench run'"
+            ) from error
         except ValidationError as error:
             raise ConfigurationError(
-                f"{path} is no result of this release: {error.error_count()} fields are wrong,"
-                f" the first: {error.errors()[0]['msg']} at {error.errors()[0]['loc']}"
+                f"{path} is not a result of this release: {error.error_count()} invalid fields, the"
+                f" first: {error.errors()[0]['msg']} at {error.errors()[0]['loc']}"
             ) from error
 
 
@@ -196,15 +198,23 @@ def environment() -> Environment:
         memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
         load=round(os.getloadavg()[0], 2),
         revision=revision(),
-        packages={name: version(name) for name in PACKAGES},
+        packages={name: read_version(name) for name in PACKAGES},
     )
+
+
+def read_version(package: str) -> str:
+    """The version of an installed package; ``unknown`` for one that runs from a source tree."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def revision() -> str | None:
     """The commit of this source tree; None where it is installed without one."""
     here = Path(__file__).resolve().parent
     try:
-        found = subprocess.run(
+        result = subprocess.run(
             ["git", "-C", str(here), "rev-parse", "--short", "HEAD"],
             capture_output=True,
             text=True,
@@ -212,4 +222,4 @@ def revision() -> str | None:
         )
     except FileNotFoundError:
         return None
-    return found.stdout.strip() or None
+    return result.stdout.strip() or None

@@ -40,7 +40,7 @@ class Preparation(BaseModel):
     @model_validator(mode="after")
     def _possible(self) -> Preparation:
         if self.storing and self.index != "forced":
-            raise ValueError(f"storing goes with the index forced, not with {self.index}")
+            raise ValueError(f"storing needs index = forced, not {self.index}")
         return self
 
     @property
@@ -88,7 +88,7 @@ class Consumer(BaseModel):
             raise ValueError("the Java watcher polls: set capture to poll")
         if self.system == "spark" and (self.capture == "push" or self.clear_every):
             raise ValueError(
-                "Spark reads windows, and another process clears: set capture to poll or"
+                "Spark reads windows and does not clear: set capture to poll or"
                 " change-stream, and clear_every to 0"
             )
         return self
@@ -116,7 +116,7 @@ class Disturbance(BaseModel):
     late: Annotated[float, Field(ge=0)] = 0.0
 
 
-class Plan(BaseModel):
+class RunPlan(BaseModel):
     """What one run does. ``backlog`` rows have changed before the system starts, in commits of
     ``backlog_mutations``; with ``write`` off there is nothing but them. With ``count_scans`` the
     embedded server counts what every query scans, which slows it a little, not a sample."""
@@ -133,13 +133,13 @@ class Plan(BaseModel):
     count_scans: bool = False
 
     @model_validator(mode="after")
-    def _one_table(self) -> Plan:
+    def _one_table(self) -> RunPlan:
         if self.consumer.system == "spark" and self.workload.tables > 1:
-            raise ValueError("a query of Spark is measured with one table: set tables to 1")
+            raise ValueError("Spark is measured with one table: set tables to 1")
         return self
 
 
-class Run(Plan):
+class Run(RunPlan):
     """A plan in place. ``database`` is a full resource name, ``emulator`` its host:port or None.
 
     Consumers start at ``since`` (an RFC 3339 timestamp): the tables were filled before it.

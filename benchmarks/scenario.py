@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from benchmarks import experiment
-from benchmarks.experiment import Show, ignore
+from benchmarks.experiment import Show, ignore_progress
 from benchmarks.result import Cell, Chart, Line, RunResult
-from benchmarks.run_settings import Plan
+from benchmarks.run_settings import RunPlan
 from benchmarks.workload import Workload
 from watcher.errors import ConfigurationError
-from watcher.settings.fields import explained
+from watcher.settings.fields import describe_validation_error
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -23,7 +23,7 @@ Points = tuple[tuple[float, float | None], ...]
 
 
 @dataclass(slots=True)
-class Outcome:
+class ScenarioOutcome:
     """What a scenario found, filled while it runs. ``keys`` name the columns that tell a row of the
     table from the others."""
 
@@ -41,16 +41,16 @@ class Bench:
     """Where a scenario runs, and what it has found so far. ``database`` None: an embedded server,
     new for every run."""
 
-    outcome: Outcome
+    outcome: ScenarioOutcome
     database: str | None = None
-    show: Show = ignore
+    show: Show = ignore_progress
 
-    def run(self, name: str, plan: Plan) -> RunResult:
+    def run(self, name: str, plan: RunPlan) -> RunResult:
         """Does a run; whatever it lost, invented or doubled is a problem of the scenario."""
-        found = experiment.run(name, plan, self.database, self.show)
-        self.outcome.runs.append(found)
-        self.outcome.problems += problems_of(found)
-        return found
+        result = experiment.run_plan(name, plan, self.database, self.show)
+        self.outcome.runs.append(result)
+        self.outcome.problems += list_problems(result)
+        return result
 
     def add(self, figure: Figure) -> None:
         """A row of the table."""
@@ -73,33 +73,33 @@ class Scenario:
     in_short_set: bool = True
 
 
-def plan_of(settings: Plan, **changes: object) -> Plan:
+def plan_of(settings: RunPlan, **changes: object) -> RunPlan:
     """The part of a scenario's settings that is a plan, with changes."""
-    values = {name: getattr(settings, name) for name in Plan.model_fields}
-    return Plan.model_validate(values | changes)
+    values = {name: getattr(settings, name) for name in RunPlan.model_fields}
+    return RunPlan.model_validate(values | changes)
 
 
-def with_values(model: Model, **values: object) -> Model:
+def change_values(model: Model, **values: object) -> Model:
     """A part of the settings with other values. Raises ConfigurationError for what cannot be."""
     try:
         return type(model).model_validate(model.model_dump() | values)
     except ValidationError as error:
-        raise ConfigurationError(explained(error)) from error
+        raise ConfigurationError(describe_validation_error(error)) from error
 
 
-def at_rate(load: Workload, rate: float) -> Workload:
+def set_rate(load: Workload, rate: float) -> Workload:
     """So many rows a second, in transactions of the same size."""
-    return with_values(load, transactions=rate / load.mutations)
+    return change_values(load, transactions=rate / load.mutations)
 
 
-def problems_of(run: RunResult) -> list[str]:
+def list_problems(run: RunResult) -> list[str]:
     """What makes a run fail. The Java watcher's losses are what is measured, and no failure."""
     verdict = run.verdict
     if verdict.exact or run.plan.consumer.system == "java":
         return []
     kinds = ("missing", "invented", "wrong", "duplicates", "reordered")
-    found = [f"{getattr(verdict, k):,} {k}" for k in kinds if getattr(verdict, k)]
-    return [f"{run.name}: of {verdict.written:,} rows written, {', '.join(found)}"]
+    losses = [f"{getattr(verdict, k):,} {k}" for k in kinds if getattr(verdict, k)]
+    return [f"{run.name}: of {verdict.written:,} rows written, {', '.join(losses)}"]
 
 
 def latencies(run: RunResult) -> Figure:
@@ -149,7 +149,7 @@ def delivery(run: RunResult) -> Figure:
     return {**latencies(run), **throughput(run), **costs(run)}
 
 
-def percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
+def make_percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
     """Latency by percentile; x is 1 / (1 - percentile), so that each nine has its own width."""
     lines = [
         Line(
@@ -168,20 +168,22 @@ def percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
     )
 
 
-def bars(title: str, key: str, column: str, figures: Sequence[Figure]) -> Chart:
+def make_bar_chart(title: str, key: str, column: str, figures: Sequence[Figure]) -> Chart:
     """A column of the table as a bar for each row; rows without it are left out."""
     known = [(str(row[key]), row[column]) for row in figures if row.get(column) is not None]
     lines = (Line(label=label, points=((0.0, float(str(value))),)) for label, value in known)
     return Chart(title=title, x=key, y=column, lines=tuple(lines), bars=True)
 
 
-def curve(title: str, x: str, columns: Sequence[str], y: str, figures: Sequence[Figure]) -> Chart:
+def make_curve(
+    title: str, x: str, columns: Sequence[str], y: str, figures: Sequence[Figure]
+) -> Chart:
     """Columns of the table against one of them; a figure that is not there leaves a gap."""
 
-    def of(column: str) -> Points:
+    def make_points(column: str) -> Points:
         return tuple((float(str(f[x])), number(f.get(column))) for f in figures)
 
-    lines = tuple(Line(label=column, points=of(column)) for column in columns)
+    lines = tuple(Line(label=column, points=make_points(column)) for column in columns)
     return Chart(title=title, x=x, y=y, lines=lines)
 
 
@@ -190,7 +192,7 @@ def number(cell: Cell) -> float | None:
     return None if cell is None else float(str(cell))
 
 
-def over_time(
+def make_time_chart(
     title: str, y: str, lines: dict[str, tuple[tuple[float, float | None], ...]]
 ) -> Chart:
     """A chart over the seconds of a run."""
@@ -202,27 +204,33 @@ def over_time(
     )
 
 
-def run_charts(run: RunResult) -> list[Chart]:
+def make_run_charts(run: RunResult) -> list[Chart]:
     """What is drawn of every run."""
 
-    def of(values: Sequence[float | None]) -> Points:
+    def make_points(values: Sequence[float | None]) -> Points:
         return tuple((float(second), value) for second, value in enumerate(values))
 
     series = run.series
     charts = [
-        over_time(
+        make_time_chart(
             "throughput",
             "rows a second",
-            {"written": of(series.written), "delivered": of(series.delivered)},
+            {"written": make_points(series.written), "delivered": make_points(series.delivered)},
         ),
-        over_time("backlog", "rows committed, not delivered", {"backlog": of(series.backlog)}),
-        over_time(
+        make_time_chart(
+            "backlog", "rows committed, not delivered", {"backlog": make_points(series.backlog)}
+        ),
+        make_time_chart(
             "latency",
             "seconds from the intended arrival",
-            {"p50": of(series.p50), "p99": of(series.p99), "maximum": of(series.maximum)},
+            {
+                "p50": make_points(series.p50),
+                "p99": make_points(series.p99),
+                "maximum": make_points(series.maximum),
+            },
         ),
-        percentiles_chart("latency by percentile", [run]),
+        make_percentiles_chart("latency by percentile", [run]),
     ]
     if run.index_rows:
-        charts.append(over_time("index", "rows in the index", {"index": run.index_rows}))
+        charts.append(make_time_chart("index", "rows in the index", {"index": run.index_rows}))
     return charts

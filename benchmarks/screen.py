@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.comparison import Compared
-from benchmarks.experiment import Progress
+from benchmarks.comparison import FigurePair
+from benchmarks.experiment import RunProgress
 from benchmarks.report import shown
 from benchmarks.result import ScenarioResult
 
@@ -43,7 +43,7 @@ class Screen:
         if self._console.is_terminal:
             self._live.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """A look at the run."""
         if self._console.is_terminal:
             self._live.update(self._table(progress))
@@ -51,7 +51,7 @@ class Screen:
             self._said = (progress.name, progress.phase)
             self._console.print(f"{progress.name}: {progress.phase}", markup=False)
 
-    def _table(self, progress: Progress) -> Table:
+    def _table(self, progress: RunProgress) -> Table:
         written, delivered = self._rates(progress)
         table = Table(title=Text(progress.name), title_justify="left")
         for column in ("phase", "seconds", "written", "rows/s", "delivered", "rows/s", "behind"):
@@ -67,7 +67,7 @@ class Screen:
         )
         return table
 
-    def _rates(self, progress: Progress) -> tuple[float, float]:
+    def _rates(self, progress: RunProgress) -> tuple[float, float]:
         """Rows a second, written and delivered, over the last moments."""
         now = time.monotonic()
         if self._seen and progress.written < self._seen[-1][1]:
@@ -88,7 +88,7 @@ def print_result(console: Console, result: ScenarioResult) -> None:
     if result.figures:
         for table in figures_tables(result, console.width):
             console.print(table)
-    for line in (*result.notes, *(f"left out: {each}" for each in result.skipped)):
+    for line in (*result.notes, *(f"skipped: {each}" for each in result.skipped)):
         console.print(line, markup=False)
     for problem in result.problems:
         console.print(f"FAILED: {problem}", markup=False, style="bold red")
@@ -112,7 +112,7 @@ def figures_tables(result: ScenarioResult, width: int) -> Iterator[Table]:
         + [shown(row.get(name)) for name in figures]
         for row in result.figures
     ]
-    for block in fitting(beside, width - 1 - wide(first)):
+    for block in split_columns(beside, width - 1 - measure_width(first)):
         yield table_of(title, [first, *block], [True, *(False for _ in block)])
 
 
@@ -127,25 +127,25 @@ def table_of(title: Text, columns: list[list[str]], left: list[bool]) -> Table:
     return table
 
 
-def fitting(columns: list[list[str]], width: int) -> Iterator[list[list[str]]]:
+def split_columns(columns: list[list[str]], width: int) -> Iterator[list[list[str]]]:
     """The columns in blocks that are no wider than that, unless a single one is."""
     block: list[list[str]] = []
     used = 0
     for column in columns:
-        if block and used + wide(column) > width:
+        if block and used + measure_width(column) > width:
             yield block
             block, used = [], 0
         block.append(column)
-        used += wide(column)
+        used += measure_width(column)
     yield block
 
 
-def wide(column: list[str]) -> int:
+def measure_width(column: list[str]) -> int:
     """Characters that a column takes, with its border and the blanks around."""
     return max(len(line) for cell in column for line in cell.split("\n")) + 3
 
 
-def print_comparison(console: Console, title: str, rows: list[Compared]) -> None:
+def print_comparison(console: Console, title: str, rows: list[FigurePair]) -> None:
     """Two results side by side."""
     table = Table(title=Text(title), title_justify="left")
     for column in ("row", "figure", "first", "second", "second/first"):

@@ -13,7 +13,7 @@ from google.cloud.spanner_v1 import ExecuteSqlRequest, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from benchmarks.index import seconds
+from benchmarks.index import parse_seconds
 
 DDL = (
     "CREATE TABLE Singers (SingerId INT64 NOT NULL, FirstName STRING(200), LastName STRING(200), "
@@ -53,7 +53,7 @@ class Poll:
     server_ms: float
 
 
-def create(address: str) -> Database:
+def create_database(address: str) -> Database:
     """A new database on a server; the clients of this process go there from now on."""
     os.environ["SPANNER_EMULATOR_HOST"] = address
     client = spanner.Client(project="benchmark", disable_builtin_metrics=True)
@@ -106,20 +106,20 @@ def poll(database: Database) -> Poll:
     params = {"shards": list(range(-18, 19)), "start": "1970-01-01T00:00:00Z"}
     types = {"shards": param_types.Array(param_types.INT64), "start": param_types.TIMESTAMP}
     times: list[float] = []
-    found = scanned = 0
+    rows = scanned = 0
     for _ in range(POLLS):
         with database.snapshot() as snapshot:
             results = snapshot.execute_sql(
                 POLL, params=params, param_types=types, query_mode=PROFILE
             )
-            found = sum(1 for _ in results)
+            rows = sum(1 for _ in results)
             stats = results.stats.query_stats
         scanned = int(stats["rows_scanned"])
-        times.append((seconds(stats["elapsed_time"]) or 0.0) * 1_000)
-    return Poll(found, scanned, round(statistics.median(times), 3))
+        times.append((parse_seconds(stats["elapsed_time"]) or 0.0) * 1_000)
+    return Poll(rows, scanned, round(statistics.median(times), 3))
 
 
-def stream(database: Database) -> tuple[int, float]:
+def stream_table(database: Database) -> tuple[int, float]:
     """Reads the whole table: rows and seconds."""
     started = time.perf_counter()
     count = 0

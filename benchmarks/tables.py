@@ -13,8 +13,9 @@ from google.cloud.spanner_v1.transaction import Transaction
 from benchmarks.records import WRITTEN, Appender
 from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIMESTAMP_COLUMN, Run
 from ddl import apply
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from ddl.strategies import Strategy
 from watcher.errors import ConfigurationError
 from watcher.spanner.database import DatabaseAddress, connect, create_on_emulator
 from watcher.spanner.timestamps import micros_of, timestamp_text
@@ -23,17 +24,17 @@ COLUMNS = ("Id", "Version", "Payload")
 ROWS_A_COMMIT = 10_000
 
 
-def prepare(run: Run) -> Database:
+def prepare_tables(run: Run) -> Database:
     """Makes and fills the tables of a run. Raises ConfigurationError when one is there already."""
     address = DatabaseAddress.parse(run.database)
     if run.emulator is not None:
         create_on_emulator(address, [])
     database = connect(address)
-    there = ours(database)
+    there = list_own_tables(database)
     if there:
         raise ConfigurationError(
-            f"{address} has a table {there[0]} already; benchmarks make tables {PREFIX}... and drop"
-            " them at the end: drop it if an earlier run left it, or use another database"
+            f"{address} already has a table {there[0]}: benchmarks create {PREFIX}... and drop"
+            " them at the end. Drop it if an earlier run left it, or use another database"
         )
     statements = [
         f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, Payload STRING(MAX))"
@@ -42,7 +43,7 @@ def prepare(run: Run) -> Database:
     ]
     apply.run_statements(database, statements)
     for name in run.tables:
-        fill(database, name, run.workload.rows, run.workload.row_bytes)
+        fill_tables(database, name, run.workload.rows, run.workload.row_bytes)
     if run.consumer.streams:
         make_streams(database, run)
     else:
@@ -50,7 +51,7 @@ def prepare(run: Run) -> Database:
     return database
 
 
-def fill(database: Database, table: str, rows: int, row_bytes: int) -> None:
+def fill_tables(database: Database, table: str, rows: int, row_bytes: int) -> None:
     """Rows with the keys 0, 1, ... and version -1."""
     statement = (
         f"INSERT INTO {table} (Id, Version, Payload)"  # noqa: S608 (our own name)
@@ -106,11 +107,11 @@ def make_streams(database: Database, run: Run) -> None:
     apply.run_statements(database, statements)
 
 
-def moment(database: Database) -> str:
+def read_database_time(database: Database) -> str:
     """The database's time: everything that was committed before has a timestamp below it."""
     with database.snapshot() as snapshot:
-        found: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
-    return timestamp_text(micros_of(found))
+        now: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
+    return timestamp_text(micros_of(now))
 
 
 def load_backlog(database: Database, run: Run) -> None:
@@ -142,14 +143,14 @@ def insert(database: Database, statement: str, low: int, high: int, row_bytes: i
     return micros_of(committed)
 
 
-def ours(database: Database) -> list[str]:
+def list_own_tables(database: Database) -> list[str]:
     """The tables of benchmarks in a database."""
     return sorted(t.name for t in apply.read_schema(database).tables if t.name.startswith(PREFIX))
 
 
-def drop(database: Database) -> None:
+def drop_own_tables(database: Database) -> None:
     """Takes the tables of benchmarks away again."""
-    schema, names = apply.read_schema(database), ours(database)
+    schema, names = apply.read_schema(database), list_own_tables(database)
     streams = [each.name for each in schema.change_streams if each.name.startswith(PREFIX)]
     statements = [f"DROP CHANGE STREAM {name}" for name in streams]
     statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]

@@ -13,7 +13,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunVerdict:
     """What was found, in rows.
 
     ``superseded`` versions were rightly left out: a newer one of the same key was in their window.
@@ -41,7 +41,7 @@ class Verdict:
         return self.lost_nothing and not (self.duplicates or self.reordered)
 
 
-def places_of(delivered: Records, written: Records) -> Places:
+def find_places(delivered: Records, written: Records) -> Places:
     """For each delivered row its place in ``written``; -1 for one that was never written."""
     columns = [
         np.concatenate([written[name], delivered[name]]) for name in ("commit", "key", "table")
@@ -58,21 +58,23 @@ def places_of(delivered: Records, written: Records) -> Places:
 
 def verify(
     written: Records, delivered: Records, windows: Records, every_version: bool = False
-) -> Verdict:
+) -> RunVerdict:
     """Compares. With ``windows`` exactly: each delivers the newest version of each key in it.
 
     Without windows (a system that has none) the newest version of every key must have come, and
     any older one may have been superseded: less strict, because nobody can tell.
     With ``every_version`` (change streams) nothing is superseded.
     """
-    places = places_of(delivered, written)
+    places = find_places(delivered, written)
     known = places >= 0
     got = np.unique(places[known])
-    wanted = np.ones(len(written), bool) if every_version else newest_in_windows(written, windows)
+    expected = (
+        np.ones(len(written), bool) if every_version else find_newest_in_windows(written, windows)
+    )
     came = np.zeros(len(written), bool)
     came[got] = True
-    missing = int(np.count_nonzero(wanted & ~came))
-    return Verdict(
+    missing = int(np.count_nonzero(expected & ~came))
+    return RunVerdict(
         written=len(written),
         delivered=len(delivered),
         superseded=len(written) - len(got) - missing,
@@ -82,13 +84,13 @@ def verify(
             np.count_nonzero(delivered["version"][known] != written["version"][places[known]])
         ),
         duplicates=int(np.count_nonzero(known)) - len(got),
-        reordered=reordered(delivered[known]),
+        reordered=count_reordered(delivered[known]),
     )
 
 
-def newest_in_windows(written: Records, windows: Records) -> npt.NDArray[np.bool_]:
+def find_newest_in_windows(written: Records, windows: Records) -> npt.NDArray[np.bool_]:
     """Which versions must be delivered. One in no window is wanted, too: its window was lost."""
-    group = window_of(written, windows)
+    group = number_windows(written, windows)
     order = np.lexsort((written["commit"], group, written["key"], written["table"]))
     ordered = written[order]
     same = (
@@ -96,12 +98,12 @@ def newest_in_windows(written: Records, windows: Records) -> npt.NDArray[np.bool
         & (ordered["key"][1:] == ordered["key"][:-1])
         & (group[order][1:] == group[order][:-1])
     )
-    wanted = np.ones(len(written), bool)
-    wanted[order[:-1][same]] = False
-    return wanted
+    expected = np.ones(len(written), bool)
+    expected[order[:-1][same]] = False
+    return expected
 
 
-def window_of(written: Records, windows: Records) -> Places:
+def number_windows(written: Records, windows: Records) -> Places:
     """A number for each version's window: 0 for all of them where a system has no windows; those
     in none of the windows have a negative number each."""
     if not len(windows):
@@ -118,7 +120,7 @@ def window_of(written: Records, windows: Records) -> Places:
     return groups
 
 
-def reordered(delivered: Records) -> int:
+def count_reordered(delivered: Records) -> int:
     """Rows that came after a newer version of their key. Repetitions are not counted here."""
     if len(delivered) < 2:
         return 0

@@ -51,13 +51,13 @@ class Workload(BaseModel):
     @model_validator(mode="after")
     def _possible(self) -> Workload:
         if self.rows == 0 and self.inserts < 1:
-            raise ValueError("updates need rows to update: set rows above 0, or inserts to 1")
+            raise ValueError("no rows to update: set rows above 0, or inserts to 1")
         if self.warm_up >= self.seconds:
-            raise ValueError("all of the load would be warming up: set warm_up below seconds")
+            raise ValueError("the whole load would be warm-up: set warm_up below seconds")
         if self.burst and (self.burst > self.rows // self.writers or self.tables > 1):
-            raise ValueError("a burst needs one table, in which each writer has rows for it")
+            raise ValueError("a burst needs one table with enough rows for each writer")
         if self.profile != "steady" and self.until is None:
-            raise ValueError(f"the profile {self.profile} needs until, its last rate")
+            raise ValueError(f"the profile {self.profile} needs until: set it to the last rate")
         return self
 
     @property

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ddl.lint import LintContext as LintContext
     from ddl.lint import LintFinding as LintFinding
     from ddl.lint import lint_schema as lint_schema
-    from ddl.options import Modulo as Modulo
-    from ddl.options import Strategy as Strategy
     from ddl.options import WatchOptions as WatchOptions
     from ddl.parse import parse_schema as parse_schema
     from ddl.parse import parse_script as parse_script
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
     from ddl.selection import select_tables as select_tables
     from ddl.status import TableStatus as TableStatus
     from ddl.status import list_statuses as list_statuses
+    from ddl.strategies import Modulo as Modulo
+    from ddl.strategies import Strategy as Strategy
 
 MODULES = {
     "Advice": "advice",
@@ -53,13 +53,13 @@ MODULES = {
     "Dialect": "schema",
     "LintContext": "lint",
     "LintFinding": "lint",
-    "Modulo": "options",
+    "Modulo": "strategies",
     "Plan": "plan",
     "PlanError": "errors",
     "PlanStatement": "plan",
     "Schema": "schema",
     "SchemaError": "errors",
-    "Strategy": "options",
+    "Strategy": "strategies",
     "TableStatus": "status",
     "WatchOptions": "options",
     "advise": "advice",

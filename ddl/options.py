@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ddl.strategies import Modulo, Strategy
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 SHARDS_MAX = 1_000
-
-
-class Strategy(StrEnum):
-    """How a table is made watchable."""
-
-    AUTOMATIC = "automatic"
-    PROCESSED = "processed"
-    MANUAL = "manual"
-    CHANGE_SET = "change-set"
-    CHANGE_STREAM = "change-stream"
-
-
-class Modulo(StrEnum):
-    """How the hash becomes a shard.
-
-    ``positive`` has exactly N values, 0 to N - 1. ``signed`` is MOD(hash, N) alone: MOD keeps the
-    sign, which gives 2N - 1 values.
-    """
-
-    POSITIVE = "positive"
-    SIGNED = "signed"
 
 
 class WatchOptions(BaseModel):

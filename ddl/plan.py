@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, replace
 
 from ddl.evolve import apply_step
 from ddl.names import list_names
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.render import render_schema, render_step
 from ddl.reverse import reverse_step
 from ddl.schema import Index, Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
+from ddl.strategies import Strategy
 from ddl.tracking import list_required_steps
 
 

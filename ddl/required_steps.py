@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from ddl.errors import PlanError
 from ddl.names import NAME_LENGTH_MAX, choose_free_name, is_taken
-from ddl.options import Modulo, Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.render import quote_name
 from ddl.rules import COMMIT_TIMESTAMP
 from ddl.schema import Column, Dialect, Index, KeyPart, Schema, Table, Type, TypeCode
 from ddl.shards import shard_expression
 from ddl.steps import AddColumn, CreateIndex, SetColumnOptions, SetDefault, SetOnUpdate, Step
+from ddl.strategies import Modulo, Strategy
 
 
 @dataclass(frozen=True, slots=True)

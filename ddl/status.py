@@ -9,11 +9,12 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.param_types import STRING
 
 from ddl.errors import DdlError
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.plan import group_indexes
 from ddl.render import quote_name
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
+from ddl.strategies import Strategy
 from ddl.tracking import list_required_steps
 
 

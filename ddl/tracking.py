@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ddl.errors import PlanError
 from ddl.names import choose_free_name, make_unknown_table_error
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.required_steps import RequiredStep, add_index, add_processed, add_shard, add_timestamp
 from ddl.schema import (
     ChangeStream,
@@ -28,6 +28,7 @@ from ddl.steps import (
     CreateIndex,
     CreateTable,
 )
+from ddl.strategies import Strategy
 
 
 def list_required_steps(

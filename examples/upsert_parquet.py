@@ -23,8 +23,8 @@ KEPT = 2
 
 def tables(folder: Path) -> list[Path]:
     """The complete copies, the newest last."""
-    found = [path.parent for path in (folder / "table").glob("*/_SUCCESS")]
-    return sorted(found, key=lambda path: int(path.name))
+    paths = [path.parent for path in (folder / "table").glob("*/_SUCCESS")]
+    return sorted(paths, key=lambda path: int(path.name))
 
 
 def upsert(folder: Path, keys: list[str]) -> Callable[[DataFrame, int], None]:

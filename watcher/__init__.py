@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from watcher.change import Change, Operation
-from watcher.runners.watcher import Watcher
+from watcher.extras import require_extras
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from watcher.change import Change as Change
+    from watcher.change import Operation as Operation
+    from watcher.runners.watcher import Watcher as Watcher
+
+MODULES = {
+    "Change": "watcher.change",
+    "Operation": "watcher.change",
+    "Watcher": "watcher.runners.watcher",
+}
+"""The modules of the public classes, which are loaded when they are first used."""
+
 __all__ = ["Change", "Operation", "Watcher", "newest_per_key", "register"]
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public class. Raises AttributeError."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(MODULES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def register(spark: SparkSession) -> None:
     """Makes ``spark.readStream.format("spanner-changes")`` known to a Spark session."""
-    # pyspark is heavy, and those who only poll have no Spark: so it is imported late, here alone.
+    require_extras("spark")
+    # PySpark takes a second to import, and is not installed where only a watcher runs.
     from watcher.runners import spark as source  # noqa: PLC0415
 
     source.register(spark)
@@ -28,6 +49,7 @@ def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:
 
     ``keys`` names the columns of the primary key; envelope rows need none.
     """
+    require_extras("spark")
     from watcher.runners.spark import newest  # noqa: PLC0415
 
     return newest.newest_per_key(df, keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.cloud.spanner_v1.database import Database
 
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
 from watcher.runners.schedule import Schedule
@@ -14,7 +14,7 @@ from watcher.tables.values import WatchedTable
 class ScheduledClearing:
     """Clears at the settings' interval while the ``with`` block runs; ``cleared`` counts rows."""
 
-    def __init__(self, settings: Settings, database: Database, table: WatchedTable) -> None:
+    def __init__(self, settings: DemoSettings, database: Database, table: WatchedTable) -> None:
         positions = SpannerPositions(database)
         self._clearing = Clearing(database, table, positions)
         self._schedule = Schedule()

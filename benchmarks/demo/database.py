@@ -9,14 +9,14 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
 
-from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, SINGERS, TABLE, Settings
+from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, SINGERS, TABLE, DemoSettings
 from benchmarks.demo.verification import Row
-from benchmarks.demo.writer import COLUMNS, row
+from benchmarks.demo.writer import COLUMNS, make_row
 
 ROWS_A_LOAD_COMMIT = 1_000
 
 
-def create(settings: Settings, progress: Callable[[int], None]) -> Database:
+def create_database(settings: DemoSettings, progress: Callable[[int], None]) -> Database:
     """Creates instance and database and loads the table; ``progress`` is told of rows loaded."""
     client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
     configuration = f"projects/{PROJECT}/instanceConfigs/emulator-config"
@@ -27,12 +27,12 @@ def create(settings: Settings, progress: Callable[[int], None]) -> Database:
     for first in range(0, settings.rows, ROWS_A_LOAD_COMMIT):
         keys = range(first, min(first + ROWS_A_LOAD_COMMIT, settings.rows))
         with database.batch() as batch:
-            batch.insert(TABLE, COLUMNS, [row(key, "v0") for key in keys])
+            batch.insert(TABLE, COLUMNS, [make_row(key, "v0") for key in keys])
         progress(len(keys))
     return database
 
 
-def rows_by_key(database: Database) -> dict[int, Row]:
+def read_rows_by_key(database: Database) -> dict[int, Row]:
     """Every row of the table, by a strong read; the client hands BYTES out in base64."""
     with database.snapshot() as snapshot:
         rows = snapshot.read(TABLE, COLUMNS, KeySet(all_=True))

@@ -9,38 +9,43 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.checkpoint import committed_batches, files, micros, windows
-from benchmarks.demo.settings import Settings
+from benchmarks.checkpoint import (
+    convert_to_micros,
+    list_committed_batches,
+    list_files,
+    read_windows,
+)
+from benchmarks.demo.settings import DemoSettings
 from benchmarks.demo.verification import MicroBatch, Version
 from benchmarks.demo.writer import COLUMNS
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 
 
-def versions(path: Path) -> Iterator[Version]:
+def read_versions(path: Path) -> Iterator[Version]:
     """The rows of a Parquet file, whole."""
     table = pq.read_table(path, partitioning=None)
     timestamps = table.column(COMMIT_TIMESTAMP_COLUMN).to_pylist()
     rows = zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True)
     for timestamp, row in zip(timestamps, rows, strict=True):
         moment = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
-        yield Version(row[0], micros(moment), row[2], row)
+        yield Version(row[0], convert_to_micros(moment), row[2], row)
 
 
-def micro_batches(settings: Settings, beginning: int) -> Sequence[MicroBatch]:
+def read_micro_batches(settings: DemoSettings, beginning: int) -> Sequence[MicroBatch]:
     """Everything that was delivered, batch by batch."""
-    planned = windows(settings.checkpoint, beginning)
+    planned = read_windows(settings.checkpoint, beginning)
     return [
         MicroBatch(
             number=number,
             window=planned[number],
             committed_at=(settings.checkpoint / "commits" / str(number)).stat().st_mtime,
-            versions=[v for path in files(settings.sink, number) for v in versions(path)],
+            versions=[v for path in list_files(settings.sink, number) for v in read_versions(path)],
         )
-        for number in committed_batches(settings.checkpoint)
+        for number in list_committed_batches(settings.checkpoint)
     ]
 
 
-def ground_truth(settings: Settings) -> list[Version]:
+def read_ground_truth(settings: DemoSettings) -> list[Version]:
     """What the writer wrote and saw acknowledged."""
     result = []
     for line in settings.writer_log.read_text().splitlines():

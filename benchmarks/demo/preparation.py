@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
-from benchmarks.demo.settings import TABLE, Settings
+from benchmarks.demo.settings import TABLE, DemoSettings
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
@@ -20,7 +20,7 @@ from watcher.tables.values import WatchedTable
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class DemoTable:
     """The table as it is watched, and the moment from which its changes count."""
 
     table: WatchedTable
@@ -37,7 +37,7 @@ class Watching:
         return count_index(self.table)
 
 
-def make_watchable(settings: Settings, database: Database, console: Console) -> Watching:
+def make_watchable(settings: DemoSettings, database: Database, console: Console) -> DemoTable:
     """Applies the migration, and shows its statements with a reason each."""
     plan = make_plan(read_schema(database), [TABLE], WatchOptions(shards=settings.shards))
     console.print("[bold]The migration that makes Singers watchable:[/bold]")
@@ -46,4 +46,4 @@ def make_watchable(settings: Settings, database: Database, console: Console) -> 
         console.print(f"   -- {statement.reason}", markup=False, style="dim")
     apply_plan(database, plan)
     now, _ = Queries(DatabaseAddress.parse(database.name)).stream.look("SELECT 1", {}, {})
-    return Watching(discover(database, TABLE), now)
+    return DemoTable(discover(database, TABLE), now)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.settings import DemoSettings
 
 
 class ChildError(Exception):
@@ -17,12 +17,12 @@ class ChildError(Exception):
 
 
 @dataclass(slots=True)
-class Child:
+class DemoProcess:
     """A running ``python -m module``; what it prints goes to its log."""
 
     name: str
     process: subprocess.Popen[bytes]
-    settings: Settings
+    settings: DemoSettings
 
     @property
     def running(self) -> bool:
@@ -44,12 +44,14 @@ class Child:
             lines = self.settings.log(self.name).read_text(errors="replace").splitlines()
             end = "\n".join(lines[-15:])
             raise ChildError(
-                f"the {self.name} process ended with {self.process.returncode};"
+                f"the {self.name} process exited with code {self.process.returncode};"
                 f" its log {self.settings.log(self.name)} ends with:\n{end}"
             )
 
 
-def start(name: str, settings: Settings, module: str, arguments: Sequence[str]) -> Child:
+def start_child(
+    name: str, settings: DemoSettings, module: str, arguments: Sequence[str]
+) -> DemoProcess:
     """Starts ``python -m module arguments`` with the demo's server in its environment."""
     environment = os.environ | {"SPANNER_EMULATOR_HOST": settings.server}
     with settings.log(name).open("ab") as log:
@@ -60,4 +62,4 @@ def start(name: str, settings: Settings, module: str, arguments: Sequence[str]) 
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return Child(name, process, settings)
+    return DemoProcess(name, process, settings)

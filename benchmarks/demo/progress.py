@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 from google.cloud.spanner_v1.database import Database
 from rich.table import Table
 
-from benchmarks.checkpoint import committed_batches, files, windows
-from benchmarks.demo.settings import Settings
+from benchmarks.checkpoint import list_committed_batches, list_files, read_windows
+from benchmarks.demo.settings import DemoSettings
 from watcher.window import BEGINNING
 
 
 @dataclass(slots=True)
-class Progress:
+class DemoProgress:
     """What the screen shows; counts are rows, the lag is in seconds."""
 
     written: int = 0
@@ -32,7 +32,7 @@ class Progress:
 class Follower:
     """Follows the writer's log and Spark's checkpoint from where it last looked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DemoSettings) -> None:
         self._settings = settings
         self._offset = 0
         self._newest_commit = BEGINNING
@@ -43,10 +43,10 @@ class Follower:
     def look(self) -> None:
         """Reads what was added since the last look."""
         self._read_writer_log()
-        for number in committed_batches(self._settings.checkpoint):
+        for number in list_committed_batches(self._settings.checkpoint):
             if number not in self._counted:
                 self._counted.add(number)
-                self.delivered += sum(map(rows_in, files(self._settings.sink, number)))
+                self.delivered += sum(map(count_rows, list_files(self._settings.sink, number)))
 
     @property
     def micro_batches(self) -> int:
@@ -58,7 +58,7 @@ class Follower:
         """How far the last committed window ends before the newest commit."""
         if not self._counted:
             return 0.0
-        reached = windows(self._settings.checkpoint, BEGINNING)[max(self._counted)].end
+        reached = read_windows(self._settings.checkpoint, BEGINNING)[max(self._counted)].end
         return max(0.0, (self._newest_commit - reached) / 1_000_000)
 
     def _read_writer_log(self) -> None:
@@ -75,18 +75,18 @@ class Follower:
                 self._newest_commit = max(self._newest_commit, commit["timestamp"])
 
 
-def rows_in(path: Path) -> int:
+def count_rows(path: Path) -> int:
     """The rows of a Parquet file, from its footer."""
     return int(pq.read_metadata(path).num_rows)
 
 
-def index_rows(database: Database, query: str) -> int:
+def count_index_rows(database: Database, query: str) -> int:
     """The rows in the watching index, by an index-only count."""
     with database.snapshot() as snapshot:
         return int(next(iter(snapshot.execute_sql(query)))[0])
 
 
-def screen(progress: Progress, began: float, phase: str) -> Table:
+def make_screen(progress: DemoProgress, began: float, phase: str) -> Table:
     """The live screen as rich shows it."""
     table = Table(title=f"{phase}  ({time.monotonic() - began:.0f} s)", title_justify="left")
     for heading in ("written", "delivered", "micro-batches", "lag", "rows in index", "cleared"):

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
-from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, Settings
+from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
 from benchmarks.local_spark import session
 
 
-def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQuery:
+def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
     """Starts the streaming query; after a crash the checkpoint says where it goes on."""
     watcher.register(spark)
     changes = (
@@ -41,7 +41,7 @@ def start(spark: SparkSession, settings: Settings, beginning: str) -> StreamingQ
     )
 
 
-def wait_and_drain(query: StreamingQuery, settings: Settings) -> None:
+def wait_and_drain(query: StreamingQuery, settings: DemoSettings) -> None:
     """Until the drain is asked for; then everything that was written is delivered, and it ends."""
     while query.isActive and not settings.drain_request.exists():
         time.sleep(0.2)
@@ -59,12 +59,12 @@ def wait_for_confirmation(query: StreamingQuery) -> None:
 
     Only then does the consumer's position reach the last rows, so that clearing may take them.
     """
-    done = newest_batch(query)
-    while query.isActive and newest_batch(query) == done:
+    done = find_newest_batch(query)
+    while query.isActive and find_newest_batch(query) == done:
         time.sleep(0.1)
 
 
-def newest_batch(query: StreamingQuery) -> int:
+def find_newest_batch(query: StreamingQuery) -> int:
     """The number of the newest finished micro-batch; -1 before the first."""
     progress = query.lastProgress
     return -1 if progress is None else int(progress["batchId"])
@@ -72,10 +72,10 @@ def newest_batch(query: StreamingQuery) -> int:
 
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.query SETTINGS STARTING_TIMESTAMP``."""
-    settings = Settings.load(Path(arguments[0]))
+    settings = DemoSettings.load(Path(arguments[0]))
     spark = session("spanner-watcher demo")
     try:
-        wait_and_drain(start(spark, settings, arguments[1]), settings)
+        wait_and_drain(start_query(spark, settings, arguments[1]), settings)
     finally:
         spark.stop()
 

@@ -14,19 +14,19 @@ from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from benchmarks.demo.database import create, rows_by_key
-from benchmarks.demo.delivered import ground_truth, micro_batches
+from benchmarks.demo.database import create_database, read_rows_by_key
+from benchmarks.demo.delivered import read_ground_truth, read_micro_batches
 from benchmarks.demo.preparation import make_watchable
-from benchmarks.demo.progress import index_rows
-from benchmarks.demo.settings import Options, Settings
+from benchmarks.demo.progress import count_index_rows
+from benchmarks.demo.settings import DemoOptions, DemoSettings
 from benchmarks.demo.streaming import Streaming
-from benchmarks.demo.summary import Summary, show, summarise
+from benchmarks.demo.summary import DemoSummary, show, summarise
 from benchmarks.demo.verification import verify
 from emulator.process import spawn
 
 
 @contextmanager
-def working_directory(keep: Path | None) -> Iterator[Path]:
+def make_directory(keep: Path | None) -> Iterator[Path]:
     """A new directory: the user's to keep, or a temporary one."""
     if keep is not None:
         keep.mkdir(parents=True)
@@ -42,16 +42,18 @@ def working_directory(keep: Path | None) -> Iterator[Path]:
 class Demo:
     """One run. ``json_output`` keeps everything but the summary off the standard output."""
 
-    def __init__(self, options: Options, keep: Path | None, json_output: bool) -> None:
+    def __init__(self, options: DemoOptions, keep: Path | None, json_output: bool) -> None:
         self._options = options
         self._keep = keep
         self._json = json_output
         self._console = Console(stderr=json_output)
 
-    def run(self) -> Summary:
+    def run(self) -> DemoSummary:
         """Does everything; raises when a part breaks, returns a verdict when all ran."""
-        with working_directory(self._keep) as directory, spawn(directory / "spanner") as server:
-            settings = Settings(**asdict(self._options), directory=directory, server=server.address)
+        with make_directory(self._keep) as directory, spawn(directory / "spanner") as server:
+            settings = DemoSettings(
+                **asdict(self._options), directory=directory, server=server.address
+            )
             settings.save()
             os.environ["SPANNER_EMULATOR_HOST"] = server.address
             self._console.print(f"embedded Spanner at {server.address}, data in {settings.data}")
@@ -59,9 +61,9 @@ class Demo:
             watching = make_watchable(settings, database, self._console)
             before = Streaming(settings, database, watching, self._console).run()
             self._console.print("verifying row by row ...")
-            batches = micro_batches(settings, watching.beginning_micros)
-            verdict = verify(ground_truth(settings), batches, rows_by_key(database))
-            after = index_rows(database, watching.count_index)
+            batches = read_micro_batches(settings, watching.beginning_micros)
+            verdict = verify(read_ground_truth(settings), batches, read_rows_by_key(database))
+            after = count_index_rows(database, watching.count_index)
             summary = summarise(verdict, batches, before, after, settings.driver_kills)
         if self._json:
             Console().print_json(data=summary.as_json())
@@ -69,7 +71,7 @@ class Demo:
             show(summary, self._console)
         return summary
 
-    def _load(self, settings: Settings) -> Database:
+    def _load(self, settings: DemoSettings) -> Database:
         with Bar(console=self._console) as bar:
             task = bar.add_task("loading Singers", total=settings.rows)
-            return create(settings, lambda rows: bar.advance(task, rows))
+            return create_database(settings, lambda rows: bar.advance(task, rows))

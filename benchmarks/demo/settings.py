@@ -24,7 +24,7 @@ CREATE TABLE Singers (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class DemoOptions:
     """What a user chooses. Sizes are in rows, rates per second, times in seconds."""
 
     rows: int = 10_000
@@ -39,7 +39,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Options):
+class DemoSettings(DemoOptions):
     """The options, and where this run has its files and its server (host:port)."""
 
     directory: Path
@@ -91,7 +91,7 @@ class Settings(Options):
         return self.file
 
     @classmethod
-    def load(cls, path: Path) -> Settings:
+    def load(cls, path: Path) -> DemoSettings:
         """Reads what ``save`` wrote."""
         values = json.loads(path.read_text())
         return cls(**(values | {"directory": Path(values["directory"])}))

@@ -10,10 +10,10 @@ from rich.live import Live
 
 from benchmarks.demo import processes
 from benchmarks.demo.clearing import ScheduledClearing
-from benchmarks.demo.preparation import Watching
-from benchmarks.demo.processes import Child, ChildError
-from benchmarks.demo.progress import Follower, Progress, index_rows, screen
-from benchmarks.demo.settings import Settings
+from benchmarks.demo.preparation import DemoTable
+from benchmarks.demo.processes import ChildError, DemoProcess
+from benchmarks.demo.progress import DemoProgress, Follower, count_index_rows, make_screen
+from benchmarks.demo.settings import DemoSettings
 
 LOOK_EVERY_SECONDS = 0.5
 QUERY_START_SECONDS_MAX = 180
@@ -23,17 +23,17 @@ class Streaming:
     """One run of writer, query and clearing; ``run`` returns when everything is delivered."""
 
     def __init__(
-        self, settings: Settings, database: Database, watching: Watching, console: Console
+        self, settings: DemoSettings, database: Database, watching: DemoTable, console: Console
     ) -> None:
         self._settings = settings
         self._database = database
         self._watching = watching
         self._clearing = ScheduledClearing(settings, database, watching.table)
         self._follower = Follower(settings)
-        self._progress = Progress()
+        self._progress = DemoProgress()
         self._began = time.monotonic()
         self._live = Live(console=console, refresh_per_second=4)
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, DemoProcess] = {}
 
     def run(self) -> int:
         """Returns how many rows were in the index before the last clearing."""
@@ -44,7 +44,7 @@ class Streaming:
                 with self._clearing:
                     self._write()
                     self._drain()
-                before = index_rows(self._database, self._watching.count_index)
+                before = count_index_rows(self._database, self._watching.count_index)
                 self._clearing.now()
                 self._look("done", pause_seconds=0)
                 return before
@@ -55,7 +55,7 @@ class Streaming:
     def _start_query(self) -> None:
         arguments = [str(self._settings.file), self._watching.beginning]
         module = "benchmarks.demo.query"
-        self._children["query"] = processes.start("query", self._settings, module, arguments)
+        self._children["query"] = processes.start_child("query", self._settings, module, arguments)
 
     def _wait_for_first_batch(self) -> None:
         """The latency of a run should not hold the start of Spark itself."""
@@ -63,14 +63,14 @@ class Streaming:
         while not any((self._settings.checkpoint / "commits").glob("[0-9]*")):
             if time.monotonic() > limit:
                 raise ChildError(
-                    f"Spark finished no micro-batch within {QUERY_START_SECONDS_MAX} s;"
+                    f"Spark finished no micro-batch within {QUERY_START_SECONDS_MAX} s:"
                     f" see {self._settings.log('query')}"
                 )
             self._look("starting Spark")
 
     def _write(self) -> None:
         """Runs the writer to its end, and kills the Spark driver as often as asked."""
-        writer = processes.start(
+        writer = processes.start_child(
             "writer", self._settings, "benchmarks.demo.writer", [str(self._settings.file)]
         )
         self._children["writer"] = writer
@@ -100,9 +100,9 @@ class Streaming:
         self._progress.delivered = self._follower.delivered
         self._progress.micro_batches = self._follower.micro_batches
         self._progress.lag_seconds = self._follower.lag_seconds
-        self._progress.index_rows = index_rows(self._database, self._watching.count_index)
+        self._progress.index_rows = count_index_rows(self._database, self._watching.count_index)
         self._progress.cleared = self._clearing.cleared
-        self._live.update(screen(self._progress, self._began, phase))
+        self._live.update(make_screen(self._progress, self._began, phase))
         for child in self._children.values():
             child.check()
         time.sleep(pause_seconds)

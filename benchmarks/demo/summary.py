@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.demo.verification import MicroBatch, Verdict, latencies, percentile
+from benchmarks.demo.verification import DemoVerdict, MicroBatch, measure_latencies, percentile
 
 MISMATCHES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class DemoSummary:
     """Counts are rows; latencies are from a row's commit in Spanner to its micro-batch's commit."""
 
     verified: bool
@@ -39,11 +39,11 @@ class Summary:
 
 
 def summarise(
-    verdict: Verdict, batches: Sequence[MicroBatch], before: int, after: int, kills: int
-) -> Summary:
+    verdict: DemoVerdict, batches: Sequence[MicroBatch], before: int, after: int, kills: int
+) -> DemoSummary:
     """Puts the verdict and the measured figures together."""
-    ordered = latencies(batches)
-    return Summary(
+    ordered = measure_latencies(batches)
+    return DemoSummary(
         verified=verdict.right,
         mutations=verdict.mutations,
         delivered=verdict.delivered,
@@ -62,7 +62,7 @@ def summarise(
     )
 
 
-def show(summary: Summary, console: Console) -> None:
+def show(summary: DemoSummary, console: Console) -> None:
     """The summary for people."""
     table = Table(title="Summary", title_justify="left", show_header=False)
     table.add_column(style="bold")

@@ -40,7 +40,7 @@ class MicroBatch:
 
 
 @dataclass(slots=True)
-class Verdict:
+class DemoVerdict:
     """Counts of what was checked, and every mismatch (a sentence each)."""
 
     mutations: int = 0
@@ -58,7 +58,7 @@ class Verdict:
         return not self.mismatches
 
 
-def newest_per_window(
+def select_newest_per_window(
     truth: Iterable[Version], windows: Sequence[Window]
 ) -> list[dict[int, Version]]:
     """Of each window, the newest version of every key written in it; windows must be in order."""
@@ -78,9 +78,9 @@ def newest_per_window(
 
 def verify(
     truth: Sequence[Version], batches: Sequence[MicroBatch], table: Mapping[int, Row]
-) -> Verdict:
+) -> DemoVerdict:
     """Compares row by row. ``table`` is what Spanner holds now, by key."""
-    verdict = Verdict(mutations=len(truth), delivered=sum(len(b.versions) for b in batches))
+    verdict = DemoVerdict(mutations=len(truth), delivered=sum(len(b.versions) for b in batches))
     check_windows(truth, batches, verdict)
     check_each_batch(truth, batches, verdict)
     check_keys(batches, verdict)
@@ -89,7 +89,7 @@ def verify(
 
 
 def check_windows(
-    truth: Sequence[Version], batches: Sequence[MicroBatch], verdict: Verdict
+    truth: Sequence[Version], batches: Sequence[MicroBatch], verdict: DemoVerdict
 ) -> None:
     """The windows join without a gap and reach beyond the newest commit."""
     for before, after in pairwise(batches):
@@ -107,22 +107,24 @@ def check_windows(
 
 
 def check_each_batch(
-    truth: Sequence[Version], batches: Sequence[MicroBatch], verdict: Verdict
+    truth: Sequence[Version], batches: Sequence[MicroBatch], verdict: DemoVerdict
 ) -> None:
     """Each batch delivered the newest version of every key written in its window, no more."""
-    expected = newest_per_window(truth, [batch.window for batch in batches])
+    expected = select_newest_per_window(truth, [batch.window for batch in batches])
     for batch, content in zip(batches, expected, strict=True):
         delivered = set(batch.versions)
-        wanted = set(content.values())
-        for version in sorted(wanted - delivered, key=lambda v: v.key):
+        newest = set(content.values())
+        for version in sorted(newest - delivered, key=lambda v: v.key):
             verdict.missing += 1
             verdict.mismatches.append(f"batch {batch.number} lacks {version}")
-        for version in sorted(delivered - wanted, key=lambda v: v.key):
+        for version in sorted(delivered - newest, key=lambda v: v.key):
             verdict.invented += 1
-            verdict.mismatches.append(f"batch {batch.number} holds {version}, which it should not")
+            verdict.mismatches.append(
+                f"batch {batch.number} has {version}, which was not written in its window"
+            )
 
 
-def check_keys(batches: Sequence[MicroBatch], verdict: Verdict) -> None:
+def check_keys(batches: Sequence[MicroBatch], verdict: DemoVerdict) -> None:
     """No (key, commit timestamp) twice; per key the timestamps rise from batch to batch."""
     newest: dict[int, int] = {}
     seen: set[tuple[int, int]] = set()
@@ -142,18 +144,18 @@ def check_table(
     truth: Sequence[Version],
     batches: Sequence[MicroBatch],
     table: Mapping[int, Row],
-    verdict: Verdict,
+    verdict: DemoVerdict,
 ) -> None:
     """The newest delivered version of every key that was written is the row now in Spanner."""
     delivered: dict[int, Version] = {}
     for batch in batches:
         for version in batch.versions:
-            held = delivered.get(version.key)
-            if held is None or held.timestamp < version.timestamp:
+            newest = delivered.get(version.key)
+            if newest is None or newest.timestamp < version.timestamp:
                 delivered[version.key] = version
     for key in sorted({version.key for version in truth} | delivered.keys()):
-        held = delivered.get(key)
-        values = held.values if held else None
+        newest = delivered.get(key)
+        values = newest.values if newest else None
         if values != table.get(key):
             verdict.different_from_table += 1
             verdict.mismatches.append(
@@ -161,7 +163,7 @@ def check_table(
             )
 
 
-def latencies(batches: Sequence[MicroBatch]) -> list[float]:
+def measure_latencies(batches: Sequence[MicroBatch]) -> list[float]:
     """Seconds from each version's commit to the commit of its micro-batch, in ascending order."""
     return sorted(
         batch.committed_at - version.timestamp / 1_000_000

@@ -26,7 +26,7 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, TABLE, Settings
+from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
 
 ROWS_A_COMMIT = 20
 THREADS = 4
@@ -55,7 +55,7 @@ class Batch:
     by_dml: bool
 
 
-def batches(settings: Settings) -> Iterator[Batch]:
+def generate_batches(settings: DemoSettings) -> Iterator[Batch]:
     """An endless, seeded sequence; no key is in two batches that could be under way together."""
     randomness = random.Random(settings.seed)
     next_key = settings.rows
@@ -73,7 +73,7 @@ def batches(settings: Settings) -> Iterator[Batch]:
         yield Batch(keys, tuple(next(versions) for _ in keys), insert, by_dml=number % 4 >= 2)
 
 
-def row(key: int, version: str) -> tuple[int, str, str, date, bytes]:
+def make_row(key: int, version: str) -> tuple[int, str, str, date, bytes]:
     """A whole row; BYTES go through the client in base64."""
     born = date(1950, 1, 1) + timedelta(days=key % 20_000)
     return key, f"First {key}", version, born, b64encode(b"picture %d" % key)
@@ -81,13 +81,13 @@ def row(key: int, version: str) -> tuple[int, str, str, date, bytes]:
 
 def commit_mutations(database: Database, batch: Batch) -> datetime:
     """Writes a batch as mutations of one commit."""
-    rows = [row(key, version) for key, version in zip(batch.keys, batch.versions, strict=True)]
+    rows = [make_row(key, version) for key, version in zip(batch.keys, batch.versions, strict=True)]
     with database.batch() as mutations:
         if batch.insert:
             mutations.insert(TABLE, COLUMNS, rows)
         else:
             mutations.update(TABLE, ("SingerId", "LastName"), [(r[0], r[2]) for r in rows])
-    return acknowledged(mutations.committed)
+    return read_commit_timestamp(mutations.committed)
 
 
 def commit_dml(database: Database, batch: Batch) -> datetime:
@@ -96,7 +96,7 @@ def commit_dml(database: Database, batch: Batch) -> datetime:
     def work(transaction: Transaction) -> Transaction:
         statements = []
         for key, version in zip(batch.keys, batch.versions, strict=True):
-            values = dict(zip(PARAMETER_TYPES, row(key, version), strict=True))
+            values = dict(zip(PARAMETER_TYPES, make_row(key, version), strict=True))
             names = PARAMETER_TYPES if batch.insert else ("id", "last")
             statements.append(
                 (
@@ -110,13 +110,13 @@ def commit_dml(database: Database, batch: Batch) -> datetime:
             raise RuntimeError(f"the writer's DML failed: {status.message or counts}")
         return transaction
 
-    return acknowledged(database.run_in_transaction(work).committed)
+    return read_commit_timestamp(database.run_in_transaction(work).committed)
 
 
-def acknowledged(committed: datetime | None) -> datetime:
+def read_commit_timestamp(committed: datetime | None) -> datetime:
     """The commit timestamp of an answered commit."""
     if committed is None:
-        raise RuntimeError("the commit was answered without a timestamp")
+        raise RuntimeError("the response to the commit has no timestamp")
     return committed
 
 
@@ -136,14 +136,14 @@ class CommitLog:
             self._file.flush()
 
 
-def write(settings: Settings, database: Database, log: CommitLog) -> None:
+def write(settings: DemoSettings, database: Database, log: CommitLog) -> None:
     """Keeps the rate for the settings' time: each batch has its moment, none is skipped."""
     interval = ROWS_A_COMMIT / settings.mutations_per_second
     count = int(settings.write_seconds / interval)
-    source, turn = batches(settings), threading.Lock()
+    source, turn = generate_batches(settings), threading.Lock()
     began = time.monotonic()
 
-    def one(number: int) -> None:
+    def write_batch(number: int) -> None:
         delay = began + number * interval - time.monotonic()
         if delay > 0:
             time.sleep(delay)
@@ -155,13 +155,13 @@ def write(settings: Settings, database: Database, log: CommitLog) -> None:
         log.append(batch, commit(database, batch))
 
     with ThreadPoolExecutor(THREADS) as threads:
-        for _ in threads.map(one, range(count)):
+        for _ in threads.map(write_batch, range(count)):
             pass
 
 
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.writer SETTINGS``; SPANNER_EMULATOR_HOST names the server."""
-    settings = Settings.load(Path(arguments[0]))
+    settings = DemoSettings.load(Path(arguments[0]))
     client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
     database = client.instance(INSTANCE).database(DATABASE)
     with settings.writer_log.open("a") as file:

@@ -35,12 +35,12 @@ def tools() -> Tools:
     """A JDK from JAVA_HOME, or else from PATH, and Maven from PATH. Raises MissingToolsError."""
     compiler, maven = jdk_command("javac"), shutil.which("mvn")
     lacking = [
-        name for name, found in (("a JDK (javac)", compiler), ("Maven (mvn)", maven)) if not found
+        name for name, tool in (("a JDK (javac)", compiler), ("Maven (mvn)", maven)) if not tool
     ]
     if compiler is None or maven is None:
         raise MissingToolsError(
-            f"{' and '.join(lacking)} cannot be found on PATH: the Java Spanner Change Watcher"
-            " is fetched and built by Maven with JDK 11 or newer; install them, or set JAVA_HOME"
+            f"{' and '.join(lacking)} not found on PATH: Maven fetches and builds the Java Spanner"
+            " Change Watcher with JDK 11 or newer; install them, or set JAVA_HOME"
         )
     return Tools(compiler.with_name("java"), Path(maven))
 
@@ -50,8 +50,8 @@ def jdk_command(name: str) -> Path | None:
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / name).exists():
         return Path(home) / "bin" / name
-    found = shutil.which(name)
-    return Path(found) if found else None
+    path = shutil.which(name)
+    return Path(path) if path else None
 
 
 def command() -> list[str]:

@@ -27,9 +27,9 @@ ALL = (
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 
 
-def scenario(name: str) -> Scenario:
+def find_scenario(name: str) -> Scenario:
     """One of them. Raises ConfigurationError with the nearest name."""
     if name not in SCENARIOS:
         hint = str(unknown_option(name, SCENARIOS)).partition("; ")[2]
-        raise ConfigurationError(f"there is no scenario '{name}'; {hint}")
+        raise ConfigurationError(f"unknown scenario '{name}'; {hint}")
     return SCENARIOS[name]

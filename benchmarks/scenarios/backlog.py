@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.run_settings import Consumer, Plan
-from benchmarks.scenario import Bench, Figure, Scenario, costs, curve, plan_of
+from benchmarks.run_settings import Consumer, RunPlan
+from benchmarks.scenario import Bench, Figure, Scenario, costs, make_curve, plan_of
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class BacklogSettings(RunPlan):
     """``sizes`` are the rows of each backlog; a run each. The time is from the start of the
     watcher, its connecting included, to the last row."""
 
@@ -17,34 +17,34 @@ class Settings(Plan):
     sizes: tuple[int, ...] = (100_000, 300_000, 1_000_000)
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: BacklogSettings, bench: Bench) -> None:
     """A run for each size."""
     for size in settings.sizes:
-        bench.add(drained(f"backlog of {size:,}", settings, size, bench))
+        bench.add(measure_backlog(f"backlog of {size:,}", settings, size, bench))
     figures = bench.outcome.figures
     bench.outcome.charts += [
-        curve("rows a second by backlog", "rows", ("rows/s",), "rows/s", figures),
-        curve("seconds by backlog", "rows", ("seconds",), "seconds", figures),
+        make_curve("rows a second by backlog", "rows", ("rows/s",), "rows/s", figures),
+        make_curve("seconds by backlog", "rows", ("seconds",), "seconds", figures),
     ]
 
 
-def drained(name: str, settings: Plan, size: int, bench: Bench) -> Figure:
+def measure_backlog(name: str, settings: RunPlan, size: int, bench: Bench) -> Figure:
     """Loads so many rows, and has them delivered."""
-    found = bench.run(name, plan_of(settings, backlog=size, write=False))
-    rate = found.delivered_per_second
+    result = bench.run(name, plan_of(settings, backlog=size, write=False))
+    rate = result.delivered_per_second
     return {
         "rows": size,
-        "seconds": round(found.verdict.delivered / rate, 2) if rate else None,
+        "seconds": round(result.verdict.delivered / rate, 2) if rate else None,
         "rows/s": round(rate),
-        "missing": found.verdict.missing,
-        **costs(found),
+        "missing": result.verdict.missing,
+        **costs(result),
     }
 
 
 SCENARIO = Scenario(
     name="backlog",
     summary="rows that have changed before the watcher starts: rows a second, CPU, memory",
-    settings=Settings,
+    settings=BacklogSettings,
     keys=("rows",),
     run=run,
     short=("sizes=30000",),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from benchmarks.run_settings import CaptureName, Consumer, Plan
+from benchmarks.run_settings import CaptureName, Consumer, RunPlan
 from benchmarks.scenario import (
     Bench,
     Scenario,
+    change_values,
     costs,
     latencies,
-    percentiles_chart,
+    make_percentiles_chart,
     plan_of,
     throughput,
-    with_values,
 )
 from benchmarks.workload import Workload
 
@@ -22,7 +22,7 @@ NAMES: dict[CaptureName, str] = {
 }
 
 
-class Settings(Plan):
+class CapturesSettings(RunPlan):
     """``captures`` are compared at the same load, a run each. Polling delivers the newest version
     of a row in a window, change streams every version: compare ``delivered/s`` as well."""
 
@@ -31,28 +31,28 @@ class Settings(Plan):
     captures: tuple[CaptureName, ...] = ("poll", "change-stream", "push")
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: CapturesSettings, bench: Bench) -> None:
     """A run for each capture."""
     for capture in settings.captures:
-        consumer = with_values(settings.consumer, capture=capture)
-        found = bench.run(NAMES[capture], plan_of(settings, consumer=consumer))
+        consumer = change_values(settings.consumer, capture=capture)
+        result = bench.run(NAMES[capture], plan_of(settings, consumer=consumer))
         bench.add(
             {
                 "capture": capture,
-                **latencies(found),
-                **throughput(found),
-                "superseded": found.verdict.superseded,
-                "commit_p99_s": round(found.commit.p99, 4),
-                **costs(found),
+                **latencies(result),
+                **throughput(result),
+                "superseded": result.verdict.superseded,
+                "commit_p99_s": round(result.commit.p99, 4),
+                **costs(result),
             }
         )
-    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+    bench.outcome.charts.append(make_percentiles_chart("latency by percentile", bench.outcome.runs))
 
 
 SCENARIO = Scenario(
     name="captures",
     summary="poll against windows and open queries of a change stream, at the same load",
-    settings=Settings,
+    settings=CapturesSettings,
     keys=("capture",),
     run=run,
     short=("seconds=6", "rows=1000"),

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.processes import RunError
 from benchmarks.recorded import NARROW, WIDE, Columns, messages
-from benchmarks.scenario import Bench, Figure, Scenario, bars
+from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from watcher.spanner.results.columns import arrow_schema, record_batches
 from watcher.spanner.results.wire import result_part
 
@@ -23,7 +23,7 @@ TableName = Literal["narrow", "wide"]
 SHAPES: dict[TableName, Columns] = {"narrow": NARROW, "wide": WIDE}
 
 
-class Settings(BaseModel):
+class DecodeSettings(BaseModel):
     """``tables``: ``narrow`` is INT64 and STRING, ``wide`` has 30 columns of every type, arrays
     among them. ``values`` is how many values each result has; the best of ``runs`` counts."""
 
@@ -34,21 +34,23 @@ class Settings(BaseModel):
     runs: Annotated[int, Field(ge=1)] = 3
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: DecodeSettings, bench: Bench) -> None:
     """A row of the table for each shape."""
     for name in settings.tables:
-        bench.add(decoded(name, settings.values, settings.runs))
-    chart = bars("times as fast as the client's rows", "table", "times", bench.outcome.figures)
+        bench.add(measure_shape(name, settings.values, settings.runs))
+    chart = make_bar_chart(
+        "times as fast as the client's rows", "table", "times", bench.outcome.figures
+    )
     bench.outcome.charts.append(chart)
 
 
-def decoded(name: TableName, values: int, runs: int) -> Figure:
+def measure_shape(name: TableName, values: int, runs: int) -> Figure:
     """Measures one shape."""
     columns = SHAPES[name]
     rows = values // len(columns)
     recorded = messages(columns, rows)
-    client = rows / seconds(lambda: by_client(recorded), rows, runs)
-    ours = rows / seconds(lambda: by_columns(recorded, columns), rows, runs)
+    client = rows / measure_seconds(lambda: read_by_client(recorded), rows, runs)
+    ours = rows / measure_seconds(lambda: read_by_columns(recorded, columns), rows, runs)
     return {
         "table": name,
         "columns": len(columns),
@@ -59,35 +61,35 @@ def decoded(name: TableName, values: int, runs: int) -> Figure:
     }
 
 
-def by_client(recorded: list[bytes]) -> int:
+def read_by_client(recorded: list[bytes]) -> int:
     """Rows, as the client's own iterator gives them."""
     parts: Iterator[PartialResultSet] = (PartialResultSet.deserialize(data) for data in recorded)
     return sum(1 for _ in StreamedResultSet(parts))
 
 
-def by_columns(recorded: list[bytes], columns: Columns) -> int:
+def read_by_columns(recorded: list[bytes], columns: Columns) -> int:
     """Rows, as Arrow columns."""
     schema = arrow_schema(columns)
     types = [type_ for _, type_ in columns]
     return sum(b.num_rows for b in record_batches(map(result_part, recorded), schema, types))
 
 
-def seconds(work: Callable[[], int], rows: int, runs: int) -> float:
+def measure_seconds(work: Callable[[], int], rows: int, runs: int) -> float:
     """The best of several runs. Raises RunError when rows are missing."""
     best = float("inf")
     for _ in range(runs):
         began = time.perf_counter()
-        found = work()
+        count = work()
         best = min(best, time.perf_counter() - began)
-        if found != rows:
-            raise RunError(f"{found:,} rows were decoded of {rows:,}")
+        if count != rows:
+            raise RunError(f"decoded {count:,} of {rows:,} rows")
     return best
 
 
 SCENARIO = Scenario(
     name="decode",
     summary="wire to Arrow columns, against the client's row iterator; narrow and wide tables",
-    settings=Settings,
+    settings=DecodeSettings,
     keys=("table",),
     run=run,
     short=("values=300000",),

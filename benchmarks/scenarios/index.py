@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 from benchmarks.result import Chart
-from benchmarks.run_settings import Consumer, IndexName, Plan
+from benchmarks.run_settings import Consumer, IndexName, RunPlan
 from benchmarks.scenario import (
     Bench,
     Scenario,
-    bars,
+    change_values,
     delivery,
-    percentiles_chart,
+    make_bar_chart,
+    make_percentiles_chart,
     plan_of,
-    with_values,
 )
 from benchmarks.workload import Workload
 
@@ -21,7 +21,7 @@ Choice = Literal["none", "plain", "null-filtered", "no-shard", "forced", "storin
 INDEXES: dict[Choice, IndexName] = {"storing": "forced"}
 
 
-class Settings(Plan):
+class IndexSettings(RunPlan):
     """``indexes`` are compared, a run each, in a table of ``workload.rows``: ``none``; ``plain``
     and ``null-filtered``, which the database uses if it thinks so; ``forced`` (null-filtered, named
     in the query, as ``ddl apply`` and the watcher do it); ``no-shard`` (forced, on the timestamp
@@ -40,29 +40,31 @@ class Settings(Plan):
     )
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: IndexSettings, bench: Bench) -> None:
     """A run for each index."""
     for choice in settings.indexes:
         index = INDEXES.get(choice, choice)
-        wish = with_values(settings.preparation, index=index, storing=choice == "storing")
+        wish = change_values(settings.preparation, index=index, storing=choice == "storing")
         plan = plan_of(settings, preparation=wish)
-        found = bench.run(f"index: {choice}", plan)
-        bench.add({"index": choice, **delivery(found)})
+        result = bench.run(f"index: {choice}", plan)
+        bench.add({"index": choice, **delivery(result)})
     bench.outcome.charts += charts(bench)
 
 
 def charts(bench: Bench) -> list[Chart]:
     """Latencies, and what a poll scans."""
     return [
-        percentiles_chart("latency by percentile", bench.outcome.runs),
-        bars("rows scanned per row delivered", "index", "scanned/row", bench.outcome.figures),
+        make_percentiles_chart("latency by percentile", bench.outcome.runs),
+        make_bar_chart(
+            "rows scanned per row delivered", "index", "scanned/row", bench.outcome.figures
+        ),
     ]
 
 
 SCENARIO = Scenario(
     name="index",
     summary="no index, plain, null-filtered, no shard, forced, STORING: latency, rows scanned",
-    settings=Settings,
+    settings=IndexSettings,
     keys=("index",),
     run=run,
     short=("indexes=none,forced", "rows=20000", "seconds=5"),

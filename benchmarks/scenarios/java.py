@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping
 from benchmarks.java_watcher import build
 from benchmarks.query_costs import QueryCosts
 from benchmarks.result import RunResult
-from benchmarks.run_settings import Consumer, Plan, Preparation, SystemName
+from benchmarks.run_settings import Consumer, Preparation, RunPlan, SystemName
 from benchmarks.scenario import (
     Bench,
     Figure,
     Scenario,
-    at_rate,
-    percentiles_chart,
+    change_values,
+    make_percentiles_chart,
     plan_of,
-    with_values,
+    set_rate,
 )
 from benchmarks.workload import Workload
 
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
 
 
-class Settings(Plan):
+class JavaSettings(RunPlan):
     """``sizes`` are the rows of each backlog, ``rates`` rows a second. ``equal_seconds`` is how
     long rows of bursts (of ``equal_rows`` rows with one commit timestamp, at a limit of
     ``equal_limit`` rows a poll) are updated while the bursts are delivered; 0 leaves it out."""
@@ -42,20 +42,22 @@ class Settings(Plan):
 Measure = Callable[[RunResult], float | None]
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: JavaSettings, bench: Bench) -> None:
     """Each case with the one, then with the other."""
     try:
         build.command()
     except build.MissingToolsError as error:
         bench.outcome.skipped.append(str(error))
         return
-    for name, plan in cases(settings):
-        runs = [bench.run(f"{name}, {system}", with_system(plan, system)) for system in SYSTEMS]
-        bench.outcome.figures += side_by_side(
+    for name, plan in list_cases(settings):
+        runs = [bench.run(f"{name}, {system}", change_system(plan, system)) for system in SYSTEMS]
+        bench.outcome.figures += compare_runs(
             name, MEASURES_OF_LOAD if plan.write else MEASURES, *runs
         )
         if plan.write:
-            bench.outcome.charts.append(percentiles_chart(f"{name}: latency by percentile", runs))
+            bench.outcome.charts.append(
+                make_percentiles_chart(f"{name}: latency by percentile", runs)
+            )
     bench.outcome.notes.append(
         "ratio: how many times ours is better. Times and CPU count from when a watcher runs, so"
         " that the start of the JVM and of Python is in none; rows a second of a backlog until its"
@@ -63,28 +65,28 @@ def run(settings: Settings, bench: Bench) -> None:
     )
 
 
-def cases(settings: Settings) -> list[tuple[str, Plan]]:
+def list_cases(settings: JavaSettings) -> list[tuple[str, RunPlan]]:
     """The runs of each system, by name."""
-    found = [(f"backlog of {size:,}", backlog(settings, size)) for size in settings.sizes]
-    found += [
-        (f"{rate:,.0f} rows/s", plan_of(settings, workload=at_rate(settings.workload, rate)))
+    cases = [(f"backlog of {size:,}", backlog(settings, size)) for size in settings.sizes]
+    cases += [
+        (f"{rate:,.0f} rows/s", plan_of(settings, workload=set_rate(settings.workload, rate)))
         for rate in settings.rates
     ]
     if settings.equal_seconds:
-        found.append(("equal-timestamps", equal_timestamps(settings)))
-    return found
+        cases.append(("equal-timestamps", equal_timestamps(settings)))
+    return cases
 
 
-def backlog(settings: Settings, size: int) -> Plan:
+def backlog(settings: JavaSettings, size: int) -> RunPlan:
     """Nothing but rows that have changed before."""
-    load = with_values(settings.workload, rows=0, inserts=1.0)
+    load = change_values(settings.workload, rows=0, inserts=1.0)
     return plan_of(settings, workload=load, backlog=size, write=False)
 
 
-def equal_timestamps(settings: Settings) -> Plan:
+def equal_timestamps(settings: JavaSettings) -> RunPlan:
     """A burst every two seconds; between them small updates of the rows of the latest."""
     bursts = int(settings.equal_seconds // 2) + 1
-    load = with_values(
+    load = change_values(
         settings.workload,
         transactions=100.0,
         mutations=10,
@@ -99,25 +101,27 @@ def equal_timestamps(settings: Settings) -> Plan:
     return plan_of(settings, workload=load, consumer=consumer)
 
 
-def with_system(plan: Plan, system: SystemName) -> Plan:
+def change_system(plan: RunPlan, system: SystemName) -> RunPlan:
     """The same with another system."""
     return plan_of(plan, consumer=plan.consumer.model_copy(update={"system": system}))
 
 
-def side_by_side(
+def compare_runs(
     case: str, measures: Mapping[str, Measure], ours: RunResult, theirs: RunResult
 ) -> list[Figure]:
     """A row a measure."""
     rows: list[Figure] = []
     for name, measure in measures.items():
-        one, other = measure(ours), measure(theirs)
-        better = (one, other) if name in MORE_IS_BETTER else (other, one)
+        our_figure, their_figure = measure(ours), measure(theirs)
+        better = (
+            (our_figure, their_figure) if name in MORE_IS_BETTER else (their_figure, our_figure)
+        )
         rows.append(
             {
                 "case": case,
                 "figure": name,
-                "ours": one,
-                "java": other,
+                "ours": our_figure,
+                "java": their_figure,
                 "ratio": None if name in COUNTS else ratio(*better),
             }
         )
@@ -129,7 +133,7 @@ def ratio(above: float | None, below: float | None) -> float | None:
     return round(above / below, 2) if above is not None and below else None
 
 
-def running_rate(run: RunResult) -> float | None:
+def compute_running_rate(run: RunResult) -> float | None:
     """Rows a second from when the watcher ran until the last row."""
     times = run.client
     return round(run.verdict.delivered / times.running) if times and times.running else None
@@ -141,25 +145,25 @@ def cpu_per_100k(run: RunResult) -> float | None:
     return round(run.client.cpu_running * 100_000 / rows, 2) if run.client and rows else None
 
 
-def scanned_per_row(run: RunResult) -> float | None:
+def compute_scanned_per_row(run: RunResult) -> float | None:
     """Rows that the server scanned for each delivered row."""
     rows = run.verdict.delivered
     return round(run.queries.rows_scanned / rows, 2) if run.queries and rows else None
 
 
-def of_queries(take: Callable[[QueryCosts], float]) -> Measure:
+def read_query_cost(take: Callable[[QueryCosts], float]) -> Measure:
     """A figure of what the server did for the client."""
     return lambda run: take(run.queries) if run.queries else None
 
 
 MEASURES: dict[str, Measure] = {
-    "rows/s": running_rate,
+    "rows/s": compute_running_rate,
     "client CPU s/100k rows": cpu_per_100k,
     "client peak MB": lambda run: run.consumer_peak_mb,
-    "server queries": of_queries(lambda costs: costs.queries),
-    "rows scanned": of_queries(lambda costs: costs.rows_scanned),
-    "rows scanned/row": scanned_per_row,
-    "server CPU s of queries": of_queries(lambda costs: costs.cpu_seconds),
+    "server queries": read_query_cost(lambda costs: costs.queries),
+    "rows scanned": read_query_cost(lambda costs: costs.rows_scanned),
+    "rows scanned/row": compute_scanned_per_row,
+    "server CPU s of queries": read_query_cost(lambda costs: costs.cpu_seconds),
     "written": lambda run: run.verdict.written,
     "delivered": lambda run: run.verdict.delivered,
     "missing": lambda run: run.verdict.missing,
@@ -178,7 +182,7 @@ COUNTS = {"written/s", "written", "delivered", "missing"}
 SCENARIO = Scenario(
     name="java",
     summary="side by side with the Java Spanner Change Watcher 1.2.1: backlog, latency, losses",
-    settings=Settings,
+    settings=JavaSettings,
     keys=("case", "figure"),
     run=run,
     own_server=True,

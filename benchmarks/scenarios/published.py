@@ -7,14 +7,21 @@ from __future__ import annotations
 
 from pydantic import field_validator
 
-from benchmarks.run_settings import Consumer, Plan, Preparation
-from benchmarks.scenario import Bench, Scenario, delivery, percentiles_chart, plan_of, with_values
+from benchmarks.run_settings import Consumer, Preparation, RunPlan
+from benchmarks.scenario import (
+    Bench,
+    Scenario,
+    change_values,
+    delivery,
+    make_percentiles_chart,
+    plan_of,
+)
 from benchmarks.workload import Workload
 
 Load = tuple[float, int]
 
 
-class Settings(Plan):
+class PublishedSettings(RunPlan):
     """``loads`` are transactions a second x mutations in each; a run each."""
 
     workload: Workload = Workload(seconds=20)
@@ -26,33 +33,35 @@ class Settings(Plan):
     @classmethod
     def _loads(cls, loads: tuple[str, ...]) -> tuple[str, ...]:
         for each in loads:
-            parsed(each)
+            parse_load(each)
         return loads
 
 
-def parsed(text: str) -> Load:
+def parse_load(text: str) -> Load:
     """'25x100' as a rate and a number of mutations. Raises ValueError."""
     rate, _, mutations = text.partition("x")
     try:
         return float(rate), int(mutations)
     except ValueError as error:
-        raise ValueError(f"'{text}' is no load: write TRANSACTIONSxMUTATIONS, 25x100") from error
+        raise ValueError(
+            f"invalid load '{text}': use TRANSACTIONSxMUTATIONS, such as 25x100"
+        ) from error
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: PublishedSettings, bench: Bench) -> None:
     """A run for each load."""
     for text in settings.loads:
-        rate, mutations = parsed(text)
-        load = with_values(settings.workload, transactions=rate, mutations=mutations)
-        found = bench.run(text, plan_of(settings, workload=load))
-        bench.add({"load": text, **delivery(found)})
-    bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+        rate, mutations = parse_load(text)
+        load = change_values(settings.workload, transactions=rate, mutations=mutations)
+        result = bench.run(text, plan_of(settings, workload=load))
+        bench.add({"load": text, **delivery(result)})
+    bench.outcome.charts.append(make_percentiles_chart("latency by percentile", bench.outcome.runs))
 
 
 SCENARIO = Scenario(
     name="published",
     summary="the loads of the Java watcher's published benchmark, 1x5 to 50x200, poll 1 s",
-    settings=Settings,
+    settings=PublishedSettings,
     keys=("load",),
     run=run,
     short=("loads=10x50", "seconds=6", "rows=1000"),

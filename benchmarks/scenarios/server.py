@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks import singers
-from benchmarks.experiment import Progress, restore
+from benchmarks.experiment import RunProgress, restore_environment
 from benchmarks.processes import RunError
 from benchmarks.scenario import Bench, Figure, Scenario
 from emulator.process import spawn
@@ -25,7 +25,7 @@ from emulator.process import spawn
 Storage = Literal["memory", "disk"]
 
 
-class Settings(BaseModel):
+class ServerSettings(BaseModel):
     """``storages`` are measured one after another: in memory, and with a data directory.
     ``threads`` of a client commit ``upserts`` rows each time, for ``seconds``. The table that is
     streamed and polled has ``rows`` of about 300 bytes, of which 135 have changed since."""
@@ -39,27 +39,27 @@ class Settings(BaseModel):
     rows: Annotated[int, Field(ge=1)] = 200_000
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: ServerSettings, bench: Bench) -> None:
     """A row of the table for each storage."""
     with contextlib.ExitStack() as stack:
-        stack.callback(restore, os.environ.get("SPANNER_EMULATOR_HOST"))
+        stack.callback(restore_environment, os.environ.get("SPANNER_EMULATOR_HOST"))
         for storage in settings.storages:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="spanner-watcher-"))
             places = [Path(folder) / name if storage == "disk" else None for name in ("a", "b")]
-            bench.show(Progress(f"server, {storage}", "commits", 0, 0, 0))
-            figure: Figure = {"storage": storage, **committed(settings, places[0])}
-            bench.show(Progress(f"server, {storage}", "a large table", 0, 0, 0))
-            bench.add(figure | large_table(settings.rows, places[1]))
+            bench.show(RunProgress(f"server, {storage}", "commits", 0, 0, 0))
+            figure: Figure = {"storage": storage, **measure_commits(settings, places[0])}
+            bench.show(RunProgress(f"server, {storage}", "a large table", 0, 0, 0))
+            bench.add(figure | measure_large_table(settings.rows, places[1]))
 
 
-def committed(settings: Settings, data_dir: Path | None) -> Figure:
+def measure_commits(settings: ServerSettings, data_dir: Path | None) -> Figure:
     """Ready time and commits a second of an empty server."""
     began = time.perf_counter()
     with spawn(data_dir) as server:
         ready = time.perf_counter() - began
-        database = singers.create(server.address)
+        database = singers.create_database(server.address)
         count = settings.upserts
-        taken = in_threads(
+        taken = run_in_threads(
             settings.threads,
             settings.seconds,
             lambda turn: singers.commit(database, turn * count, count),
@@ -72,30 +72,30 @@ def committed(settings: Settings, data_dir: Path | None) -> Figure:
     }
 
 
-def large_table(rows: int, data_dir: Path | None) -> Figure:
+def measure_large_table(rows: int, data_dir: Path | None) -> Figure:
     """Streaming and polling; on disk also its size, and the start of a server with it."""
     with spawn(data_dir) as server:
-        database = singers.create(server.address)
+        database = singers.create_database(server.address)
         began = time.perf_counter()
         singers.load(database, rows)
         loaded = time.perf_counter() - began
         singers.change(database, rows)
-        found = singers.poll(database)
-        count, took = singers.stream(database)
-    if count != rows or found.rows != min(rows, singers.CHANGED):
-        raise RunError(f"{count:,} rows were read of {rows:,}, and {found.rows} that had changed")
+        polled = singers.poll(database)
+        count, took = singers.stream_table(database)
+    if count != rows or polled.rows != min(rows, singers.CHANGED):
+        raise RunError(f"read {count:,} of {rows:,} rows, and {polled.rows} changed rows")
     figure: Figure = {
         "rows": rows,
         "loaded_rows/s": round(rows / loaded),
         "streamed_rows/s": round(count / took),
-        "polled_rows": found.rows,
-        "poll_scanned": found.scanned,
-        "poll_server_ms": found.server_ms,
+        "polled_rows": polled.rows,
+        "poll_scanned": polled.scanned,
+        "poll_server_ms": polled.server_ms,
     }
-    return figure | on_disk(rows, data_dir) if data_dir else figure
+    return figure | measure_disk(rows, data_dir) if data_dir else figure
 
 
-def on_disk(rows: int, data_dir: Path) -> Figure:
+def measure_disk(rows: int, data_dir: Path) -> Figure:
     """What a closed server left, and how soon another serves it."""
     size = sum(file.stat().st_size for file in data_dir.rglob("*") if file.is_file())
     began = time.perf_counter()
@@ -104,7 +104,7 @@ def on_disk(rows: int, data_dir: Path) -> Figure:
     return {"bytes/row": round(size / rows, 1), "ready_again_s": round(ready, 2)}
 
 
-def in_threads(threads: int, seconds: float, work: Callable[[int], None]) -> list[float]:
+def run_in_threads(threads: int, seconds: float, work: Callable[[int], None]) -> list[float]:
     """Runs work in a loop on some threads; how long each run took, in seconds, ascending."""
     ends_at = time.monotonic() + seconds
 
@@ -123,7 +123,7 @@ def in_threads(threads: int, seconds: float, work: Callable[[int], None]) -> lis
 SCENARIO = Scenario(
     name="server",
     summary="the embedded server: commits, streamed rows, a poll in a large table, its start",
-    settings=Settings,
+    settings=ServerSettings,
     keys=("storage",),
     run=run,
     short=("seconds=3", "rows=50000"),

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from itertools import product
 
-from benchmarks.run_settings import Consumer, Plan, SinkName
+from benchmarks.run_settings import Consumer, RunPlan, SinkName
 from benchmarks.scenario import (
     Bench,
     Figure,
     Scenario,
+    change_values,
     delivery,
-    percentiles_chart,
+    make_percentiles_chart,
     plan_of,
-    with_values,
 )
-from benchmarks.scenarios.backlog import drained
+from benchmarks.scenarios.backlog import measure_backlog
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class SparkSettings(RunPlan):
     """A run for each of ``partitions`` x ``triggers`` x ``sinks``, then for each of ``backlogs``
     (rows that changed before) x ``sinks`` with the most partitions.
 
@@ -37,30 +37,32 @@ class Settings(Plan):
     backlogs: tuple[int, ...] = (100_000, 300_000)
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: SparkSettings, bench: Bench) -> None:
     """A run for each place of the knobs, then the backlogs."""
     for partitions, trigger, sink in product(
         settings.partitions, settings.triggers, settings.sinks
     ):
         consumer = consumer_of(settings, partitions, trigger, sink)
         name = f"{partitions} partitions, trigger {trigger:g} s, {sink}"
-        found = bench.run(name, plan_of(settings, consumer=consumer))
+        result = bench.run(name, plan_of(settings, consumer=consumer))
         bench.add(
             {
                 "load": "steady",
                 "partitions": partitions,
                 "trigger_s": trigger,
                 "sink": sink,
-                **delivery(found),
+                **delivery(result),
             }
         )
     if bench.outcome.runs:
-        bench.outcome.charts.append(percentiles_chart("latency by percentile", bench.outcome.runs))
+        bench.outcome.charts.append(
+            make_percentiles_chart("latency by percentile", bench.outcome.runs)
+        )
     for size, sink in product(settings.backlogs, settings.sinks):
         backlog(settings, size, sink, bench)
 
 
-def backlog(settings: Settings, size: int, sink: SinkName, bench: Bench) -> None:
+def backlog(settings: SparkSettings, size: int, sink: SinkName, bench: Bench) -> None:
     """A backlog into a sink."""
     partitions = max(settings.partitions)
     plan = plan_of(
@@ -70,19 +72,19 @@ def backlog(settings: Settings, size: int, sink: SinkName, bench: Bench) -> None
     )
     name = f"backlog of {size:,}"
     row: Figure = {"load": name, "partitions": partitions, "trigger_s": 0, "sink": sink}
-    bench.add(row | drained(f"{name}, {sink}", plan, size, bench))
+    bench.add(row | measure_backlog(f"{name}, {sink}", plan, size, bench))
 
 
-def consumer_of(settings: Plan, partitions: int, trigger: float, sink: SinkName) -> Consumer:
+def consumer_of(settings: RunPlan, partitions: int, trigger: float, sink: SinkName) -> Consumer:
     """Spark with these knobs."""
     knobs = {"shard_groups": partitions, "interval": trigger, "sink": sink, "system": "spark"}
-    return with_values(settings.consumer, **knobs)
+    return change_values(settings.consumer, **knobs)
 
 
 SCENARIO = Scenario(
     name="spark",
     summary="commit to Spark's sink, and backlogs: partitions, triggers, sinks",
-    settings=Settings,
+    settings=SparkSettings,
     keys=("load", "partitions", "trigger_s", "sink"),
     run=run,
     short=(

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from benchmarks.arrivals import step_rates
 from benchmarks.result import RunResult
-from benchmarks.run_settings import Plan
+from benchmarks.run_settings import RunPlan
 from benchmarks.scenario import Bench, Figure, Scenario, plan_of
 from benchmarks.workload import Workload
 
 
-class Settings(Plan):
+class SustainedSettings(RunPlan):
     """The rate rises from ``transactions`` to ``until`` transactions a second: in ``steps`` equal
     steps, or evenly with ``profile=ramp``, which is looked at in as many parts. A rate is kept up
     with when, in the second half of its step, the p99 latency from the intended arrival stays below
@@ -27,20 +27,20 @@ class Settings(Plan):
     further: Annotated[int, Field(ge=0)] = 4
 
 
-def run(settings: Settings, bench: Bench) -> None:
+def run(settings: SustainedSettings, bench: Bench) -> None:
     """A run, and others while everything is kept up with; a row of the table for each step."""
     plan = plan_of(settings)
     for number in range(settings.further + 1):
         load = plan.workload
-        found = bench.run(name_of(load), plan)
-        rows = steps(found, settings.late_max)
+        result = bench.run(name_of(load), plan)
+        rows = summarise_steps(result, settings.late_max)
         for row in rows:
             bench.add({"run": number + 1, **row})
         if load.until is None or not all(row["kept_up"] for row in rows):
             break
         higher = {"transactions": load.until, "until": 2 * load.until}
         plan = plan_of(plan, workload=load.model_copy(update=higher))
-    bench.outcome.notes.append(verdict(bench.outcome.figures, settings.late_max))
+    bench.outcome.notes.append(find_highest_rate(bench.outcome.figures, settings.late_max))
 
 
 def name_of(load: Workload) -> str:
@@ -60,9 +60,9 @@ def rates_of(load: Workload) -> tuple[float, ...]:
     return tuple(load.transactions + (part + 0.5) * rise for part in range(load.steps))
 
 
-def steps(found: RunResult, late_max: float) -> list[Figure]:
+def summarise_steps(result: RunResult, late_max: float) -> list[Figure]:
     """What each step came to."""
-    load, series = found.plan.workload, found.series
+    load, series = result.plan.workload, result.series
     rates = rates_of(load)
     length = load.seconds / len(rates)
     rows: list[Figure] = []
@@ -88,7 +88,7 @@ def mean(values: tuple[int, ...]) -> int:
     return round(sum(values) / len(values)) if values else 0
 
 
-def verdict(rows: list[Figure], late_max: float) -> str:
+def find_highest_rate(rows: list[Figure], late_max: float) -> str:
     """The highest rate before the first that was too much."""
     kept = None
     for row in rows:
@@ -104,7 +104,7 @@ def verdict(rows: list[Figure], late_max: float) -> str:
 SCENARIO = Scenario(
     name="sustained",
     summary="the load rises: the highest rate that is kept up with, found by itself",
-    settings=Settings,
+    settings=SustainedSettings,
     keys=("run", "offered/s"),
     run=run,
     short=(

@@ -6,24 +6,24 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.result import Chart
-from benchmarks.run_settings import Consumer, Plan
+from benchmarks.run_settings import Consumer, RunPlan
 from benchmarks.scenario import (
     Bench,
     Scenario,
-    curve,
+    change_values,
     delivery,
-    percentiles_chart,
+    make_curve,
+    make_percentiles_chart,
     plan_of,
-    with_values,
 )
 from benchmarks.workload import Workload
 
 LOAD = Workload(transactions=20, mutations=50, seconds=20)
 
-Change = Callable[[Plan, float], Plan]
+Change = Callable[[RunPlan, float], RunPlan]
 
 
-class Settings(Plan):
+class SweepSettings(RunPlan):
     """``values`` are the places of the knob; a run each. ``workload.transactions`` times
     ``workload.mutations`` rows a second are written throughout."""
 
@@ -32,38 +32,38 @@ class Settings(Plan):
     values: tuple[float, ...] = ()
 
 
-class Shards(Settings):
+class Shards(SweepSettings):
     """``values`` are shard counts."""
 
     values: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 64)
 
 
-class ShardGroups(Settings):
+class ShardGroups(SweepSettings):
     """``values`` are numbers of groups: so many queries share the shards of a poll."""
 
     values: tuple[float, ...] = (1, 2, 4, 8)
 
 
-class Watchers(Settings):
+class Watchers(SweepSettings):
     """``values`` are numbers of processes that share the tables, of which there are ``tables``."""
 
     workload: Workload = LOAD.model_copy(update={"tables": 4, "rows": 1_000})
     values: tuple[float, ...] = (1, 2, 4)
 
 
-class Intervals(Settings):
+class Intervals(SweepSettings):
     """``values`` are seconds between polls."""
 
     values: tuple[float, ...] = (0.1, 0.25, 0.5, 1, 2)
 
 
-class TableSize(Settings):
+class TableSize(SweepSettings):
     """``values`` are the rows that the table has before; the rows that change stay as many."""
 
     values: tuple[float, ...] = (10_000, 100_000, 1_000_000)
 
 
-class ManyTables(Settings):
+class ManyTables(SweepSettings):
     """``values`` are the numbers of tables, over which the same load is spread. In the first five
     seconds the embedded server meets the statements of all tables for the first time."""
 
@@ -71,7 +71,7 @@ class ManyTables(Settings):
     values: tuple[float, ...] = (1, 10, 100, 500)
 
 
-class ClearingEvery(Settings):
+class ClearingEvery(SweepSettings):
     """``values`` are seconds between clearings; 0 is none. ``strategy`` says how a row leaves the
     index: its timestamp becomes NULL (automatic), or the row is marked (processed)."""
 
@@ -79,47 +79,47 @@ class ClearingEvery(Settings):
     values: tuple[float, ...] = (0, 2, 10)
 
 
-def with_shards(plan: Plan, value: float) -> Plan:
+def set_shards(plan: RunPlan, value: float) -> RunPlan:
     """So many shards."""
-    return plan_of(plan, preparation=with_values(plan.preparation, shards=int(value)))
+    return plan_of(plan, preparation=change_values(plan.preparation, shards=int(value)))
 
 
-def with_groups(plan: Plan, value: float) -> Plan:
+def set_groups(plan: RunPlan, value: float) -> RunPlan:
     """So many shard groups."""
     changed = plan.consumer.model_copy(update={"shard_groups": int(value)})
     return plan_of(plan, consumer=changed)
 
 
-def with_watchers(plan: Plan, value: float) -> Plan:
+def set_watchers(plan: RunPlan, value: float) -> RunPlan:
     """So many watchers."""
     return plan_of(plan, consumer=plan.consumer.model_copy(update={"watchers": int(value)}))
 
 
-def with_interval(plan: Plan, value: float) -> Plan:
+def set_interval(plan: RunPlan, value: float) -> RunPlan:
     """A poll so often."""
     return plan_of(plan, consumer=plan.consumer.model_copy(update={"interval": value}))
 
 
-def with_rows(plan: Plan, value: float) -> Plan:
+def set_rows(plan: RunPlan, value: float) -> RunPlan:
     """So many rows in the table."""
     return plan_of(plan, workload=plan.workload.model_copy(update={"rows": int(value)}))
 
 
-def with_tables(plan: Plan, value: float) -> Plan:
+def set_tables(plan: RunPlan, value: float) -> RunPlan:
     """So many tables."""
     return plan_of(plan, workload=plan.workload.model_copy(update={"tables": int(value)}))
 
 
-def with_clearing(plan: Plan, value: float) -> Plan:
+def set_clearing(plan: RunPlan, value: float) -> RunPlan:
     """A clearing so often."""
     return plan_of(plan, consumer=plan.consumer.model_copy(update={"clear_every": value}))
 
 
-def run(settings: Settings, bench: Bench, column: str, change: Change) -> None:
+def run(settings: SweepSettings, bench: Bench, column: str, change: Change) -> None:
     """A run at each place of the knob, and what became of the latencies."""
     for value in settings.values:
-        found = bench.run(f"{column} {value:g}", change(settings, value))
-        bench.add({column: value, **delivery(found)})
+        result = bench.run(f"{column} {value:g}", change(settings, value))
+        bench.add({column: value, **delivery(result)})
     bench.outcome.charts += charts(column, bench)
 
 
@@ -127,19 +127,19 @@ def charts(column: str, bench: Bench) -> list[Chart]:
     """Latencies, and what the server did for a row, against the knob."""
     figures, seconds = bench.outcome.figures, "seconds from the intended arrival"
     return [
-        percentiles_chart("latency by percentile", bench.outcome.runs),
-        curve(f"latency by {column}", column, ("p50_s", "p99_s"), seconds, figures),
-        curve(
+        make_percentiles_chart("latency by percentile", bench.outcome.runs),
+        make_curve(f"latency by {column}", column, ("p50_s", "p99_s"), seconds, figures),
+        make_curve(
             f"rows scanned by {column}", column, ("scanned/row",), "rows a delivered row", figures
         ),
     ]
 
 
-def sweep(
+def make_sweep(
     name: str,
     summary: str,
     column: str,
-    settings: type[Settings],
+    settings: type[SweepSettings],
     change: Change,
     short: tuple[str, ...],
     in_short_set: bool = True,
@@ -158,63 +158,63 @@ def sweep(
 
 SHORT = ("seconds=5", "rows=1000")
 SCENARIOS = (
-    sweep(
+    make_sweep(
         "shards",
         "latency and scans by the number of shards",
         "shards",
         Shards,
-        with_shards,
+        set_shards,
         ("values=1,16",),
     ),
-    sweep(
+    make_sweep(
         "shard-groups",
         "latency by the number of queries that share the shards of a poll",
         "shard_groups",
         ShardGroups,
-        with_groups,
+        set_groups,
         ("values=1,4",),
         in_short_set=False,
     ),
-    sweep(
+    make_sweep(
         "watchers",
         "latency and CPU by the number of processes that share the tables",
         "watchers",
         Watchers,
-        with_watchers,
+        set_watchers,
         ("values=1,2",),
         in_short_set=False,
     ),
-    sweep(
+    make_sweep(
         "interval",
         "latency and CPU by the poll interval",
         "interval_s",
         Intervals,
-        with_interval,
+        set_interval,
         ("values=0.1,1",),
         in_short_set=False,
     ),
-    sweep(
+    make_sweep(
         "table-size",
         "the same changes in tables of 10k to 1M rows: latency and scans must stay flat",
         "rows",
         TableSize,
-        with_rows,
+        set_rows,
         ("values=1000,50000",),
     ),
-    sweep(
+    make_sweep(
         "many-tables",
         "the same load over 1 to 500 tables",
         "tables",
         ManyTables,
-        with_tables,
+        set_tables,
         ("values=20", "rows=50", "warm_up=0"),
     ),
-    sweep(
+    make_sweep(
         "clearing",
         "the index and the latency with and without clearing",
         "clear_every_s",
         ClearingEvery,
-        with_clearing,
+        set_clearing,
         ("values=1",),
     ),
 )

@@ -63,9 +63,9 @@ def arguments(run: Run, tables: list[WatchedTable]) -> list[str]:
     return [f"{name}={value}" for name, value in options.items()]
 
 
-def main(given: list[str]) -> None:
+def main(texts: list[str]) -> None:
     """Becomes the Java process."""
-    run = Run.load(given[0])
+    run = Run.load(texts[0])
     database = connect(DatabaseAddress.parse(run.database))
     database.update_ddl([positions_ddl()]).result(DDL_SECONDS_MAX)
     tables = [discover(database, name) for name in run.tables]

@@ -18,8 +18,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.checkpoint import committed_batches, files, micros, windows
-from benchmarks.files import announce
+from benchmarks.checkpoint import (
+    convert_to_micros,
+    list_committed_batches,
+    list_files,
+    read_windows,
+)
+from benchmarks.files import write_atomically
 from benchmarks.local_spark import session
 from benchmarks.processes import RunError
 from benchmarks.records import DELIVERED, WINDOWS, Appender
@@ -73,7 +78,7 @@ def changes(spark: SparkSession, run: Run) -> DataFrame:
     return spark.readStream.format("spanner-changes").options(**options).load()
 
 
-def started(spark: SparkSession, run: Run, log: Log) -> StreamingQuery:
+def start_query(spark: SparkSession, run: Run, log: Log) -> StreamingQuery:
     """The query into the run's sink."""
     writer = changes(spark, run).writeStream
     if run.consumer.sink == "parquet":
@@ -111,26 +116,28 @@ def wait(query: StreamingQuery, run: Run) -> None:
 def wait_until_idle(query: StreamingQuery, run: Run) -> None:
     """The latency of a run should not hold the start of Spark itself. Without data there may be
     no micro-batch."""
-    while not (committed_batches(checkpoint_of(run)) or "Waiting" in query.status["message"]):
+    while not (list_committed_batches(checkpoint_of(run)) or "Waiting" in query.status["message"]):
         if not query.isActive:
-            raise RunError(f"the query ended: {query.exception()}")
+            raise RunError(f"the Spark query failed: {query.exception()}")
         time.sleep(LOOK_EVERY_SECONDS)
 
 
 def log_windows(run: Run) -> None:
     """The window of each micro-batch; polling delivers the newest version of a row in it."""
-    found = windows(checkpoint_of(run), micros(datetime.fromisoformat(run.since)))
+    windows_by_batch = read_windows(
+        checkpoint_of(run), convert_to_micros(datetime.fromisoformat(run.since))
+    )
     with Appender(run.records("windows", PROCESS), WINDOWS) as log:
-        for window in found.values():
+        for window in windows_by_batch.values():
             if not window.empty:
                 log.add((0, window.start, window.end), 1)
 
 
 def log_parquet(run: Run, log: Log) -> None:
     """The rows in the files, batch by batch, as of the moment that each was committed."""
-    for number in committed_batches(checkpoint_of(run)):
+    for number in list_committed_batches(checkpoint_of(run)):
         committed = (checkpoint_of(run) / "commits" / str(number)).stat().st_mtime_ns // 1_000
-        for path in files(sink_of(run), number):
+        for path in list_files(sink_of(run), number):
             log.add(pq.read_table(path, partitioning=None), committed)
 
 
@@ -141,10 +148,10 @@ def main(arguments: list[str]) -> None:
     try:
         register(spark)
         began = time.time_ns() // 1_000
-        query = started(spark, run, log)
+        query = start_query(spark, run, log)
         if run.write:
             wait_until_idle(query, run)
-        announce(run.ready(PROCESS), str(began))
+        write_atomically(run.ready(PROCESS), str(began))
         wait(query, run)
     finally:
         spark.stop()

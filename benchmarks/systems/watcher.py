@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.files import announce
+from benchmarks.files import write_atomically
 from benchmarks.records import CPU, DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import Watcher
@@ -45,10 +45,10 @@ class Receiver:
             time.sleep(self._faults.late)
         at = time.time_ns() // 1_000
         if isinstance(rows, StreamRows):
-            columns = changed_columns(rows.batch, self._places)
+            columns = extract_changed_columns(rows.batch, self._places)
         else:
             table = self._places[rows.table.name]
-            columns = polled_columns(rows.batch, table)
+            columns = extract_polled_columns(rows.batch, table)
             self._windows.add((table, rows.window.start, rows.window.end), 1)
         copies = self._copies(rows.batch.num_rows)
         repeated = [np.repeat(column, copies) for column in columns]
@@ -66,7 +66,7 @@ class Receiver:
         return copies
 
 
-def polled_columns(batch: pa.RecordBatch, table: int) -> list[Counts]:
+def extract_polled_columns(batch: pa.RecordBatch, table: int) -> list[Counts]:
     """Table, key, version and commit timestamp of rows that were polled."""
     return [
         np.full(batch.num_rows, table),
@@ -76,24 +76,24 @@ def polled_columns(batch: pa.RecordBatch, table: int) -> list[Counts]:
     ]
 
 
-def changed_columns(batch: pa.RecordBatch, places: Mapping[str, int]) -> list[Counts]:
+def extract_changed_columns(batch: pa.RecordBatch, places: Mapping[str, int]) -> list[Counts]:
     """The same of changes of a change stream, whose values are JSON as Spanner sends it."""
     names = batch.column("table").dictionary_encode()
     numbers = np.array([places[name] for name in names.dictionary.to_pylist()], np.int64)
     return [
         numbers[names.indices.to_numpy()],
-        number_in(batch.column("key"), "Id"),
-        number_in(batch.column("new_values"), "Version"),
+        extract_number(batch.column("key"), "Id"),
+        extract_number(batch.column("new_values"), "Version"),
         batch.column("commit_timestamp").cast(pa.int64()).to_numpy(),
     ]
 
 
-def number_in(texts: pa.Array, name: str) -> Counts:
+def extract_number(texts: pa.Array, name: str) -> Counts:
     """An INT64 of JSON objects. Raises ValueError where one does not have it."""
-    found = pc.extract_regex(texts, rf'"{name}":\s*"(?P<number>-?\d+)"')
-    if found.null_count:
-        raise ValueError(f"{found.null_count} changes came without {name}")
-    numbers = pc.struct_field(found, "number").cast(pa.int64())
+    matches = pc.extract_regex(texts, rf'"{name}":\s*"(?P<number>-?\d+)"')
+    if matches.null_count:
+        raise ValueError(f"{matches.null_count} changes have no {name}")
+    numbers = pc.struct_field(matches, "number").cast(pa.int64())
     return np.asarray(numbers, np.int64)
 
 
@@ -128,7 +128,7 @@ def obey(run: Run, process: str, watcher: Watcher) -> None:
     while watcher.state in (State.NOT_STARTED, State.STARTING):
         time.sleep(START_LOOK_SECONDS)
     log_cpu(run, process)
-    announce(run.ready(process), str(began))
+    write_atomically(run.ready(process), str(began))
     while not run.drain.exists():
         time.sleep(LOOK_EVERY_SECONDS)
     watcher.drain()

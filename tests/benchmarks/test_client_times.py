@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.client_times import ClientTimes, client_times
+from benchmarks.client_times import ClientTimes, read_client_times
 from benchmarks.records import CPU, DELIVERED, Appender
 from benchmarks.run_settings import Run
 
@@ -29,15 +29,17 @@ def test_times_are_of_all_processes(run: Run) -> None:
     log_cpu(run, "watcher1", (11, 1), (13, 3), (30, 4))
     with Appender(run.records("delivered", "watcher0"), DELIVERED) as log:
         log.add((0, 1, 1, 1, 20 * SECOND), 1)
-    assert client_times(run) == ClientTimes(start=3.0, running=7.0, cpu_start=3.0, cpu_running=4.0)
+    assert read_client_times(run) == ClientTimes(
+        start=3.0, running=7.0, cpu_start=3.0, cpu_running=4.0
+    )
 
 
 def test_nothing_delivered_took_no_time(run: Run) -> None:
     log_cpu(run, "java", (10, 1), (12, 2), (30, 5))
-    assert client_times(run) == ClientTimes(2.0, 0.0, 1.0, 3.0)
+    assert read_client_times(run) == ClientTimes(2.0, 0.0, 1.0, 3.0)
 
 
 def test_a_process_that_did_not_end_tells_nothing(run: Run) -> None:
-    assert client_times(run) is None
+    assert read_client_times(run) is None
     log_cpu(run, "java", (10, 1), (12, 2))
-    assert client_times(run) is None
+    assert read_client_times(run) is None

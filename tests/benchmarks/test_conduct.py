@@ -10,12 +10,12 @@ import pytest
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
-from benchmarks.cli import paired
-from benchmarks.comparison import comparison, different_settings
+from benchmarks.cli import pair_results
+from benchmarks.comparison import compare_results, find_different_settings
 from benchmarks.conduct import conduct
 from benchmarks.report import report
 from benchmarks.result import ScenarioResult
-from benchmarks.scenarios import scenario
+from benchmarks.scenarios import find_scenario
 from benchmarks.screen import print_result
 from watcher.errors import ConfigurationError
 
@@ -25,7 +25,7 @@ LATENCY = (*TINY, "rates=200")
 
 @pytest.fixture(scope="module")
 def result() -> ScenarioResult:
-    return conduct(scenario("latency"), LATENCY)
+    return conduct(find_scenario("latency"), LATENCY)
 
 
 def test_every_row_is_accounted_for(result: ScenarioResult) -> None:
@@ -70,11 +70,11 @@ def test_many_runs_are_shown_whole_on_a_narrow_screen(result: ScenarioResult) ->
 
 
 def test_a_result_is_compared_with_itself(result: ScenarioResult, tmp_path: Path) -> None:
-    rows = comparison(result, result)
+    rows = compare_results(result, result)
     assert {row.ratio for row in rows if row.first} == {1.0}
-    assert different_settings(result, result) == {}
+    assert find_different_settings(result, result) == {}
     result.save(tmp_path)
-    assert [one.scenario for one, _ in paired(tmp_path, tmp_path)] == ["latency"]
+    assert [one.scenario for one, _ in pair_results(tmp_path, tmp_path)] == ["latency"]
 
 
 def test_results_of_different_scenarios_are_not_compared(
@@ -83,45 +83,45 @@ def test_results_of_different_scenarios_are_not_compared(
     other = result.model_copy(update={"scenario": "backlog"})
     paths = result.save(tmp_path), other.save(tmp_path)
     with pytest.raises(ConfigurationError, match="no scenario in common"):
-        paired(*paths)
+        pair_results(*paths)
 
 
 def test_no_result_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(ConfigurationError, match="no result of this release"):
+    with pytest.raises(ConfigurationError, match="not a result of this release"):
         ScenarioResult.load(tmp_path / "x.json")
-    with pytest.raises(ConfigurationError, match="there is no result"):
+    with pytest.raises(ConfigurationError, match="does not exist"):
         ScenarioResult.load(tmp_path / "y.json")
 
 
 @pytest.mark.slow
 def test_one_row_lost_in_a_hundred_thousand_fails_the_scenario() -> None:
-    found = conduct(scenario("backlog"), ["sizes=100000", "shards=4", "drop=100000"])
+    found = conduct(find_scenario("backlog"), ["sizes=100000", "shards=4", "drop=100000"])
     assert not found.passed
     assert found.runs[0].verdict.missing == 1
     assert "1 missing" in found.problems[0]
 
 
 def test_one_row_twice_fails_the_scenario() -> None:
-    found = conduct(scenario("backlog"), ["sizes=2000", "shards=4", "duplicate=2000"])
+    found = conduct(find_scenario("backlog"), ["sizes=2000", "shards=4", "duplicate=2000"])
     assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 duplicates",)
 
 
 def test_a_callback_that_is_late_by_200_ms_is_late_in_every_row() -> None:
-    found = conduct(scenario("latency"), [*LATENCY, "late=0.2"])
+    found = conduct(find_scenario("latency"), [*LATENCY, "late=0.2"])
     assert found.passed
     assert found.runs[0].since_commit.curve[0][1] >= 0.199
 
 
 def test_a_server_that_stands_still_for_two_seconds_shows_in_the_last_percentile() -> None:
-    found = conduct(scenario("latency"), [*LATENCY, "seconds=3", "after=0.5", "stall=2"])
+    found = conduct(find_scenario("latency"), [*LATENCY, "seconds=3", "after=0.5", "stall=2"])
     assert found.passed
     assert found.runs[0].since_intended.p999 >= 1.8
 
 
 def test_dml_from_two_writers_to_two_tables_arrives_whole() -> None:
     more = ("dml=true", "writers=2", "tables=2", "keys=zipf", "clear_every=0.5", "watchers=2")
-    found = conduct(scenario("latency"), [*LATENCY, *more])
+    found = conduct(find_scenario("latency"), [*LATENCY, *more])
     assert found.passed
     assert {"watcher0", "watcher1", "writer0", "writer1"} <= set(found.runs[0].processes)
 
@@ -130,7 +130,7 @@ def test_dml_from_two_writers_to_two_tables_arrives_whole() -> None:
 def test_a_change_stream_delivers_every_version(capture: str) -> None:
     """Few keys: most versions are replaced within a window."""
     more = (f"capture={capture}", "tables=2", "watchers=2", "rows=20", "inserts=0.2")
-    found = conduct(scenario("latency"), [*LATENCY, *more])
+    found = conduct(find_scenario("latency"), [*LATENCY, *more])
     assert found.passed
     verdict = found.runs[0].verdict
     assert verdict.written == verdict.delivered > 0
@@ -139,7 +139,7 @@ def test_a_change_stream_delivers_every_version(capture: str) -> None:
 
 @pytest.mark.slow
 def test_without_an_index_the_table_is_scanned() -> None:
-    found = conduct(scenario("index"), [*TINY, "rows=2000", "seconds=2"])
+    found = conduct(find_scenario("index"), [*TINY, "rows=2000", "seconds=2"])
     assert found.passed
     scanned = {row["index"]: row["scanned/row"] for row in found.figures}
     assert list(scanned) == ["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
@@ -153,7 +153,7 @@ SPARK = (*TINY, "partitions=2", "triggers=0", "seconds=4")
 @pytest.mark.slow
 @pytest.mark.spark
 def test_what_spark_writes_into_files_is_verified() -> None:
-    found = conduct(scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
+    found = conduct(find_scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
     assert found.passed
     assert [(row["load"], row["sink"]) for row in found.figures] == [("steady", "parquet")]
     run = found.runs[0]
@@ -168,14 +168,14 @@ def test_what_spark_writes_into_files_is_verified() -> None:
 def test_a_change_stream_through_spark_delivers_every_version() -> None:
     """Few keys: most versions are replaced within a window."""
     more = ("sinks=foreach-batch", "backlogs=1000", "warm_up=0", "capture=change-stream")
-    found = conduct(scenario("spark"), [*SPARK, *more, "rows=20"])
+    found = conduct(find_scenario("spark"), [*SPARK, *more, "rows=20"])
     assert found.passed
     assert [row["load"] for row in found.figures] == ["steady", "backlog of 1,000"]
     assert all(run.verdict.written == run.verdict.delivered > 0 for run in found.runs)
 
 
 def test_decoding_is_compared_with_the_client() -> None:
-    found = conduct(scenario("decode"), ["values=6000", "runs=1"])
+    found = conduct(find_scenario("decode"), ["values=6000", "runs=1"])
     assert found.passed
     assert [(row["table"], row["rows"]) for row in found.figures] == [
         ("narrow", 3_000),
@@ -186,7 +186,7 @@ def test_decoding_is_compared_with_the_client() -> None:
 
 def test_the_server_is_measured_in_memory_and_on_disk() -> None:
     host = os.environ.get("SPANNER_EMULATOR_HOST")
-    found = conduct(scenario("server"), ["seconds=0.5", "rows=1000"])
+    found = conduct(find_scenario("server"), ["seconds=0.5", "rows=1000"])
     assert found.passed
     memory, disk = found.figures
     assert (memory["storage"], disk["storage"]) == ("memory", "disk")
@@ -198,25 +198,26 @@ def test_the_server_is_measured_in_memory_and_on_disk() -> None:
 
 def test_the_server_is_measured_on_no_other_database() -> None:
     with pytest.raises(ConfigurationError, match="embedded server only"):
-        conduct(scenario("server"), database="projects/p/instances/i/databases/d")
+        conduct(find_scenario("server"), database="projects/p/instances/i/databases/d")
 
 
 @pytest.mark.slow
 def test_captures_are_compared_at_the_same_load() -> None:
-    found = conduct(scenario("captures"), TINY)
+    found = conduct(find_scenario("captures"), TINY)
     assert found.passed
     assert [row["capture"] for row in found.figures] == ["poll", "change-stream", "push"]
     assert len({run.verdict.written for run in found.runs}) == 1
 
 
 def test_a_change_that_a_stream_loses_fails_the_scenario() -> None:
-    found = conduct(scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
+    found = conduct(find_scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
     assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 missing",)
 
 
 def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
     found = conduct(
-        scenario("sustained"), [*TINY, "writers=1", "until=40", "steps=2", "seconds=4", "further=0"]
+        find_scenario("sustained"),
+        [*TINY, "writers=1", "until=40", "steps=2", "seconds=4", "further=0"],
     )
     assert found.passed
     assert [row["offered/s"] for row in found.figures] == [200, 400]
@@ -225,7 +226,7 @@ def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
 
 def test_while_everything_is_kept_up_with_the_load_rises_further() -> None:
     more = ("writers=1", "until=40", "profile=ramp", "steps=2", "seconds=4", "late_max=30")
-    found = conduct(scenario("sustained"), [*TINY, *more, "further=1"])
+    found = conduct(find_scenario("sustained"), [*TINY, *more, "further=1"])
     assert found.passed
     assert [row["offered/s"] for row in found.figures] == [250, 350, 500, 700]
     assert "700 rows/s (the highest that was offered)" in found.notes[0]
@@ -234,7 +235,7 @@ def test_while_everything_is_kept_up_with_the_load_rises_further() -> None:
 @pytest.mark.parametrize("dml", ["true", "false"])
 def test_rows_that_were_marked_as_processed_come_again_when_they_change(dml: str) -> None:
     more = ("values=0.3", "strategy=processed", "rows=50", "inserts=0.1", f"dml={dml}")
-    found = conduct(scenario("clearing"), [*TINY, *more, "seconds=3"])
+    found = conduct(find_scenario("clearing"), [*TINY, *more, "seconds=3"])
     assert found.passed
     run = found.runs[0]
     assert min(size for _, size in run.index_rows) < run.verdict.delivered
@@ -249,7 +250,7 @@ def test_rows_that_were_marked_as_processed_come_again_when_they_change(dml: str
     ],
 )
 def test_a_knob_of_the_watcher_is_swept(name: str, more: tuple[str, ...]) -> None:
-    found = conduct(scenario(name), [*TINY, *more])
+    found = conduct(find_scenario(name), [*TINY, *more])
     assert found.passed
     assert len(found.figures) == 1
 
@@ -258,7 +259,7 @@ def test_a_knob_of_the_watcher_is_swept(name: str, more: tuple[str, ...]) -> Non
 def test_a_database_that_was_there_is_left_as_it_was(capture: str, database: Database) -> None:
     database.update_ddl(["CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)"]).result(60)
     before = list(database.list_tables())
-    found = conduct(scenario("latency"), [*LATENCY, f"capture={capture}"], database.name)
+    found = conduct(find_scenario("latency"), [*LATENCY, f"capture={capture}"], database.name)
     assert found.passed
     assert "server" not in found.runs[0].processes
     database.reload()
@@ -267,5 +268,5 @@ def test_a_database_that_was_there_is_left_as_it_was(capture: str, database: Dat
 
 
 def test_the_embedded_server_alone_can_stand_still() -> None:
-    with pytest.raises(ConfigurationError, match="no setting"):
-        conduct(scenario("latency"), ["stall"])
+    with pytest.raises(ConfigurationError, match="invalid setting"):
+        conduct(find_scenario("latency"), ["stall"])

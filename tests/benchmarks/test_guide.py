@@ -8,16 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.cli import app, short_set
-from benchmarks.guide import sections
-from benchmarks.overrides import changed, flat
-from benchmarks.scenarios import SCENARIOS, scenario
+from benchmarks.guide import list_sections
+from benchmarks.overrides import change_settings, flat
+from benchmarks.scenarios import SCENARIOS, find_scenario
 from watcher.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_every_setting_is_shown_as_it_can_be_set(name: str) -> None:
-    chosen = scenario(name)
-    settings, found = chosen.settings(), sections(chosen)
+    chosen = find_scenario(name)
+    settings, found = chosen.settings(), list_sections(chosen)
     assert {row.name for each in found for row in each.rows} == {
         key.rpartition(".")[2] for key in flat(settings)
     }
@@ -27,18 +27,18 @@ def test_every_setting_is_shown_as_it_can_be_set(name: str) -> None:
         for row in each.rows
         if row.choices != "number | nothing"
     ]
-    assert changed(settings, given) == settings
+    assert change_settings(settings, given) == settings
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_what_a_setting_may_be_is_said_in_words(name: str) -> None:
-    for each in sections(scenario(name)):
+    for each in list_sections(find_scenario(name)):
         assert each.text
         assert all("typing" not in row.choices and "class" not in row.choices for row in each.rows)
 
 
 def test_bounds_and_choices_are_told() -> None:
-    rows = {row.name: row for each in sections(scenario("spark")) for row in each.rows}
+    rows = {row.name: row for each in list_sections(find_scenario("spark")) for row in each.rows}
     assert rows["mutations"].choices == "whole number, at least 1, at most 10,000"
     assert rows["capture"].choices == "poll | change-stream | push"
     assert rows["partitions"].value == "1,4"

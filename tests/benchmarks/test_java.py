@@ -12,7 +12,7 @@ from benchmarks.conduct import conduct
 from benchmarks.java_watcher import build
 from benchmarks.report import report
 from benchmarks.result import ScenarioResult
-from benchmarks.scenarios import java, scenario
+from benchmarks.scenarios import find_scenario, java
 from benchmarks.screen import print_result
 
 TINY = (
@@ -48,7 +48,7 @@ def test_without_a_jdk_and_maven_it_is_skipped_and_says_so(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    result = conduct(scenario("java"))
+    result = conduct(find_scenario("java"))
     assert result.outcome == "skipped"
     assert not result.runs
     assert "a JDK (javac) and Maven (mvn) cannot be found" in result.skipped[0]
@@ -94,7 +94,7 @@ def test_a_ratio_is_how_many_times_ours_is_better(
 
 @pytest.fixture(scope="module")
 def result() -> ScenarioResult:
-    return conduct(scenario("java"), TINY)
+    return conduct(find_scenario("java"), TINY)
 
 
 @pytest.mark.slow

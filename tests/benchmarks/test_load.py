@@ -120,7 +120,7 @@ def test_a_burst_takes_the_next_rows_and_the_others_stay_within_the_latest() -> 
 
 
 def test_a_burst_needs_rows_enough() -> None:
-    with pytest.raises(ValueError, match="each writer has rows for it"):
+    with pytest.raises(ValueError, match="enough rows for each writer"):
         Workload(rows=100, burst=101)
     with pytest.raises(ValueError, match="one table"):
         Workload(rows=100, burst=10, tables=2)

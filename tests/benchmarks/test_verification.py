@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.demo.verification import (
+    DemoVerdict,
     MicroBatch,
-    Verdict,
     Version,
-    latencies,
-    newest_per_window,
+    measure_latencies,
     percentile,
+    select_newest_per_window,
     verify,
 )
 from watcher.window import Window
@@ -51,7 +51,7 @@ def with_batch(number: int, versions: list[Version]) -> list[MicroBatch]:
 
 def test_a_right_delivery_is_found_right() -> None:
     verdict = verify(TRUTH, RIGHT, TABLE)
-    assert verdict == Verdict(mutations=5, delivered=4)
+    assert verdict == DemoVerdict(mutations=5, delivered=4)
     assert verdict.right
 
 
@@ -104,7 +104,7 @@ def test_windows_deliver_the_newest_version_of_every_key_however_they_are_cut(
     truth = [Version(key, timestamp, f"{key}@{timestamp}") for key, timestamp in pairs]
     bounds = [0, *sorted(ends), 60]
     windows = [Window(a, b) for a, b in pairwise(bounds)]
-    contents = newest_per_window(truth, windows)
+    contents = select_newest_per_window(truth, windows)
     for window, content in zip(windows, contents, strict=True):
         inside = [v for v in truth if window.start < v.timestamp <= window.end]
         assert content == {
@@ -119,6 +119,6 @@ def test_windows_deliver_the_newest_version_of_every_key_however_they_are_cut(
 
 def test_latencies_are_from_the_commit_of_the_row_to_that_of_its_batch() -> None:
     batch = MicroBatch(0, Window(0, 5_000_000), 5.0, [Version(1, 2_000_000, "a")])
-    assert latencies([batch]) == [3.0]
+    assert measure_latencies([batch]) == [3.0]
     assert percentile([1.0, 2.0, 3.0, 4.0], 0.5) == 3.0
     assert percentile([1.0], 0.99) == 1.0

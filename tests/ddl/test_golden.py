@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ddl.options import Modulo, Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import make_plan
 from ddl.schema import Dialect, Schema
+from ddl.strategies import Modulo, Strategy
 from watcher.consumers.clearing import statement
 from watcher.tables.discovery import watched_table
 

@@ -7,10 +7,11 @@ from fixtures.singers import SINGERS
 
 from ddl.evolve import apply_step
 from ddl.lint import RULES, LintContext, lint_schema
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
 from ddl.schema import Schema
+from ddl.strategies import Strategy
 
 STAMP = "c TIMESTAMP OPTIONS (allow_commit_timestamp = true)"
 SHARDED = "s INT64 AS (MOD(MOD(FARM_FINGERPRINT(CAST(a AS STRING)), {n}) + {n}, {n}))"

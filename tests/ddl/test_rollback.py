@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.errors import PlanError, SchemaError
 from ddl.evolve import apply_step
-from ddl.options import Strategy, WatchOptions
+from ddl.options import WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
 from ddl.render import render_schema
 from ddl.reverse import reverse_step
 from ddl.schema import Schema
+from ddl.strategies import Strategy
 
 CHILD = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId STRING(36), Title STRING(MAX))"

@@ -198,7 +198,7 @@ def test_keys_and_values_of_an_envelope(
         ("d", 2),
     ]
     assert [e["after"] and e["after"]["Version"] for e in events] == [1, 2, None]
-    with pytest.raises(PySparkException, match="there is no envelope 'debesium'; did you mean"):
+    with pytest.raises(PySparkException, match="unknown envelope 'debesium'; did you mean"):
         changes(spark, database, **more | {"envelope": "debesium"})
     barriers = {"envelope": "ydb", "envelopeOptions": '{"barriers": true}'}
     with pytest.raises(PySparkException, match="rows of Spark have no order for the barriers"):

@@ -75,7 +75,7 @@ REFUSED = [
     ({"table": "Singer"}, "has no table Singer"),
     ({"database": "missing"}, "there is no database"),
     ({"shardGroups": "0"}, "shardGroups"),
-    ({"startingTimestamp": "soon"}, "'soon' is no start"),
+    ({"startingTimestamp": "soon"}, "invalid start 'soon'"),
 ]
 
 

@@ -131,7 +131,7 @@ def test_tables_are_chosen_by_names_and_globs(spark: SparkSession, bank: Databas
     for options, words in (
         ({"tables": "Nothing*"}, "no table of .* that can be watched matches Nothing"),
         ({"tables": "Account"}, "has no table Account"),
-        ({"tables": "*", "table": "Notes"}, "one of the options 'table'"),
+        ({"tables": "*", "table": "Notes"}, "use either the option 'table'"),
     ):
         with pytest.raises(PySparkException, match=words):
             changes(spark, bank, **options)

@@ -13,7 +13,7 @@ from watcher.consumers.positions import Position, SpannerPositions
 from watcher.errors import ClearedError, ConfigurationError
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import reading
-from watcher.settings.spark import source_options
+from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import Queries
 from watcher.spanner.timestamps import micros_of, timestamp_text
 
@@ -50,7 +50,7 @@ def keys_between(database: Database, begin: int | str, end: int, **more: str) ->
         "startingTimestamp": begin if isinstance(begin, str) else timestamp_text(begin),
         "endingTimestamp": timestamp_text(end),
     }
-    reader = batch_reader(reading(source_options(options | more)))
+    reader = batch_reader(reading(parse_source_options(options | more)))
     parts = reader.partitions()
     batches = [batch for part in parts for batch in reader.read(part)]
     return sorted(key for batch in batches for key in batch.column("SingerId").to_pylist())
@@ -99,4 +99,4 @@ def test_what_is_left_is_read_by_choice(
 def test_the_option_is_checked() -> None:
     where = {"project": "p", "instance": "i", "database": "d", "table": "T"}
     with pytest.raises(ConfigurationError, match="onClearedRows"):
-        source_options(where | {"onClearedRows": "maybe"})
+        parse_source_options(where | {"onClearedRows": "maybe"})

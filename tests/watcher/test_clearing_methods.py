@@ -21,7 +21,7 @@ from watcher.consumers.clearing.by_index import ByIndex
 from watcher.consumers.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
 from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
 from watcher.errors import IndexMissingError
-from watcher.settings.watcher import watch_config
+from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.queries import Queries
 from watcher.spanner.timestamps import micros_of, moment_of
 from watcher.tables.discovery import discover
@@ -240,7 +240,7 @@ def test_explain_shows_both_methods_and_changes_nothing(singers: Database) -> No
     assert explanation["by_index"]["index_entries_read"] == 3
     assert (explanation["auto"], explanation["slowest_consumer"]) == ("partitioned", "reader")
     text = CliRunner().invoke(app, where).output
-    assert "auto takes: partitioned" in text
+    assert "auto chooses: partitioned" in text
     assert (read_schema(singers), rows_of(singers, "SingerId", "LastModified")) == before
 
 
@@ -259,6 +259,6 @@ def test_the_command_clears_by_the_method_that_is_chosen(singers: Database, meth
 
 def test_the_method_of_a_schedule_is_checked() -> None:
     where = {"database": "projects/p/instances/i/databases/d", "consumer": "c"}
-    config = watch_config(where | {"clearing": {"every": "1m", "method": "auto"}})
+    config = parse_watch_config(where | {"clearing": {"every": "1m", "method": "auto"}})
     assert config.clearing is not None
     assert config.clearing.method is Method.AUTO

@@ -9,12 +9,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import read_schema
+from emulator.__main__ import DEFAULT_PORT
+from watcher.cli import clear, emulator, options
+from watcher.consumers.clearing import Method
+from watcher.consumers.positions import TABLE
 from watcher.failpoints import VARIABLE
 from watcher.window import Window
 
@@ -150,7 +155,7 @@ BAD = [
     pytest.param(
         ("watch", "-d", "{db}", "-t", "Singers", "--interval", "soon"),
         2,
-        "no duration",
+        "invalid duration 'soon'",
         id="interval that is none",
     ),
     pytest.param(
@@ -168,13 +173,13 @@ BAD = [
     pytest.param(
         ("watch", "-d", "{db}", "-t", "Singers", "--envelope", "datastream-avro"),
         2,
-        "is binary, and this writes lines",
+        "is binary and cannot be written as lines",
         id="envelope that is no text",
     ),
     pytest.param(
         ("watch", "-d", "{db}", "-t", "Sing*", "--envelope", "ydb"),
         2,
-        "watch one table, by its whole name",
+        "watch one table, by its full name",
         id="envelope that does not name its table",
     ),
     pytest.param(
@@ -222,3 +227,73 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     result = run(*command, "--help")
     assert result.returncode == 0
     assert "Usage" in result.stdout
+
+
+HEAVY = {"google.cloud.spanner_v1", "numpy", "pyarrow", "pydantic", "pyspark", "sqlglot"}
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("watch",), ("clear",), ("emulator",), ("demo",), ("ddl", "plan"), ("ctl",)]
+)
+def test_help_loads_nothing_that_a_command_needs_to_run(command: tuple[str, ...]) -> None:
+    program = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
+        " from watcher.cli import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, *command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = set(result.stderr.split())
+    assert "watcher.cli.watch" in modules
+    assert not HEAVY & modules
+
+
+def test_what_the_help_repeats_is_what_the_code_says() -> None:
+    assert options.POSITIONS_TABLE == TABLE
+    assert get_args(clear.MethodName) == tuple(Method)
+    assert emulator.DEFAULT_PORT == DEFAULT_PORT
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    result = run("ctl")
+    assert (result.returncode, result.stderr) == (2, "")
+    assert "forget" in result.stdout
+
+
+HIDE = """\
+import sys
+from importlib.machinery import PathFinder
+
+class HidingFinder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in {modules!r} else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = HidingFinder
+"""
+"""A ``sitecustomize`` that makes modules look as if they were not installed."""
+
+
+@pytest.mark.parametrize(
+    ("command", "modules", "advice"),
+    [
+        (
+            "emulator",
+            ("apsw",),
+            "run pip install 'spanner-watcher[emulator]'",
+        ),
+        ("demo", ("apsw", "pyspark"), "run pip install 'spanner-watcher[emulator,spark]'"),
+        ("bench", ("psutil",), "run pip install 'spanner-watcher[bench]'"),
+    ],
+)
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    command: str, modules: Sequence[str], advice: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HIDE.format(modules=modules))
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    result = run(command, PYTHONPATH=path)
+    assert result.returncode == 2
+    assert f"missing libraries ({', '.join(modules)}): {advice}" in result.stderr

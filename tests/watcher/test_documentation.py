@@ -9,14 +9,14 @@ from pathlib import Path
 from pydantic.alias_generators import to_camel
 
 from watcher.settings.spark import SourceOptions
-from watcher.settings.watcher import watch_config
+from watcher.settings.watcher import parse_watch_config
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_configuration_in_the_documentation_is_valid() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "watch.md").read_text(), re.DOTALL)
-    config = watch_config(tomllib.loads(text))
+    config = parse_watch_config(tomllib.loads(text))
     assert config.consumer == "my-job"
     assert config.clearing is not None
     assert config.table["Events"].shard == "time"

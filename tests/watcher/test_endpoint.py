@@ -10,7 +10,7 @@ from fixtures.singers import SINGERS, make_watchable
 from emulator.process import ServerProcess
 from watcher import Change, Watcher
 from watcher.errors import ConfigurationError
-from watcher.settings.watcher import watch_config
+from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.database import DatabaseAddress, Endpoint, connect, create_on_emulator
 
 PATH = "projects/default/instances/default/databases/omni"
@@ -37,4 +37,6 @@ def test_a_plain_text_endpoint_is_watched(server: ServerProcess) -> None:
 
 def test_a_misspelt_endpoint_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'plain_text'"):
-        watch_config({"database": PATH, "endpoint": {"api_endpoint": "x:1", "plaintext": True}})
+        parse_watch_config(
+            {"database": PATH, "endpoint": {"api_endpoint": "x:1", "plaintext": True}}
+        )

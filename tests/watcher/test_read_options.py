@@ -18,8 +18,8 @@ from watcher.captures.backfill import BackfillCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.errors import ConfigurationError
-from watcher.settings.spark import source_options
-from watcher.settings.watcher import watch_config
+from watcher.settings.spark import parse_source_options
+from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.queries import Queries
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
 
@@ -129,12 +129,14 @@ def test_what_spanner_would_refuse_is_refused_at_once(
     directed: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        watch_config({"database": "projects/p/instances/i/databases/d", "directed_read": directed})
+        parse_watch_config(
+            {"database": "projects/p/instances/i/databases/d", "directed_read": directed}
+        )
 
 
 def test_the_options_of_spark_are_the_same_in_its_own_spelling() -> None:
     directed = {"include": [{"location": "us-east4", "type": "read-only"}]}
-    options = source_options(
+    options = parse_source_options(
         SPARK
         | {
             "priority": "low",
@@ -156,4 +158,4 @@ def test_the_options_of_spark_are_the_same_in_its_own_spelling() -> None:
 )
 def test_wrong_options_of_spark_are_refused(name: str, value: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        source_options(SPARK | {name: value})
+        parse_source_options(SPARK | {name: value})

@@ -20,7 +20,7 @@ from watcher.errors import NotWatchableError, SchemaChangedError
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import reading, snapshot_reading
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import source_options
+from watcher.settings.spark import parse_source_options
 from watcher.spanner.timestamps import micros_of, timestamp_text
 
 SECONDS = 60
@@ -94,7 +94,7 @@ class Query:
         self.committed = 0
 
     def _fresh(self) -> ChangesReader:
-        return ChangesReader(reading(source_options(self._given)))
+        return ChangesReader(reading(parse_source_options(self._given)))
 
     def restart(self) -> None:
         """Ends the process and starts another; what is planned stays planned."""
@@ -556,7 +556,7 @@ def older(offset: dict[str, Any], version: int) -> dict[str, Any]:
 
 def batch_rows(database: Database, snapshot: bool = False, **options: str) -> list[Row]:
     names = {k: v for k, v in given(database).items() if k in ("project", "instance", "database")}
-    found = source_options(names | options)
+    found = parse_source_options(names | options)
     reader = pickle.loads(
         pickle.dumps(batch_reader(snapshot_reading(found) if snapshot else reading(found)))
     )

@@ -26,8 +26,8 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.ranges import RangeCapture
 from watcher.change import Operation, Shape, ValueCapture
-from watcher.envelopes import encode, envelope
-from watcher.envelopes.order import newest
+from watcher.envelopes import encode, make_envelope
+from watcher.envelopes.order import select_newest
 from watcher.runners.spark.shaping import stored, typed
 from watcher.spanner.database import DatabaseAddress
 from watcher.spanner.queries import Queries
@@ -157,8 +157,8 @@ def test_columns_of_spark_refuse_a_key_that_they_cannot_hold(database: Database)
 @with_events
 def test_the_newest_record_of_each_key_is_of_each_key(database: Database) -> None:
     write(database, *TIMES)
-    messages = encode(watched(database), envelope("debezium", {}))
-    assert len(newest(messages, "debezium")) == 3
+    messages = encode(watched(database), make_envelope("debezium", {}))
+    assert len(select_newest(messages, "debezium")) == 3
 
 
 @pytest.mark.ddl(

@@ -120,7 +120,7 @@ def test_a_consumer_whose_selection_cannot_be_read_can_be_unregistered(stored: D
 def test_the_command_shows_first_what_would_go(stored: Database) -> None:
     where = ["-d", str(address_of(stored)), "--table", "Singers", "--table", "Songs"]
     shown = CliRunner().invoke(app, ["ctl", "forget", "worker", *where, "--dry-run"])
-    assert "positions that would go: Singers, Songs" in shown.output
+    assert "positions that would be removed: Singers, Songs" in shown.output
     assert kept(stored) == (set(TABLES), set(TABLES), True)
     shown = CliRunner().invoke(app, ["ctl", "forget", "worker", *where])
     assert "worker: 2 positions removed" in shown.output

@@ -24,7 +24,7 @@ from watcher.consumers.positions import Position, SpannerPositions
 from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, NotWatchableError
 from watcher.runners.preflight import check
-from watcher.settings.watcher import watch_config
+from watcher.settings.watcher import parse_watch_config
 from watcher.spanner import resumption
 from watcher.window import BEGINNING
 
@@ -167,10 +167,10 @@ def test_only_some_operations(database: Database) -> None:
 
 
 def test_check_says_whether_the_stream_can_be_read(database: Database) -> None:
-    found = list(check(watch_config(options(database))))
+    found = list(check(parse_watch_config(options(database))))
     assert all(finding.ok for finding in found)
     assert "change stream S" in [finding.name for finding in found]
-    wrong = list(check(watch_config(options(database, stream={"name": "X"}))))
+    wrong = list(check(parse_watch_config(options(database, stream={"name": "X"}))))
     assert next(f.detail for f in wrong if f.name == "change stream").endswith("X; it has: S")
 
 
@@ -193,12 +193,12 @@ def test_the_command_line_reads_a_stream(database: Database) -> None:
 
 
 def test_what_does_not_go_together_is_refused(database: Database) -> None:
-    with pytest.raises(ConfigurationError, match="Spanner itself lets go of the records"):
-        watch_config(options(database, clearing={"every": "1s"}))
+    with pytest.raises(ConfigurationError, match="Spanner itself deletes the records"):
+        parse_watch_config(options(database, clearing={"every": "1s"}))
     with pytest.raises(ConfigurationError, match=r"\[stream\] needs capture = 'change-stream'"):
-        watch_config(options(database, capture="auto", stream={"name": "S"}))
-    with pytest.raises(ConfigurationError, match="a change stream has no beginning"):
-        watch_config(options(database, start="earliest"))
+        parse_watch_config(options(database, capture="auto", stream={"name": "S"}))
+    with pytest.raises(ConfigurationError, match="'earliest' does not work with a change stream"):
+        parse_watch_config(options(database, start="earliest"))
     with pytest.raises(NotWatchableError, match="no change stream X; it has: S"):
         delivered(database, stream={"name": "X"})
 

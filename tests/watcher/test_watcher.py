@@ -37,7 +37,7 @@ from watcher.errors import (
 )
 from watcher.runners.delivery import dead_letters
 from watcher.runners.watcher import idle_seconds
-from watcher.settings.watcher import watch_config
+from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import micros_of
 from watcher.tables.discovery import discover
 
@@ -634,12 +634,12 @@ def test_shards_of_tables_that_were_not_prepared(
         ({"tabels": ["A"]}, "did you mean 'tables'"),
         ({"delivery": {"retrys": 1}}, "did you mean 'retries'"),
         ({"table": {"A": {"shrd": "none"}}}, "did you mean 'shard'"),
-        ({"interval": "soon"}, "no duration"),
+        ({"interval": "soon"}, "option 'interval': invalid duration 'soon'"),
         ({"clearing": {"every": "1m"}}, "consumer"),
         ({"positions": {"keep": "file"}}, "positions.path"),
         ({"delivery": {"then": "skip"}}, "dead_letters"),
         ({"table": {"A": {"shard": "fixed", "shard_column": "B"}}}, "shard_values"),
-        ({"start": "yesterday"}, "no start"),
+        ({"start": "yesterday"}, "option 'start': invalid start"),
         ({"database": "nowhere"}, "does not name a database"),
     ],
 )
@@ -648,7 +648,7 @@ def test_a_wrong_configuration_is_refused_with_what_is_wrong(
 ) -> None:
     whole = {"database": "projects/p/instances/i/databases/d"} | given
     with pytest.raises(ConfigurationError, match=said):
-        watch_config(whole)
+        parse_watch_config(whole)
 
 
 def test_json_of_a_dead_letter_file_is_checked(tmp_path: Path) -> None:

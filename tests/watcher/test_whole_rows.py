@@ -18,7 +18,7 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.records import DataRecord, Mod
 from watcher.change import Operation, Shape, ValueCapture
-from watcher.envelopes import encode, envelope
+from watcher.envelopes import encode, make_envelope
 from watcher.spanner.queries import Queries
 from watcher.spanner.timestamps import micros_of
 from watcher.tables.discovery import read_schema
@@ -103,7 +103,7 @@ def test_a_row_that_is_updated_and_deleted_is_told_as_it_was_between(database: D
     assert update.new_values == {"Version": 2, "Text": "first"}
     assert update.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES
     assert delete.operation is Operation.DELETE
-    records = list(encode([update, delete], envelope("debezium", {})))
+    records = list(encode([update, delete], make_envelope("debezium", {})))
     assert len(records) == 3, "the update, the delete and its tombstone"
 
 

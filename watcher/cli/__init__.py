@@ -1,4 +1,4 @@
-"""The command ``spanner-watcher``: a file a subcommand, no logic."""
+"""The command ``spanner-watcher``: options and help. What the commands do is in actions."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import sys
 
 import typer
 
-from benchmarks.demo.processes import ChildError
 from ddl.errors import DdlError
 from watcher.cli import bench, check, clear, ctl, ddl, demo, emulator, replay, status, watch
+from watcher.cli.group import CommandGroup
 from watcher.cli.output import print_error
 from watcher.errors import WatcherError
 
 app = typer.Typer(
     name="spanner-watcher",
-    no_args_is_help=True,
+    cls=CommandGroup,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Turn a Cloud Spanner database into a stream of row changes.",
 )
-app.add_typer(ddl.app, name="ddl")
 app.command("watch")(watch.command)
 app.command("check")(check.command)
 app.command("status")(status.command)
 app.add_typer(ctl.app, name="ctl")
 app.command("clear")(clear.command)
 app.command("replay")(replay.command)
+app.add_typer(ddl.app, name="ddl")
 app.command("emulator")(emulator.command)
 app.command("demo")(demo.command)
 app.command(
@@ -40,11 +41,11 @@ app.command(
 def main() -> None:
     """Runs the command line. Errors are one sentence; the exit code says which kind.
 
-    0 done, 1 failed, 2 wrong use, 3 no server or no access, 4 not found, 5 not watchable,
-    6 another's checkpoint or position, 7 too old to read, 8 no Java, 9 refused by the callback.
+    0 done, 1 failed, 2 wrong usage, 3 no server or no access, 4 not found, 5 not watchable,
+    6 checkpoint or position of another consumer, 7 too old to read, 8 no Java, 9 callback failed.
     """
     try:
-        # Outside of standalone mode typer.Exit does not come out: its code is returned.
+        # Without standalone mode, typer returns the code of an Exit instead of raising it.
         code = app(standalone_mode=False)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
@@ -56,7 +57,4 @@ def main() -> None:
     except (WatcherError, DdlError) as error:
         print_error(str(error))
         sys.exit(error.exit_code)
-    except ChildError as error:
-        print_error(str(error))
-        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,4 +1,4 @@
-"""``spanner-watcher demo``: the whole data path on this machine."""
+"""``spanner-watcher demo``."""
 
 from __future__ import annotations
 
@@ -7,48 +7,47 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.demo.run import Demo
-from benchmarks.demo.settings import Options
+from watcher.cli import actions
+from watcher.cli.options import JsonOption
 
 
 def command(
     rows: Annotated[
         int, typer.Option(min=1, help="Rows in the table before it is watched.")
     ] = 10_000,
-    rate: Annotated[int, typer.Option(min=20, help="Mutations a second of the writer.")] = 1_000,
+    rate: Annotated[int, typer.Option(min=20, help="Mutations per second of the writer.")] = 1_000,
     seconds: Annotated[int, typer.Option(min=1, help="How long the writer writes.")] = 30,
     kill_driver: Annotated[
-        int, typer.Option(min=0, max=10, help="Kill the Spark driver with -9 so many times.")
+        int, typer.Option(min=0, max=10, help="Kill the Spark driver (-9) this many times.")
     ] = 0,
     shards: Annotated[int, typer.Option(min=1, help="Values of the computed ShardId.")] = 16,
     shard_groups: Annotated[
-        int, typer.Option(min=1, help="Shard groups, that is Spark partitions of a micro-batch.")
+        int, typer.Option(min=1, help="Shard groups: Spark partitions of a micro-batch.")
     ] = 4,
     clear_every: Annotated[
         float, typer.Option(min=0.5, help="Seconds between two clearings of the index.")
     ] = 5.0,
-    seed: Annotated[int, typer.Option(help="Seed of the writer's choices.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the writer's random choices.")] = 1,
     keep: Annotated[
         Path | None,
         typer.Option(help="Work in this new directory and keep it (Parquet, checkpoint, logs)."),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
-    """Run the main job end to end on an embedded Spanner and verify it row by row.
+    """Run the whole data path on this machine and verify it.
 
-    Starts the embedded Spanner, loads an ordinary table, makes it watchable, writes to it while
-    Spark streams its changes into Parquet and the index is cleared, and compares all in the end.
+    Starts the embedded Spanner, loads an ordinary table and makes it watchable. Writes to it while
+    Spark streams its changes into Parquet and the index is cleared, then compares everything.
     Exits with 0 only if Parquet holds exactly what was written.
     """
-    options = Options(
-        rows=rows,
-        mutations_per_second=rate,
-        write_seconds=seconds,
-        driver_kills=kill_driver,
-        shards=shards,
-        shard_groups=shard_groups,
-        clear_every_seconds=clear_every,
-        seed=seed,
-    )
-    summary = Demo(options, keep, json_output).run()
-    raise typer.Exit(0 if summary.verified else 1)
+    options = {
+        "rows": rows,
+        "mutations_per_second": rate,
+        "write_seconds": seconds,
+        "driver_kills": kill_driver,
+        "shards": shards,
+        "shard_groups": shard_groups,
+        "clear_every_seconds": clear_every,
+        "seed": seed,
+    }
+    actions.demo.run_demo(options, keep, json_output)

@@ -1,76 +1,54 @@
-"""``spanner-watcher emulator``: the embedded Spanner until it is stopped."""
+"""``spanner-watcher emulator``."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ddl.parse import parse_script
-from ddl.render import render_step
-from emulator.__main__ import DEFAULT_PORT, serve
-from emulator.errors import SpannerError
-from emulator.faults import FAULT_HELP, Faults, parse_faults
-from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress, create_on_emulator
+from watcher.cli import actions
+from watcher.cli.options import OptionalDatabaseOption
+
+DEFAULT_PORT = 9010
+"""That of ``python -m emulator``, repeated because loading that takes a second."""
 
 
 def command(
-    host: Annotated[str, typer.Option(help="Where to listen; loopback unless you say so.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Where to listen; 0 takes a free port.")
+        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 picks a free one.")
     ] = DEFAULT_PORT,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Keep the databases in this directory (else in memory)."),
+        typer.Option(help="Keep the databases in this directory; without it, in memory."),
     ] = None,
     ready_file: Annotated[
-        Path | None, typer.Option(help="Write the address into this file when it serves.")
+        Path | None, typer.Option(help="Write the address into this file when the server is ready.")
     ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--database",
-            "-d",
-            metavar="ADDRESS",
-            help="Create this database at the start, unless it is there:"
-            " spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE",
-        ),
-    ] = None,
+    database: OptionalDatabaseOption = None,
     schema: Annotated[
         Path | None,
         typer.Option(
-            exists=True, dir_okay=False, help="DDL statements for the database that is created."
+            exists=True,
+            dir_okay=False,
+            help="Create the database of --database, unless it exists, with these DDL statements.",
         ),
     ] = None,
-    fault: Annotated[list[str] | None, typer.Option(metavar="NAME=NUMBER", help=FAULT_HELP)] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="A fault to inject, such as aborted_commit_probability=0.1; repeatable.",
+        ),
+    ] = None,
 ) -> None:
-    """Run an embedded Spanner: real gRPC, no Java, no Docker, no cloud account.
+    """Run an embedded Spanner on this machine.
 
-    The first line printed is "listening on HOST:PORT"; the second one exports the environment
-    variable that makes every Spanner client use it. Ctrl-C or SIGTERM stops it.
+    Real gRPC; no Java, no Docker, no cloud account. Creates the database of --database, unless it
+    exists. Prints "listening on HOST:PORT", then a line that exports the environment variable with
+    which every Spanner client uses this server. Ctrl-C or SIGTERM stops it.
     """
     if schema is not None and database is None:
         raise typer.BadParameter("--schema needs --database, the database to create")
-    faults = faults_of(fault or [])
-    address = DatabaseAddress.parse(database) if database is not None else None
-    script = schema.read_text() if schema is not None else ""
-    statements = [render_step(step) for step in parse_script(script)]
-
-    def prepare(listening: str) -> None:
-        if address is not None:
-            os.environ[EMULATOR_HOST] = listening
-            create_on_emulator(address, statements)
-
-    raise typer.Exit(serve(host, port, data_dir, ready_file, prepare, faults=faults))
-
-
-def faults_of(pairs: list[str]) -> Faults:
-    """What --fault asks for; an unknown one is a wrong command line."""
-    try:
-        return parse_faults(pairs)
-    except SpannerError as error:
-        raise typer.BadParameter(error.message, param_hint="--fault") from error
+    actions.emulator.run_emulator(host, port, data_dir, ready_file, database, schema, fault or [])

@@ -8,16 +8,16 @@ import sys
 from datetime import UTC, datetime
 
 
-class Logfmt(logging.Formatter):
+class LogfmtFormatter(logging.Formatter):
     """``time=... level=... logger=... message="..."``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        return " ".join(f"{name}={quoted(value)}" for name, value in fields(record).items())
+        return " ".join(f"{name}={quote_value(value)}" for name, value in fields(record).items())
 
 
-class JsonLog(logging.Formatter):
-    """One JSON object a line."""
+class JsonFormatter(logging.Formatter):
+    """One JSON object for each line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
@@ -25,28 +25,28 @@ class JsonLog(logging.Formatter):
 
 
 def fields(record: logging.LogRecord) -> dict[str, str]:
-    """What a line says."""
-    shown = {
+    """The fields of a line."""
+    values = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),
         "logger": record.name,
         "message": record.getMessage(),
     }
     if record.exc_info and record.exc_info[0] is not None:
-        shown["error"] = record.exc_info[0].__name__
-    return shown
+        values["error"] = record.exc_info[0].__name__
+    return values
 
 
-def quoted(value: str) -> str:
-    """A value of logfmt: in quotes where it needs them."""
+def quote_value(value: str) -> str:
+    """A value of logfmt: in quotes if it needs them."""
     return value if value and not set(value) & set(' "=\n') else json.dumps(value)
 
 
-FORMATS: dict[str, type[logging.Formatter]] = {"logfmt": Logfmt, "json": JsonLog}
+FORMATS: dict[str, type[logging.Formatter]] = {"logfmt": LogfmtFormatter, "json": JsonFormatter}
 
 
-def log_as(form: str, verbose: bool) -> None:
-    """Logs go to the standard error; rows and credentials are never logged."""
+def configure_logging(form: str, verbose: bool) -> None:
+    """Sends logs to the standard error; rows and credentials are never logged."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(FORMATS[form]())
     logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING)

@@ -1,4 +1,4 @@
-"""How commands speak: to people on the console, to machines in JSON, and of errors."""
+"""What commands print: text on the console, JSON for machines, errors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ERRORS = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(value: object) -> None:
-    """A value for machines, on one line."""
+    """Prints a value as JSON, on one line."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
 def print_error(message: str) -> None:
-    """One clear sentence on the standard error."""
+    """Prints an error on the standard error."""
     ERRORS.print(f"[bold red]error:[/bold red] {escape(message)}")

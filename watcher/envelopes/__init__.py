@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from pydantic import ValidationError
 
 from watcher.change import Change
-from watcher.envelopes.change_stream import ChangeStream
+from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
 from watcher.envelopes.message import Envelope, Known, Message
@@ -16,10 +16,13 @@ from watcher.envelopes.plain import Plain
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.errors import ConfigurationError
+from watcher.suggestions import suggest_name
 
-__all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "envelope"]
+__all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "make_envelope"]
 
-AnyEnvelope = Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStream
+AnyEnvelope = (
+    Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStreamEnvelope
+)
 ENVELOPES: dict[str, type[AnyEnvelope]] = {
     "plain": Plain,
     "datastream": Datastream,
@@ -27,44 +30,48 @@ ENVELOPES: dict[str, type[AnyEnvelope]] = {
     "debezium": Debezium,
     "ydb": Ydb,
     "ydb-debezium": YdbDebezium,
-    "change-stream": ChangeStream,
+    "change-stream": ChangeStreamEnvelope,
 }
+
+
+def make_envelope(
+    name: str, options: Mapping[str, object] | None = None, stream: str | None = None
+) -> AnyEnvelope:
+    """The envelope of a name, with its options; ``stream`` is the change stream that is read, for
+    formats that name it. Raises ConfigurationError that says what is wrong."""
+    if name not in ENVELOPES:
+        raise ConfigurationError(
+            f"unknown envelope '{name}'; {suggest_name(name, ENVELOPES, 'envelopes')}"
+        )
+    model = ENVELOPES[name]
+    values = dict(options or {})
+    if stream is not None and "stream" in model.model_fields:
+        values.setdefault("stream", stream)
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise describe_refusal(name, error) from error
 
 
 def envelope(
     name: str, options: Mapping[str, object] | None = None, stream: str | None = None
 ) -> AnyEnvelope:
-    """The envelope of a name, with its options; ``stream`` is the change stream that is read, for
-    formats that name it. Raises ConfigurationError that names what is wrong, and the nearest right
-    name."""
-    if name not in ENVELOPES:
-        raise ConfigurationError(f"there is no envelope '{name}'{nearest(name, ENVELOPES)}")
-    model = ENVELOPES[name]
-    given = dict(options or {})
-    if stream is not None and "stream" in model.model_fields:
-        given.setdefault("stream", stream)
-    try:
-        return model.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = nearest(option, model.model_fields)
-            raise ConfigurationError(
-                f"envelope '{name}' has no option '{option}'{known}"
-            ) from error
-        message = first["msg"].removeprefix("Value error, ")
-        where = f"option '{option}' of envelope '{name}'" if option else f"envelope '{name}'"
-        raise ConfigurationError(f"{where}: {message}") from error
+    """The old name of ``make_envelope``, for one release."""
+    warnings.warn(
+        "watcher.envelopes.envelope is now called make_envelope", DeprecationWarning, stacklevel=2
+    )
+    return make_envelope(name, options, stream)
 
 
-def nearest(given: str, names: Iterable[str]) -> str:
-    """For messages: what was probably meant, or all that there is."""
-    known = list(names)
-    close = get_close_matches(given, known, n=1)
-    if close:
-        return f"; did you mean '{close[0]}'?"
-    return f"; there are: {', '.join(known)}" if known else "; it has none"
+def describe_refusal(name: str, error: ValidationError) -> ConfigurationError:
+    """The first of the errors that pydantic found in the options of an envelope."""
+    first = error.errors()[0]
+    option = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        hint = suggest_name(option, ENVELOPES[name].model_fields, "its options")
+        return ConfigurationError(f"unknown option '{option}' of envelope '{name}'; {hint}")
+    where = f"option '{option}' of envelope '{name}'" if option else f"envelope '{name}'"
+    return ConfigurationError(f"{where}: {first['msg'].removeprefix('Value error, ')}")
 
 
 def encode(

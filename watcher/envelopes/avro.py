@@ -7,17 +7,16 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
-
-import fastavro
-from fastavro.schema import SchemaParseException
-from fastavro.types import Schema
+from functools import cache, lru_cache
+from importlib import import_module
+from types import ModuleType
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
 from watcher.errors import EnvelopeError
+from watcher.extras import require_extras
 from watcher.spanner.results.columns import UnsupportedTypeError
 from watcher.spanner.timestamps import micros_of
 
@@ -41,6 +40,13 @@ AVRO_TYPES: dict[TypeCode, Json] = {
 FRACTION_DIGITS = 6
 
 
+@cache
+def load_fastavro() -> ModuleType:
+    """The library, which only the Avro envelope needs. Raises MissingExtraError."""
+    require_extras("avro")
+    return import_module("fastavro")
+
+
 def event_schema(shape: Shape) -> dict[str, Json]:
     """The schema of a table's events: the columns are the payload's fields, in their order."""
     schema = json.loads(schema_text("datastream.avsc"))
@@ -59,31 +65,32 @@ def avro_type(type_: Type) -> Json:
         return {"type": "array", "items": ["null", avro_type(type_.element)]}
     if type_.code not in AVRO_TYPES:
         raise UnsupportedTypeError(
-            f"Avro events have no type for columns of type {type_.code.value}; leave the column out"
+            f"Avro events have no type for columns of type {type_.code.value}: leave the column out"
         )
     return AVRO_TYPES[type_.code]
 
 
 @lru_cache(maxsize=1024)
-def parsed_schema(shape: Shape) -> Schema:
-    """As ``event_schema``, ready to write with. Raises EnvelopeError for a name that Avro does not
-    allow."""
+def parse_event_schema(shape: Shape) -> object:
+    """As ``event_schema``, in fastavro's form. Raises EnvelopeError for a name that Avro
+    refuses."""
+    fastavro = load_fastavro()
     try:
         return fastavro.parse_schema(event_schema(shape))
-    except SchemaParseException as error:
+    except fastavro.schema.SchemaParseException as error:
         raise EnvelopeError(
-            f"table {shape.table} has a column that Avro cannot name ({error}); leave it out, or"
-            " use the envelope 'datastream'"
+            f"Avro does not allow a column name of table {shape.table} ({error}): leave the column"
+            " out, or use the envelope 'datastream'"
         ) from error
 
 
-def avro_row(shape: Shape, row: Mapping[str, Value]) -> dict[str, object]:
+def convert_row(shape: Shape, row: Mapping[str, Value]) -> dict[str, object]:
     """A row as Avro's writer takes it."""
     types = dict(shape.columns)
-    return {name: avro_cell(value, types[name]) for name, value in row.items()}
+    return {name: convert_cell(value, types[name]) for name, value in row.items()}
 
 
-def avro_cell(value: Value, type_: Type) -> object:
+def convert_cell(value: Value, type_: Type) -> object:
     """A cell as Avro's writer takes it: a TIMESTAMP in microseconds.
 
     Raises EnvelopeError for what Avro's type would lose.
@@ -91,35 +98,35 @@ def avro_cell(value: Value, type_: Type) -> object:
     if value is None:
         return None
     if isinstance(value, list | tuple) and type_.element is not None:
-        return [avro_cell(item, type_.element) for item in value]
+        return [convert_cell(item, type_.element) for item in value]
     if type_.code is TypeCode.TIMESTAMP and isinstance(value, str):
-        return micros_of_text(value)
+        return parse_micros(value)
     if isinstance(value, Decimal) and not value.is_finite():
-        raise EnvelopeError(f"Avro's decimal has no {value}; use the envelope 'datastream'")
+        raise EnvelopeError(f"Avro's decimal cannot hold {value}: use the envelope 'datastream'")
     return value
 
 
-def micros_of_text(text: str) -> int:
+def parse_micros(text: str) -> int:
     """A TIMESTAMP in microseconds since 1970. Raises EnvelopeError for one that is finer."""
     whole, _, fraction = text.removesuffix("Z").partition(".")
     if fraction[FRACTION_DIGITS:].strip("0"):
         raise EnvelopeError(
-            "a TIMESTAMP is finer than microseconds, which Avro's type would lose; use the"
+            "a TIMESTAMP is finer than microseconds, and Avro's type would round it: use the"
             " envelope 'datastream'"
         )
     digits = fraction[:FRACTION_DIGITS].ljust(FRACTION_DIGITS, "0")
     return micros_of(datetime.fromisoformat(f"{whole}.{digits}+00:00"))
 
 
-def datum(event: Mapping[str, object], shape: Shape) -> bytes:
-    """One event, without its schema."""
+def write_datum(event: Mapping[str, object], shape: Shape) -> bytes:
+    """Encodes one event, without its schema."""
     buffer = io.BytesIO()
-    fastavro.schemaless_writer(buffer, parsed_schema(shape), event)
+    load_fastavro().schemaless_writer(buffer, parse_event_schema(shape), event)
     return buffer.getvalue()
 
 
-def container(shape: Shape, events: Iterable[Mapping[str, object]]) -> bytes:
-    """Events of one table as an Avro file, with their schema."""
+def write_container(shape: Shape, events: Iterable[Mapping[str, object]]) -> bytes:
+    """Encodes events of one table as an Avro file, with their schema."""
     buffer = io.BytesIO()
-    fastavro.writer(buffer, parsed_schema(shape), events, codec="deflate")
+    load_fastavro().writer(buffer, parse_event_schema(shape), events, codec="deflate")
     return buffer.getvalue()

@@ -6,15 +6,16 @@ from typing import Literal
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Change, Operation, Origin, Shape
-from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
-from watcher.envelopes.values import Writing
+from watcher.envelopes.images import describe_change
+from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
+from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
 from watcher.spanner.timestamps import timestamp_text
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 
 
-class ChangeStream(Options):
+class ChangeStreamEnvelope(EnvelopeOptions):
     """What ``READ_<stream>`` gives in the PostgreSQL dialect: ``data_change_record``, and
     ``heartbeat_record`` for a timestamp up to which everything was written.
 
@@ -27,38 +28,38 @@ class ChangeStream(Options):
         """As ``Envelope.check``."""
         if known.capture != "change-stream":
             raise ConfigurationError(
-                f"the change-stream envelope needs transactions, and {known} does not know them;"
+                f"the change-stream envelope needs transactions, and {known} does not know them:"
                 " capture with a change stream, or choose another envelope"
             )
         if known.backfill:
             raise ConfigurationError(
-                "the change-stream envelope has no record for the rows of a backfill;"
-                " leave the backfill out, or choose another envelope"
+                "the change-stream envelope has no record for the rows of a backfill:"
+                " remove the backfill, or choose another envelope"
             )
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
         if change.origin is None or change.operation not in MOD_TYPES:
             raise EnvelopeError(
-                f"{change.operation} {change.id} of {change.table} does not come from a change"
-                " stream: there is no record for it"
+                f"{describe_change(change)} does not come from a change stream, and the"
+                " change-stream envelope has no record for it"
             )
-        writing = Writing(int64_as_text=self.int64 == "text")
-        key = json_bytes(list(writing.row(change.shape, change.key).values()))
-        record = data_change_record(change, change.origin, writing)
+        json_format = JsonFormat(int64_as_text=self.int64 == "text")
+        key = json_bytes(list(json_format.format_row(change.shape, change.key).values()))
+        record = data_change_record(change, change.origin, json_format)
         return (Message(key, json_bytes({"data_change_record": record}), id_header(change)),)
 
-    def resolved(self, micros: int) -> tuple[Message, ...]:
-        """As ``Envelope.resolved``."""
+    def encode_resolved(self, micros: int) -> tuple[Message, ...]:
+        """As ``Envelope.encode_resolved``."""
         record: Json = {"heartbeat_record": {"timestamp": timestamp_text(micros)}}
         return (Message(None, json_bytes(record)),)
 
 
-def data_change_record(change: Change, origin: Origin, writing: Writing) -> dict[str, Json]:
+def data_change_record(change: Change, origin: Origin, json_format: JsonFormat) -> dict[str, Json]:
     """A record with the one mod of this change."""
-    keys = writing.row(change.shape, change.key)
-    new = writing.row(change.shape, change.new_values or {})
-    old = writing.row(change.shape, change.old_values or {})
+    keys = json_format.format_row(change.shape, change.key)
+    new = json_format.format_row(change.shape, change.new_values or {})
+    old = json_format.format_row(change.shape, change.old_values or {})
     return {
         "commit_timestamp": timestamp_text(change.commit_timestamp),
         "record_sequence": origin.record_sequence,

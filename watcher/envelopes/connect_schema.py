@@ -160,5 +160,7 @@ def type_schema(type_: Type, optional: bool) -> dict[str, Json]:
             "version": 1,
         }
     if type_.code not in CONNECT_TYPES:
-        raise UnsupportedTypeError(f"debezium has no type for columns of type {type_.code.value}")
+        raise UnsupportedTypeError(
+            f"debezium has no type for columns of type {type_.code.value}: leave the column out"
+        )
     return {"type": CONNECT_TYPES[type_.code], "optional": optional}

@@ -9,32 +9,31 @@ from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
 from watcher.change import Change, Operation, Shape
-from watcher.envelopes.avro import avro_row, container, datum
+from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part
 from watcher.envelopes.message import (
+    EnvelopeOptions,
     Json,
     Known,
     Message,
-    Options,
     id_header,
     json_bytes,
     json_text,
 )
-from watcher.envelopes.values import Writing
+from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError
 from watcher.spanner.timestamps import timestamp_text
 
-WRITING = Writing(int64_as_text=True, json_nested=True)
+FORMAT = JsonFormat(int64_as_text=True, json_nested=True)
 NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")
 """Of the uuids of events: uuid5 of a database and a change's id."""
 
 
-class Datastream(Options):
-    """``stream_name`` is the event's; the database's path unless it is given.
+class Datastream(EnvelopeOptions):
+    """``stream_name`` is that of the event; by default, the path of the database.
 
-    ``partial``: changes that carry only some columns are refused, or their other columns are left
-    out.
+    ``partial``: changes with only some columns are refused, or their other columns are left out.
     """
 
     stream_name: str | None = None
@@ -48,20 +47,22 @@ class Datastream(Options):
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
         if self.partial == "refuse":
-            refuse_part(change, has_whole_last_row(change), "a Datastream event has the whole row")
-        key = json_bytes(list(WRITING.row(change.shape, change.key).values()))
+            refuse_part(
+                change, has_whole_last_row(change), "a Datastream event needs the whole row"
+            )
+        key = json_bytes(list(FORMAT.format_row(change.shape, change.key).values()))
         event: dict[str, Json] = {
             **generic_metadata(change, self.stream_name),
             "read_timestamp": milliseconds_text(change.window.end),
             "source_timestamp": milliseconds_text(change.commit_timestamp),
             "sort_keys": sort_keys(change),
             "source_metadata": source_metadata(change),
-            "payload": dict(WRITING.row(change.shape, last_row(change))),
+            "payload": dict(FORMAT.format_row(change.shape, last_row(change))),
         }
         return (Message(key, json_bytes(event), id_header(change)),)
 
 
-class DatastreamAvro(Options):
+class DatastreamAvro(EnvelopeOptions):
     """As ``Datastream``, the value as a single Avro datum without its schema, as queues take it.
 
     ``avro.event_schema`` is the schema of a table's events; ``container`` writes Avro files, which
@@ -73,48 +74,50 @@ class DatastreamAvro(Options):
     stream_name: str | None = None
 
     def check(self, known: Known) -> None:
-        """As ``Envelope.check``: Avro has no way to leave a column out."""
+        """As ``Envelope.check``: Avro has no way to leave a column out. Raises
+        MissingExtraError."""
+        load_fastavro()
         check_whole_rows(known, "")
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        key = json_bytes(list(WRITING.row(change.shape, change.key).values()))
-        value = datum(self.event(change), change.shape)
+        key = json_bytes(list(FORMAT.format_row(change.shape, change.key).values()))
+        value = write_datum(self.event(change), change.shape)
         return (Message(key, value, id_header(change)),)
 
     def event(self, change: Change) -> dict[str, object]:
         """The event as a record for Avro: timestamps are milliseconds."""
-        refuse_part(change, has_whole_last_row(change), "a Datastream event has the whole row")
+        refuse_part(change, has_whole_last_row(change), "a Datastream event needs the whole row")
         return {
             **generic_metadata(change, self.stream_name),
             "read_timestamp": change.window.end // 1000,
             "source_timestamp": change.commit_timestamp // 1000,
             "sort_keys": sort_keys(change),
             "source_metadata": source_metadata(change),
-            "payload": avro_row(change.shape, last_row(change)),
+            "payload": convert_row(change.shape, last_row(change)),
         }
 
     def container(self, shape: Shape, changes: Iterable[Change]) -> bytes:
         """The events of one table as an Avro file, with their schema."""
-        return container(shape, (self.event(change) for change in changes))
+        return write_container(shape, (self.event(change) for change in changes))
 
 
 def check_whole_rows(known: Known, or_else: str) -> None:
-    """Raises ConfigurationError when a capture does not know the whole row of every change."""
+    """Raises ConfigurationError if a capture does not know the whole row of every change."""
     if not known.whole_rows:
         raise ConfigurationError(
-            f"a Datastream event has the whole row, and {known} carries only the columns that"
-            f" changed; use value_capture_type NEW_ROW_AND_OLD_VALUES{or_else}"
+            f"a Datastream event needs the whole row, and {known} has only the columns that"
+            f" changed: use value_capture_type NEW_ROW_AND_OLD_VALUES{or_else}"
         )
     if known.capture == "change-stream" and not known.old_values:
         raise ConfigurationError(
-            f"a Datastream event has the whole row, also of a delete, and {known} carries only"
-            f" its key; use value_capture_type NEW_ROW_AND_OLD_VALUES{or_else}"
+            f"a Datastream event needs the whole row, also of a delete, and {known} has only"
+            f" its key: use value_capture_type NEW_ROW_AND_OLD_VALUES{or_else}"
         )
 
 
 def generic_metadata(change: Change, stream_name: str | None) -> dict[str, Json]:
-    """What every event says of itself. ``uuid`` is the same on every delivery of a change."""
+    """The fields that all events have. ``uuid`` is the same on every delivery of a change."""
     return {
         "stream_name": stream_name or change.database,
         "read_method": "backfill" if change.operation is Operation.READ else "cdc",
@@ -143,7 +146,7 @@ def source_metadata(change: Change) -> dict[str, Json]:
 
 def sort_keys(change: Change) -> list[Json]:
     """Commit timestamp (microseconds), transaction, sequence in it, number in the record: sorting
-    by them puts events in the order in which they happened. Polling knows the first alone."""
+    by them puts events in the order in which they happened. Polling knows only the first."""
     origin = change.origin
     if origin is None:
         return [change.commit_timestamp, "", "", 0]
@@ -157,7 +160,7 @@ def sort_keys(change: Change) -> list[Json]:
 
 @lru_cache(maxsize=1024)
 def schema_key(shape: Shape) -> str:
-    """A digest of a table's columns: another whenever they change."""
+    """A digest of a table's columns, which changes when they do."""
     columns: list[Json] = [[name, type_json(type_)] for name, type_ in shape.columns]
     text = json_text([shape.table, columns, list(shape.primary_key)])
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()

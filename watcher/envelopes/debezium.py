@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.metadata import version
 from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
 from watcher.change import Change, Operation
 from watcher.envelopes.connect_schema import event_schema, key_schema
-from watcher.envelopes.images import Row, has_whole_new_row, new_row, old_row, refuse_part
-from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
-from watcher.envelopes.values import Writing
+from watcher.envelopes.images import (
+    Row,
+    describe_change,
+    has_whole_new_row,
+    new_row,
+    old_row,
+    refuse_part,
+)
+from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
+from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.extras import read_version
 from watcher.spanner.database import DatabaseAddress
 
-WRITING = Writing()
+FORMAT = JsonFormat()
 OPS = {
     Operation.INSERT: "c",
     Operation.UPDATE: "u",
@@ -24,23 +31,24 @@ OPS = {
     Operation.DELETE: "d",
     Operation.READ: "r",
 }
-VERSION = version("spanner-watcher")
+VERSION = read_version()
 
 
-parsed = lru_cache(maxsize=64)(DatabaseAddress.parse)
+parse_address = lru_cache(maxsize=64)(DatabaseAddress.parse)
 
 
-class Debezium(Options):
-    """``name`` is the connector's, of which topics are made; ``stream`` the change stream's.
+class Debezium(EnvelopeOptions):
+    """``name`` is that of the connector, from which topic names derive; ``stream`` is that of the
+    change stream.
 
-    ``with_schema`` puts Kafka Connect's schema beside every key and value. ``before``: where the
-    capture knows it, always (or the capture is refused), or never. ``partial``: updates that carry
-    only some columns are refused, or their other columns are left out. ``low_watermark`` writes the
-    start of the window, up to which everything was delivered. Polling cannot tell inserts from
-    updates: both are ``u``.
+    ``with_schema`` adds Kafka Connect's schema to every key and value. ``before``: if the capture
+    knows it, always (or the capture is refused), or never. ``partial``: updates with only some
+    columns are refused, or their other columns are left out. ``low_watermark`` writes the start of
+    the window, up to which everything was delivered. Polling cannot tell inserts from updates: both
+    are ``u``.
     """
 
-    keyed: ClassVar[bool] = True
+    has_key: ClassVar[bool] = True
 
     name: str = "spanner-watcher"
     stream: str = ""
@@ -51,10 +59,10 @@ class Debezium(Options):
     low_watermark: bool = False
 
     @model_validator(mode="after")
-    def _schemas_are_whole(self) -> Debezium:
+    def _check_schema(self) -> Debezium:
         if self.with_schema and self.partial == "omit":
             raise ValueError(
-                "with a schema a column that is left out reads as NULL: use partial = 'refuse', or"
+                "with a schema, readers take a missing column for NULL: use partial = 'refuse', or"
                 " with_schema = false"
             )
         return self
@@ -63,20 +71,20 @@ class Debezium(Options):
         """As ``Envelope.check``."""
         if self.before == "required" and not known.old_values:
             raise ConfigurationError(
-                f"debezium's before is required, and {known} does not know what a row was before;"
+                f"debezium's before is required, and {known} does not know the row before a change:"
                 " use a change stream with value_capture_type NEW_ROW_AND_OLD_VALUES"
             )
         if self.partial == "refuse" and not known.whole_rows:
             raise ConfigurationError(
-                f"debezium's after is the whole row, and {known} carries only the columns that"
-                " changed; use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES, or"
+                f"debezium's after needs the whole row, and {known} has only the columns that"
+                " changed: use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES, or"
                 " partial = 'omit'"
             )
 
     def encode(self, change: Change) -> tuple[Message, ...]:
-        """The event; after a delete the tombstone of its key, too."""
-        key: Json = dict(WRITING.row(change.shape, change.key))
-        value: Json = self._payload(change)
+        """The event, and after a delete also the tombstone of its key."""
+        key: Json = dict(FORMAT.format_row(change.shape, change.key))
+        value: Json = self._make_payload(change)
         if self.with_schema:
             nulls = frozenset(name for name, cell in change.key.items() if cell is None)
             key = {"schema": key_schema(change.shape, nulls), "payload": key}
@@ -87,15 +95,15 @@ class Debezium(Options):
             return event, Message(event.key, None, event.headers)
         return (event,)
 
-    def _payload(self, change: Change) -> dict[str, Json]:
-        after, before = new_row(change), self._before(change)
+    def _make_payload(self, change: Change) -> dict[str, Json]:
+        after, before = new_row(change), self._choose_before(change)
         if self.partial == "refuse":
-            refuse_part(change, has_whole_new_row(change), "debezium's after is the whole row")
+            refuse_part(change, has_whole_new_row(change), "debezium's after needs the whole row")
         read = change.window.end
         return {
-            "before": None if before is None else dict(WRITING.row(change.shape, before)),
-            "after": None if after is None else dict(WRITING.row(change.shape, after)),
-            "source": self._source(change),
+            "before": None if before is None else dict(FORMAT.format_row(change.shape, before)),
+            "after": None if after is None else dict(FORMAT.format_row(change.shape, after)),
+            "source": self._make_source(change),
             "op": OPS[change.operation],
             "ts_ms": read // 1000,
             "ts_us": read,
@@ -103,20 +111,20 @@ class Debezium(Options):
             "transaction": None,
         }
 
-    def _before(self, change: Change) -> Row | None:
+    def _choose_before(self, change: Change) -> Row | None:
         if self.before == "never":
             return None
         before = old_row(change)
         existed = change.operation in (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
         if self.before == "required" and before is None and existed:
             raise EnvelopeError(
-                f"{change.operation} {change.id} of {change.table} does not say what the row was"
-                " before, and debezium's before is required"
+                f"{describe_change(change)} does not have the row before, and debezium's before is"
+                " required"
             )
         return before
 
-    def _source(self, change: Change) -> dict[str, Json]:
-        address = parsed(change.database)
+    def _make_source(self, change: Change) -> dict[str, Json]:
+        address = parse_address(change.database)
         origin, commit = change.origin, change.commit_timestamp
         return {
             "version": VERSION,

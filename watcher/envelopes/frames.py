@@ -1,78 +1,104 @@
-"""The newest record of each row, and each record once, in Spark: DataFrames in and out.
+"""Selects the newest record of each row, and drops duplicates, in Spark DataFrames.
 
 A frame has the columns ``key`` and ``value``, text or binary, as queues give them; its other
-columns are kept. Where it has a column ``table``, as the Spark source gives it, that is the table.
+columns are kept. The table is the column ``table``, which the Spark source gives, or is read from
+the record.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 (its usual name)
-
 from watcher.envelopes import ENVELOPES
-from watcher.envelopes.order import Ordering, Path, ordering
+from watcher.envelopes.order import Ordering, Path, find_ordering
+from watcher.extras import require_extras
+
+try:
+    from pyspark.sql import Column, DataFrame, Window
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+except ModuleNotFoundError:
+    require_extras("spark")
+    raise
 
 TABLE, ORDER, RANK = "_table", "_order", "_rank"
 
+OLD_NAMES = {
+    "messages_of_lines": "parse_lines",
+    "newest": "select_newest",
+    "once": "drop_duplicates",
+}
+"""Names until version 0.1, which are accepted for one release."""
 
-def newest(frame: DataFrame, name: str, ties: str | None = None) -> DataFrame:
-    """One row for each key of each table: its newest record, also when that is a delete.
 
-    Tombstones, barriers and heartbeats are left out. ``ties`` is a column that tells which of two
+def __getattr__(name: str) -> object:
+    """An old name, with a warning. Raises AttributeError."""
+    if name not in OLD_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = OLD_NAMES[name]
+    warnings.warn(f"{name} is now called {new}", DeprecationWarning, stacklevel=2)
+    return globals()[new]
+
+
+def select_newest(frame: DataFrame, name: str, ties: str | None = None) -> DataFrame:
+    """Selects one row for each key of each table: its newest record, even if that is a delete.
+
+    Leaves out tombstones, barriers and heartbeats. ``ties`` is a column that says which of two
     equally new records came later, such as the offset in a queue: see ``order.ORDERINGS``.
     """
     by = [F.col(ORDER).desc(), *([F.col(ties).desc()] if ties else [])]
     rank = F.row_number().over(Window.partitionBy(TABLE, "key").orderBy(*by))
-    ranked = placed(frame, name).withColumn(RANK, rank).where(F.col(RANK) == 1)
+    ranked = add_order(frame, name).withColumn(RANK, rank).where(F.col(RANK) == 1)
     return ranked.drop(TABLE, ORDER, RANK)
 
 
-def once(frame: DataFrame, name: str) -> DataFrame:
-    """Every change once: what was delivered again is dropped.
+def drop_duplicates(frame: DataFrame, name: str) -> DataFrame:
+    """Drops changes that were delivered again.
 
-    For formats whose records tell the changes of one transaction apart (``order.ORDERINGS``), or
-    captures that give one change of a row in a transaction, as polling does.
+    Works for formats whose records tell the changes of one transaction apart
+    (``order.ORDERINGS``), and for captures that give one change of a row for each transaction, as
+    polling does.
     """
-    return placed(frame, name).dropDuplicates([TABLE, "key", ORDER]).drop(TABLE, ORDER)
+    return add_order(frame, name).dropDuplicates([TABLE, "key", ORDER]).drop(TABLE, ORDER)
 
 
-def messages_of_lines(lines: DataFrame, name: str) -> DataFrame:
-    """The lines that a watcher writes (a column ``value``, as ``spark.read.text`` gives it) as
+def parse_lines(lines: DataFrame, name: str) -> DataFrame:
+    """Parses the lines of a watcher (a column ``value``, as ``spark.read.text`` gives it) into
     ``key`` and ``value``."""
     line = F.col("value")
-    if ENVELOPES[name].keyed:
+    if ENVELOPES[name].has_key:
         return lines.select(
-            field(line, ("key",)).alias("key"), field(line, ("value",)).alias("value")
+            get_field(line, ("key",)).alias("key"), get_field(line, ("value",)).alias("value")
         )
-    return lines.select(key_of(line, name).alias("key"), line)
+    return lines.select(extract_key(line, name).alias("key"), line)
 
 
-def key_of(line: Column, name: str) -> Column:
-    """The key of a record whose key stands inside; null for a barrier."""
+def extract_key(line: Column, name: str) -> Column:
+    """The key of a record that contains its key; null for a barrier."""
     if name == "datastream":
-        payload = F.from_json(field(line, ("payload",)), "map<string, string>")
-        columns = F.from_json(field(line, ("source_metadata", "primary_keys")), "array<string>")
+        payload = F.from_json(get_field(line, ("payload",)), "map<string, string>")
+        columns = F.from_json(get_field(line, ("source_metadata", "primary_keys")), "array<string>")
         return F.to_json(F.transform(columns, lambda column: payload[column]))
     place: Path = ("data_change_record", "mods", 0, "keys") if name == "change-stream" else ("key",)
-    return field(line, place)
+    return get_field(line, place)
 
 
-def placed(frame: DataFrame, name: str) -> DataFrame:
-    """The records of changes, with their table and their order."""
-    how = ordering(name)
+def add_order(frame: DataFrame, name: str) -> DataFrame:
+    """Adds their table and their order to the records of changes."""
+    ordering = find_ordering(name)
     value = F.col("value").cast("string")
     records = frame.where(F.col("key").isNotNull() & F.col("value").isNotNull())
-    first = found(value, how, how.fields[0][0])
-    missing = F.raise_error(f"a record of '{name}' does not say when it happened: {how.needs}")
+    first = find_field(value, ordering, ordering.fields[0][0])
+    missing = F.raise_error(
+        f"a record of the envelope '{name}' has no commit time: {ordering.needs}"
+    )
     order = F.struct(
         *[
-            typed(found(value, how, path), kind).alias(f"o{number}")
-            for number, (path, kind) in enumerate(how.fields)
+            convert_part(find_field(value, ordering, path), kind).alias(f"o{number}")
+            for number, (path, kind) in enumerate(ordering.fields)
         ]
     )
-    table = found(value, how, how.table) if how.table else F.lit("")
+    table = find_field(value, ordering, ordering.table) if ordering.table else F.lit("")
     if "table" in frame.columns:
         table = F.col("table")
     return records.withColumns(
@@ -80,19 +106,19 @@ def placed(frame: DataFrame, name: str) -> DataFrame:
     )
 
 
-def typed(column: Column, kind: Literal["long", "string"]) -> Column:
-    """As ``order.typed``."""
+def convert_part(column: Column, kind: Literal["long", "string"]) -> Column:
+    """As ``order.convert_part``."""
     if kind == "long":
         return F.coalesce(column.cast("long"), F.lit(-1).cast("long"))
     return F.coalesce(column, F.lit(""))
 
 
-def found(value: Column, how: Ordering, path: Path) -> Column:
-    """What stands at a place, under the first root that has it."""
-    return F.coalesce(*[field(value, root + path) for root in how.roots])
+def find_field(value: Column, ordering: Ordering, path: Path) -> Column:
+    """The value at a path, under the first root that has it."""
+    return F.coalesce(*[get_field(value, root + path) for root in ordering.roots])
 
 
-def field(value: Column, path: Path) -> Column:
-    """What stands at a place of a JSON text, as text; null where there is none."""
+def get_field(value: Column, path: Path) -> Column:
+    """The value at a path of a JSON text, as text; null if there is none."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
     return F.get_json_object(value, "$" + "".join(parts))

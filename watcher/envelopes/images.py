@@ -16,15 +16,15 @@ def new_row(change: Change) -> Row | None:
     if change.operation is Operation.DELETE:
         return None
     if change.new_values is None:
-        raise EnvelopeError(f"{name_of(change)} carries no new values")
+        raise EnvelopeError(f"{describe_change(change)} has no new values")
     return dict(change.key) | dict(change.new_values)
 
 
 def old_row(change: Change) -> Row | None:
-    """The key and the values before; None when there was no row, or when nothing is known of it.
+    """The key and the values before; None if there was no row, or if nothing is known of it.
 
     Where an update carries the whole new row, the columns that are not among the old values did
-    not change: the old row is whole, too.
+    not change: the old row is complete, too.
     """
     if change.captured not in OLD or change.old_values is None:
         return None
@@ -37,14 +37,14 @@ def old_row(change: Change) -> Row | None:
 
 
 def last_row(change: Change) -> Row:
-    """The row as it is, or as it was when it was deleted. A soft delete still has its row; of a
-    delete without old values only the key is left."""
+    """The row as it is, or as it was before it was deleted. A soft delete still has its row; a
+    delete without old values has only the key."""
     row = new_row(change) or old_row(change)
     return row if row is not None else dict(change.key) | dict(change.new_values or {})
 
 
 def has_whole_new_row(change: Change) -> bool:
-    """True when the new row has every column: only updates may leave some out."""
+    """True if the new row has every column: only updates may leave some out."""
     return change.operation is not Operation.UPDATE or change.captured in ROWS
 
 
@@ -56,15 +56,15 @@ def has_whole_last_row(change: Change) -> bool:
 
 
 def refuse_part(change: Change, whole: bool, need: str) -> None:
-    """Raises EnvelopeError when a row is not whole: it would look as if columns were NULL."""
+    """Raises EnvelopeError if a row is not complete: missing columns would look like NULLs."""
     if not whole:
         raise EnvelopeError(
-            f"{name_of(change)} carries only some of the row's values"
-            f" (captured as {change.captured}), and {need}; set the change stream's"
+            f"{describe_change(change)} has only some of the row's values"
+            f" (captured as {change.captured}), and {need}: set the change stream's"
             " value_capture_type to NEW_ROW_AND_OLD_VALUES, or the envelope's partial to 'omit'"
         )
 
 
-def name_of(change: Change) -> str:
-    """For messages: which change is meant, without its values."""
+def describe_change(change: Change) -> str:
+    """Names a change for a message, without its values."""
     return f"{change.operation} {change.id} of {change.table}"

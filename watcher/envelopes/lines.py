@@ -1,4 +1,4 @@
-"""The messages of an envelope as lines of JSON: what files and the standard output take."""
+"""The messages of an envelope as lines of JSON, for files and the standard output."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from watcher.envelopes.plain import Plain
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """A line is a value; in formats whose key stands apart, an object of ``key`` and ``value``, so
-    that a tombstone is a line, too."""
+    """A line is a value. In formats with a separate key, it is an object of ``key`` and ``value``,
+    so that a tombstone is a line, too."""
 
     envelope: Envelope = field(default_factory=Plain)
 
-    def of(self, change: Change) -> Iterator[str]:
-        """The lines of a change. Raises EnvelopeError when the change lacks something."""
+    def encode(self, change: Change) -> Iterator[str]:
+        """The lines of a change. Raises EnvelopeError if the change lacks something."""
         for message in self.envelope.encode(change):
             yield self._line(message)
 
-    def resolved(self, micros: int) -> Iterator[str]:
-        """What says that every change up to this timestamp stands above, if the format can."""
-        for message in self.envelope.resolved(micros):
+    def encode_resolved(self, micros: int) -> Iterator[str]:
+        """The line that says that every change up to this timestamp precedes it, if there is
+        one."""
+        for message in self.envelope.encode_resolved(micros):
             yield self._line(message)
 
     def _line(self, message: Message) -> str:
-        if self.envelope.keyed:
-            return f'{{"key":{text(message.key)},"value":{text(message.value)}}}'
-        return text(message.value)
+        if self.envelope.has_key:
+            return f'{{"key":{decode_part(message.key)},"value":{decode_part(message.value)}}}'
+        return decode_part(message.value)
 
 
-def text(part: bytes | None) -> str:
-    """A key or a value, which are JSON already."""
+def decode_part(part: bytes | None) -> str:
+    """A key or a value, which is JSON already."""
     return "null" if part is None else part.decode()

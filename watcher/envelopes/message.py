@@ -1,4 +1,4 @@
-"""What an envelope makes of a change, and what it may ask of a capture."""
+"""What an envelope makes of a change, and what it needs from a capture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CaptureKind: TypeAlias = Literal["poll", "change-stream"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A record as a queue takes it. A ``value`` of None is a tombstone: forget this key."""
+    """A record for a queue. A ``value`` of None is a tombstone: its key is gone."""
 
     key: bytes | None
     value: bytes | None
@@ -25,10 +25,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a capture can know of a change: it decides which envelopes it can fill.
+    """What a capture knows of a change, which decides which envelopes it can fill.
 
-    ``values`` is what its changes are ``captured`` as: NEW_ROW for polling. ``backfill`` says that
-    rows of a snapshot (READ) come, too.
+    ``values`` says which values its changes have: NEW_ROW for polling. ``backfill`` says that there
+    are also rows of a snapshot (READ).
     """
 
     capture: CaptureKind
@@ -37,12 +37,12 @@ class Known:
 
     @property
     def whole_rows(self) -> bool:
-        """True when an update carries every column as it is afterwards."""
+        """True if an update has every column as it is afterwards."""
         return self.values in (ValueCapture.NEW_ROW, ValueCapture.NEW_ROW_AND_OLD_VALUES)
 
     @property
     def old_values(self) -> bool:
-        """True when an update and a delete carry what was there before."""
+        """True if updates and deletes have the values from before."""
         return self.capture == "change-stream" and self.values in (
             ValueCapture.OLD_AND_NEW_VALUES,
             ValueCapture.NEW_ROW_AND_OLD_VALUES,
@@ -58,61 +58,60 @@ class Envelope(Protocol):
     """Writes changes in one format. Pure: the same change gives the same messages."""
 
     @property
-    def keyed(self) -> bool:
-        """True when the key is a part of the format, not only what a queue partitions by."""
+    def has_key(self) -> bool:
+        """True if the key is part of the format, not only what a queue partitions by."""
         ...
 
     @property
     def binary(self) -> bool:
-        """True when values are no text: they cannot be written as lines."""
+        """True if values are not text: they cannot be written as lines."""
         ...
 
     @property
     def names_table(self) -> bool:
-        """True when a record says of which table it is; else a table needs a place of its own."""
+        """True if a record names its table; if not, each table needs an output of its own."""
         ...
 
     @property
-    def in_order(self) -> bool:
-        """True when records stand between those of changes and divide them (barriers): only an
-        output with one order can take them."""
+    def needs_order(self) -> bool:
+        """True if some records separate others (barriers): they need an output with one order."""
         ...
 
     def check(self, known: Known) -> None:
-        """Raises ConfigurationError when the capture cannot know what the format needs."""
+        """Raises ConfigurationError if the capture does not know what the format needs."""
         ...
 
     def encode(self, change: Change) -> tuple[Message, ...]:
-        """The messages of a change. Raises EnvelopeError when the change lacks something."""
+        """The messages of a change. Raises EnvelopeError if the change lacks something."""
         ...
 
-    def resolved(self, micros: int) -> tuple[Message, ...]:
-        """What tells readers that every change up to and including this timestamp (microseconds
+    def encode_resolved(self, micros: int) -> tuple[Message, ...]:
+        """The record that says that every change up to and including this timestamp (microseconds
         since 1970) was written; nothing in formats without such a record."""
         ...
 
 
-class Options(BaseModel):
-    """The options of an envelope, which is the envelope itself: frozen, nothing unknown."""
+class EnvelopeOptions(BaseModel):
+    """An envelope is the model of its options: frozen, without unknown ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    keyed: ClassVar[bool] = False
+    has_key: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     names_table: ClassVar[bool] = True
 
     @property
-    def in_order(self) -> bool:
-        """As ``Envelope.in_order``."""
+    def needs_order(self) -> bool:
+        """As ``Envelope.needs_order``."""
         return False
 
-    def resolved(self, micros: int) -> tuple[Message, ...]:  # noqa: ARG002
-        """As ``Envelope.resolved``: nothing in formats that have no such record."""
+    def encode_resolved(self, micros: int) -> tuple[Message, ...]:  # noqa: ARG002
+        """As ``Envelope.encode_resolved``: by default, the format has no such record."""
         return ()
 
 
 def json_text(value: Json) -> str:
-    """Compact JSON. NaN and the infinities must have been made strings before."""
+    """Compact JSON. Raises ValueError for NaN and the infinities."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -122,5 +121,5 @@ def json_bytes(value: Json) -> bytes:
 
 
 def id_header(change: Change) -> tuple[tuple[str, bytes], ...]:
-    """The header by which a reader drops what was delivered twice."""
+    """The header by which a reader drops duplicates."""
     return (("id", change.id.encode()),)

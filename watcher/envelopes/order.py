@@ -1,8 +1,9 @@
-"""Which of two records of one row is newer: from what the records of each format say themselves."""
+"""Which of two records of one row is newer, by the fields of each format."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -16,16 +17,16 @@ Record = tuple[bytes | None, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Where a record has its table (None where it does not say it) and what it is ordered by.
+    """Where a record has its table (None if it does not name it), and the fields that order it.
 
-    ``roots`` are the places where a record may begin: Debezium's stands under ``payload`` when it
-    has its schema. ``needs`` is what to do where the order is missing.
+    ``roots`` are the places where a record may begin: with a schema, Debezium's record is in
+    ``payload``. ``needs`` says what to do if the fields are missing.
     """
 
     table: Path | None
     fields: tuple[tuple[Path, Literal["long", "string"]], ...]
     roots: tuple[Path, ...] = ((),)
-    needs: str = "it is no record of this format"
+    needs: str = "check that the records have this format"
 
 
 ORDERINGS = {
@@ -72,56 +73,72 @@ ORDERINGS = {
         ),
     ),
 }
-"""By the envelope's name. Records of one row with the same order are the same change delivered
-twice; or, in ``ydb`` and ``ydb-debezium``, changes of one transaction, which those formats cannot
-tell apart: of them the one that was delivered last is the newest."""
+"""By the envelope's name. Two records of one row with the same order are the same change, delivered
+twice. In ``ydb`` and ``ydb-debezium`` they may also be changes of one transaction, which those
+formats cannot tell apart: the one that was delivered last is the newest."""
+
+OLD_NAMES = {"newest": "select_newest"}
+"""Names until version 0.1, which are accepted for one release."""
 
 
-def ordering(name: str) -> Ordering:
-    """How records of an envelope are ordered. Raises ConfigurationError for one without."""
+def __getattr__(name: str) -> object:
+    """An old name, with a warning. Raises AttributeError."""
+    if name not in OLD_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = OLD_NAMES[name]
+    warnings.warn(f"{name} is now called {new}", DeprecationWarning, stacklevel=2)
+    return globals()[new]
+
+
+def find_ordering(name: str) -> Ordering:
+    """The ordering of an envelope's records. Raises ConfigurationError if there is none."""
     if name not in ORDERINGS:
         known = ", ".join(ORDERINGS)
-        raise ConfigurationError(f"records of '{name}' cannot be ordered here; there are: {known}")
+        raise ConfigurationError(f"records of the envelope '{name}' have no order: use {known}")
     return ORDERINGS[name]
 
 
-def newest(messages: Iterable[Record], name: str) -> list[Record]:
-    """The newest record of each row, of keys and values as ``encode`` gives them.
+def select_newest(messages: Iterable[Record], name: str) -> list[Record]:
+    """Selects the newest record of each row from keys and values, as ``encode`` gives them.
 
-    Tombstones, barriers and heartbeats are left out; a delete is a record like any other. Of
-    records that are equally new the last one counts.
+    Leaves out tombstones, barriers and heartbeats; a delete is a record like any other. If two
+    records are equally new, selects the last one.
     """
     kept: dict[tuple[object, bytes], tuple[tuple[object, ...], Record]] = {}
     for key, value in messages:
         if key is None or value is None:
             continue
-        table, order = place(json.loads(value), name)
+        table, order = locate(json.loads(value), name)
         before = kept.get((table, key))
         if before is None or before[0] <= order:
             kept[table, key] = order, (key, value)
     return [record for _, record in kept.values()]
 
 
-def place(record: object, name: str) -> tuple[object, tuple[object, ...]]:
-    """The table of a record, and what it is ordered by. Raises ConfigurationError."""
-    how = ordering(name)
-    for root in how.roots:
-        first = at(record, root + how.fields[0][0])
+def locate(record: object, name: str) -> tuple[object, tuple[object, ...]]:
+    """The table of a record, and the values that order it. Raises ConfigurationError."""
+    ordering = find_ordering(name)
+    for root in ordering.roots:
+        first = read_path(record, root + ordering.fields[0][0])
         if first is not None:
-            order = tuple(typed(at(record, root + path), kind) for path, kind in how.fields)
-            return (at(record, root + how.table) if how.table else None), order
-    raise ConfigurationError(f"a record of '{name}' does not say when it happened: {how.needs}")
+            order = tuple(
+                convert_part(read_path(record, root + path), kind) for path, kind in ordering.fields
+            )
+            return (read_path(record, root + ordering.table) if ordering.table else None), order
+    raise ConfigurationError(
+        f"a record of the envelope '{name}' has no commit time: {ordering.needs}"
+    )
 
 
-def typed(value: object, kind: Literal["long", "string"]) -> int | str:
-    """A part of an order; what polling does not know comes before all that it could be."""
+def convert_part(value: object, kind: Literal["long", "string"]) -> int | str:
+    """Converts a value that orders records; a value that is not known comes first."""
     if kind == "long":
         return int(value) if isinstance(value, int | str) else -1
     return value if isinstance(value, str) else ""
 
 
-def at(record: object, path: Path) -> object:
-    """What stands at a place of a record; None where there is none."""
+def read_path(record: object, path: Path) -> object:
+    """The value at a path of a record; None if there is none."""
     for part in path:
         if isinstance(part, int) and isinstance(record, list) and part < len(record):
             record = record[part]

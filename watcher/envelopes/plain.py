@@ -1,4 +1,4 @@
-"""The project's own JSON: what ``spanner-watcher watch`` prints unless told otherwise."""
+"""The project's own JSON: what ``spanner-watcher watch`` prints by default."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 
 from watcher.captures.changes import plain
 from watcher.change import Change
-from watcher.envelopes.message import Known, Message, Options, id_header
+from watcher.envelopes.message import EnvelopeOptions, Known, Message, id_header
 from watcher.spanner.timestamps import timestamp_text
 
 
-class Plain(Options):
+class Plain(EnvelopeOptions):
     """A change as one JSON object with its id, key, values and window."""
 
     def check(self, known: Known) -> None:
-        """Every capture will do: what it does not know is not in it."""
+        """Accepts every capture: what it does not know is left out."""
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
@@ -28,7 +28,7 @@ def plain_change(change: Change) -> dict[str, object]:
     key = {name: plain(value) for name, value in change.key.items()}
     values = {name: plain(value) for name, value in (change.new_values or {}).items()}
     order = [name for name, _ in change.shape.columns]
-    together = key | values
+    row = key | values
     return {
         "id": change.id,
         "table": change.table,
@@ -36,8 +36,8 @@ def plain_change(change: Change) -> dict[str, object]:
         "commit_timestamp": timestamp_text(change.commit_timestamp),
         "shard": change.shard_id,
         "key": key,
-        "values": {name: together[name] for name in order if name in together},
-        **of_stream(change),
+        "values": {name: row[name] for name in order if name in row},
+        **describe_origin(change),
         "window": {
             "start": timestamp_text(change.window.start),
             "end": timestamp_text(change.window.end),
@@ -45,8 +45,8 @@ def plain_change(change: Change) -> dict[str, object]:
     }
 
 
-def of_stream(change: Change) -> dict[str, object]:
-    """What only a change stream knows."""
+def describe_origin(change: Change) -> dict[str, object]:
+    """The fields that only a change stream fills."""
     if change.origin is None:
         return {}
     old = change.old_values

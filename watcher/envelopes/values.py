@@ -1,4 +1,4 @@
-"""How a cell of each Spanner type is written in JSON, by format."""
+"""The cells of each Spanner type in JSON, by format."""
 
 from __future__ import annotations
 
@@ -15,62 +15,66 @@ from watcher.errors import EnvelopeError
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """What formats disagree on. ``int64_as_text`` loses nothing in readers whose numbers are
+class JsonFormat:
+    """Where formats differ. ``int64_as_text`` loses nothing in readers whose numbers are
     doubles; ``json_nested`` writes a JSON column as JSON, not as its text."""
 
     int64_as_text: bool = False
     json_nested: bool = False
 
-    def row(self, shape: Shape, values: Mapping[str, Value]) -> dict[str, Json]:
+    def format_row(self, shape: Shape, values: Mapping[str, Value]) -> dict[str, Json]:
         """The columns of a row in the order of the table.
 
         Raises EnvelopeError for a column that the table does not have.
         """
-        written = {
-            name: self.cell(values[name], type_) for name, type_ in shape.columns if name in values
+        cells = {
+            name: self.format_cell(values[name], type_)
+            for name, type_ in shape.columns
+            if name in values
         }
-        if len(written) != len(values):
-            lost = ", ".join(sorted(set(values) - set(written)))
-            raise EnvelopeError(f"a change of {shape.table} has columns it does not know: {lost}")
-        return written
+        if len(cells) != len(values):
+            unknown = ", ".join(sorted(set(values) - set(cells)))
+            raise EnvelopeError(f"a change of table {shape.table} has unknown columns: {unknown}")
+        return cells
 
-    def cell(self, value: Value, type_: Type) -> Json:
+    def format_cell(self, value: Value, type_: Type) -> Json:
         """A cell: BYTES as base64, DATE as ISO 8601, NUMERIC, TIMESTAMP and UUID as text, NaN and
         the infinities as 'NaN', 'Infinity' and '-Infinity'."""
         if value is None:
             return None
         if type_.code is TypeCode.ARRAY and type_.element is not None:
             if not isinstance(value, list | tuple):
-                raise EnvelopeError(f"an ARRAY cannot be a {type(value).__name__}")
-            return [self.cell(item, type_.element) for item in value]
+                raise EnvelopeError(
+                    f"the value of an ARRAY column is a {type(value).__name__}, not a list"
+                )
+            return [self.format_cell(item, type_.element) for item in value]
         if type_.code is TypeCode.JSON and self.json_nested and isinstance(value, str):
-            return nested(value)
+            return parse_json_cell(value)
         if type_.code is TypeCode.INT64 and self.int64_as_text:
             return str(value)
-        return scalar(value)
+        return convert_scalar(value)
 
 
-def scalar(value: Value) -> Json:
-    """A cell that is no array, by its Python type."""
-    written = plain(value)
-    if written is None or isinstance(written, bool | int | float | str):
-        return written
-    raise EnvelopeError(f"a cell cannot be a {type(value).__name__}")
+def convert_scalar(value: Value) -> Json:
+    """Converts a cell that is not an array, by its Python type."""
+    scalar = plain(value)
+    if scalar is None or isinstance(scalar, bool | int | float | str):
+        return scalar
+    raise EnvelopeError(f"cannot write a value of type {type(value).__name__} as JSON")
 
 
-def nested(text: str) -> Json:
-    """A JSON column as JSON. Raises EnvelopeError when the text is none."""
+def parse_json_cell(text: str) -> Json:
+    """Parses a JSON column. Raises EnvelopeError if the text is not valid."""
     try:
-        parsed: Json = json.loads(text, parse_float=finite, parse_constant=finite)
+        parsed: Json = json.loads(text, parse_float=parse_finite, parse_constant=parse_finite)
     except ValueError as error:
-        raise EnvelopeError(f"a JSON column holds no JSON: {error}") from error
+        raise EnvelopeError(f"a JSON column has invalid JSON: {error}") from error
     return parsed
 
 
-def finite(text: str) -> float:
-    """A number of a JSON text. Raises ValueError for one that JSON could not say again."""
+def parse_finite(text: str) -> float:
+    """Parses a number of a JSON text. Raises ValueError for one that JSON cannot express."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return number

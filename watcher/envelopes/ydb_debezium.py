@@ -8,25 +8,32 @@ from pydantic import field_validator
 
 from watcher.change import Change, Operation
 from watcher.envelopes.images import Row
-from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
-from watcher.envelopes.ydb import WRITING, Mode, check_mode, happened, images, virtual_timestamp
+from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
+from watcher.envelopes.ydb import (
+    FORMAT,
+    Mode,
+    check_mode,
+    choose_images,
+    event_time,
+    virtual_timestamp,
+)
 
 CONNECTOR_VERSION = "1.0.0"
 
 
-class YdbDebezium(Options):
-    """The modes are YDB's, without UPDATES: this form has no place for changed columns."""
+class YdbDebezium(EnvelopeOptions):
+    """The modes are YDB's, without UPDATES: this form cannot show which columns changed."""
 
-    keyed: ClassVar[bool] = True
+    has_key: ClassVar[bool] = True
     names_table: ClassVar[bool] = False
 
     mode: Mode = Mode.NEW_IMAGE
 
     @field_validator("mode")
     @classmethod
-    def _has_a_form(cls, mode: Mode) -> Mode:
+    def _check_mode(cls, mode: Mode) -> Mode:
         if mode is Mode.UPDATES:
-            raise ValueError("YDB's Debezium-compatible form has no mode UPDATES; use NEW_IMAGE")
+            raise ValueError("YDB's Debezium-compatible form has no mode UPDATES: use NEW_IMAGE")
         return mode
 
     def check(self, known: Known) -> None:
@@ -35,27 +42,27 @@ class YdbDebezium(Options):
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        key: Json = {"payload": dict(WRITING.row(change.shape, change.key))}
-        new, old = images(self.mode, change)
+        key: Json = {"payload": dict(FORMAT.format_row(change.shape, change.key))}
+        new, old = choose_images(self.mode, change)
         step, transaction = virtual_timestamp(change)
-        payload: dict[str, Json] = {"op": self._op(change)}
+        payload: dict[str, Json] = {"op": self._choose_op(change)}
         payload |= {
-            name: written(change, row)
+            name: format_row(change, row)
             for name, row in (("before", old), ("after", new))
             if row is not None
         }
         payload["source"] = {
             "connector": "ydb",
             "version": CONNECTOR_VERSION,
-            "ts_ms": happened(change) // 1000,
+            "ts_ms": event_time(change) // 1000,
             "step": step,
             "txId": transaction,
             "snapshot": change.operation is Operation.READ,
         }
         return (Message(json_bytes(key), json_bytes({"payload": payload}), id_header(change)),)
 
-    def _op(self, change: Change) -> str:
-        """``c`` only where YDB can tell: with both images."""
+    def _choose_op(self, change: Change) -> str:
+        """The operation; ``c`` only where YDB can tell, with both images."""
         if change.operation is Operation.READ:
             return "r"
         if change.operation is Operation.DELETE:
@@ -64,6 +71,6 @@ class YdbDebezium(Options):
         return "c" if created else "u"
 
 
-def written(change: Change, row: Row) -> dict[str, Json]:
+def format_row(change: Change, row: Row) -> dict[str, Json]:
     """A row with its key, as this form has it."""
-    return WRITING.row(change.shape, row)
+    return FORMAT.format_row(change.shape, row)

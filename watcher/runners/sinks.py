@@ -127,12 +127,12 @@ class Lines:
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
-        for line in list(self._lines.of(change)):
+        for line in list(self._lines.encode(change)):
             self._file.write(line + "\n")
 
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``."""
-        for line in self._lines.resolved(micros):
+        for line in self._lines.encode_resolved(micros):
             self._file.write(line + "\n")
 
     def flush(self) -> None:
@@ -154,12 +154,12 @@ class RotatingFile:
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
-        for line in list(self._lines.of(change)):
+        for line in list(self._lines.encode(change)):
             self._file.write(line + "\n")
 
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``."""
-        for line in self._lines.resolved(micros):
+        for line in self._lines.encode_resolved(micros):
             self._file.write(line + "\n")
 
     def flush(self) -> None:

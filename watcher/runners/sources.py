@@ -73,7 +73,7 @@ def streamed(
         stream,
         Wanted(
             frozenset(table.name for table in tables),
-            config.stream.wanted_operations,
+            config.stream.operation_set,
             config.stream.tag,
             {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
             selection_of(config),

@@ -38,7 +38,7 @@ from watcher.runners.sinks import (
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watching import Delivered, Watching
 from watcher.settings.fields import resolve_start
-from watcher.settings.watcher import WatchConfig, watch_config
+from watcher.settings.watcher import WatchConfig, parse_watch_config
 from watcher.spanner.database import connect
 from watcher.spanner.failures import Kind, advice, kind_of
 from watcher.spanner.outages import is_outage
@@ -83,7 +83,7 @@ class Watcher:
     """
 
     def __init__(self, config: WatchConfig | None = None, **options: object) -> None:
-        self.config = config if config is not None else watch_config(options)
+        self.config = config if config is not None else parse_watch_config(options)
         self._policy = DeliveryPolicy(
             self.config.delivery.retries,
             self.config.delivery.backoff,

@@ -1,25 +1,23 @@
-"""What the options of Spark and of a watcher have in common: fields, and refusals of wrong ones."""
+"""What the options of Spark and those of a watcher share: fields, and the words of refusals."""
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from watcher.errors import ConfigurationError
+from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
+from watcher.spanner.results.columns import Nanoseconds
 from watcher.spanner.timestamps import micros_of
+from watcher.suggestions import suggest_name
 from watcher.window import BEGINNING
 
 LATEST, EARLIEST = "latest", "earliest"
-
-Text = Annotated[str, Field(min_length=1)]
-
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
-
 UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -27,28 +25,8 @@ def duration_seconds(text: str) -> float:
     """'500ms', '1s', '5m', '2h', '1d' or plain seconds. Raises ConfigurationError."""
     match = DURATION.match(text.strip())
     if match is None:
-        raise ConfigurationError(f"'{text}' is no duration: write 500ms, 1s, 5m, 2h or 1d")
+        raise ConfigurationError(f"invalid duration '{text}': use 500ms, 1s, 5m, 2h or 1d")
     return float(match.group(1)) * UNITS[match.group(2)]
-
-
-def unknown_option(name: str, known: Iterable[str]) -> ConfigurationError:
-    """The refusal of an option that is not there, with the nearest one that is."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"known options: {', '.join(names)}"
-    return ConfigurationError(f"there is no option '{name}'; {hint}")
-
-
-def explained(error: ValidationError) -> str:
-    """Pydantic's findings as one sentence."""
-    parts = []
-    for each in error.errors():
-        where = ".".join(str(part) for part in each["loc"])
-        if each["type"] == "missing":
-            parts.append(f"the option '{where}' is missing")
-        else:
-            parts.append(f"the option '{where}' is wrong: {each['msg']} (got {each['input']!r})")
-    return "; ".join(parts)
 
 
 def resolve_start(text: str) -> int | None:
@@ -61,7 +39,83 @@ def resolve_start(text: str) -> int | None:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ConfigurationError(
-            f"'{text}' is no start: write {LATEST}, {EARLIEST} or a timestamp such as"
+            f"invalid start '{text}': use {LATEST}, {EARLIEST} or a timestamp such as"
             " 2026-01-31T12:00:00Z"
         ) from error
     return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _convert_duration(value: object) -> object:
+    """As ``duration_seconds``; numbers are seconds. Raises ValueError, for pydantic."""
+    try:
+        return duration_seconds(value) if isinstance(value, str) else value
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_start(text: str) -> str:
+    """Raises ValueError, for pydantic."""
+    try:
+        resolve_start(text)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+def _check_end(text: str) -> str:
+    """Raises ValueError, for pydantic."""
+    if _check_start(text) == EARLIEST:
+        raise ValueError(f"invalid end '{text}': use {LATEST} or a timestamp")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1)]
+Duration = Annotated[float, BeforeValidator(_convert_duration), Field(ge=0)]
+"""Seconds; as text also 500ms, 1s, 5m, 2h."""
+Start = Annotated[Text, AfterValidator(_check_start)]
+"""``latest``, ``earliest`` or an RFC 3339 timestamp; ``resolve_start`` gives microseconds."""
+End = Annotated[Text, AfterValidator(_check_end)]
+"""``latest`` or an RFC 3339 timestamp."""
+
+
+class SharedSettings(BaseModel):
+    """The fields that both spellings share.
+
+    ``consumer`` is the name under which a position is saved. ``nanoseconds`` is what becomes of a
+    TIMESTAMP finer than microseconds. ``priority`` and ``directed_read`` say how Spanner serves
+    the reads of captures.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    database: Text
+    consumer: Text | None = None
+    nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+    priority: Priority | None = None
+    directed_read: DirectedRead | None = None
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """The options of every read of a capture."""
+        return ReadOptions(self.priority, self.directed_read)
+
+
+def unknown_option(name: str, known: Iterable[str]) -> ConfigurationError:
+    """The refusal of an unknown option; suggests the nearest known one."""
+    return ConfigurationError(
+        f"unknown option '{name}'; {suggest_name(name, known, 'known options')}"
+    )
+
+
+def describe_validation_error(error: ValidationError) -> str:
+    """What pydantic found, as one sentence that names the options."""
+    parts = []
+    for each in error.errors():
+        option = ".".join(str(part) for part in each["loc"])
+        if each["type"] == "missing":
+            parts.append(f"option '{option}' is missing")
+        elif each["type"] == "value_error":
+            parts.append(f"option '{option}': {each['msg'].removeprefix('Value error, ')}")
+        else:
+            parts.append(f"invalid option '{option}': {each['msg']} (got {each['input']!r})")
+    return "; ".join(parts)

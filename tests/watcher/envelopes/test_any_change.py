@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Change, Operation, Value
-from watcher.envelopes import Envelope, Known, encode, envelope
+from watcher.envelopes import Envelope, Known, encode, make_envelope
 from watcher.envelopes.avro import event_schema
 from watcher.envelopes.datastream import DatastreamAvro
 from watcher.envelopes.images import last_row
@@ -73,7 +73,7 @@ def test_what_passes_the_check_is_delivered_and_keeps_to_the_schema(
 ) -> None:
     change, known = drawn
     for name, options in CHOICES:
-        chosen = envelope(name, options)
+        chosen = make_envelope(name, options)
         if not allowed(chosen, known):
             continue
         note(f"{name} {options}")
@@ -116,7 +116,7 @@ def test_a_row_is_whole_or_refused_even_without_the_check(drawn: tuple[Change, K
 def written(change: Change, name: str, options: dict[str, object]) -> list[Any]:
     """The record of a change; none when it is refused."""
     try:
-        return [json.loads(next(encode([change], envelope(name, options)))[1] or b"")]
+        return [json.loads(next(encode([change], make_envelope(name, options)))[1] or b"")]
     except EnvelopeError:
         return []
 
@@ -133,7 +133,7 @@ def test_the_payload_of_an_avro_event_is_the_row(drawn: tuple[Change, Known]) ->
     file = io.BytesIO(avro.container(change.shape, [change, change]))
     # NaN is not equal to itself: compare what is written of it.
     assert repr(list(fastavro.reader(file))) == repr([event, event])
-    written = json.loads(next(encode([change], envelope("datastream")))[1] or b"")
+    written = json.loads(next(encode([change], make_envelope("datastream")))[1] or b"")
     for name in ("stream_name", "read_method", "object", "schema_key", "uuid", "sort_keys"):
         assert event[name] == written[name]
     assert event["source_metadata"] == written["source_metadata"]
@@ -148,7 +148,7 @@ def test_the_payload_of_an_avro_event_is_the_row(drawn: tuple[Change, Known]) ->
 @given(drawn=changes())
 def test_nothing_is_lost_in_the_cells_of_json(name: str, drawn: tuple[Change, Known]) -> None:
     change, known = drawn
-    chosen = envelope(name)
+    chosen = make_envelope(name)
     assume(allowed(chosen, known))
     record = json.loads(next(encode([change], chosen))[1] or b"")
     row, shown = {
@@ -232,7 +232,7 @@ def same(one: object, other: object) -> bool:
 
 @given(numbers=st.lists(st.integers(0, 10**17), min_size=2, max_size=2, unique=True))
 def test_barriers_of_ydb_divide_the_records_before_from_those_after(numbers: list[int]) -> None:
-    ydb = envelope("ydb", {"virtual_timestamps": True, "barriers": True})
+    ydb = make_envelope("ydb", {"virtual_timestamps": True, "barriers": True})
     early, late = sorted(numbers)
     stamps = [
         json.loads(
@@ -240,6 +240,6 @@ def test_barriers_of_ydb_divide_the_records_before_from_those_after(numbers: lis
         )["ts"]
         for at in (early, late)
     ]
-    (barrier,) = ydb.resolved(early)
+    (barrier,) = ydb.encode_resolved(early)
     assert stamps[0] < json.loads(barrier.value or b"")["resolved"] <= stamps[1]
     validator("ydb.json").validate(json.loads(barrier.value or b""))

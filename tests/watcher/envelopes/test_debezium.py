@@ -13,7 +13,7 @@ from fixtures.documented import change_of, micros
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
-from watcher.envelopes import encode, envelope
+from watcher.envelopes import encode, make_envelope
 from watcher.errors import EnvelopeError
 
 SHAPE = Shape(
@@ -106,7 +106,7 @@ def change(
 
 
 def event(given: Change, **options: object) -> Any:
-    return json.loads(next(encode([given], envelope("debezium", options)))[1] or b"")
+    return json.loads(next(encode([given], make_envelope("debezium", options)))[1] or b"")
 
 
 def test_an_insert_has_every_field_of_the_connector_in_its_order() -> None:
@@ -157,21 +157,21 @@ def test_an_update_has_both_rows_whole_where_the_capture_knows_them() -> None:
 
 def test_a_delete_is_followed_by_the_tombstone_of_its_key() -> None:
     given = change(Operation.DELETE, None, NEW)
-    (key, value), (tombstone, nothing) = encode([given], envelope("debezium"))
+    (key, value), (tombstone, nothing) = encode([given], make_envelope("debezium"))
     found = json.loads(value or b"")
     assert (found["op"], found["before"], found["after"]) == ("d", SHOWN, None)
     assert (tombstone, nothing) == (key, None)
     assert json.loads(key or b"") == {"Id": 7}
-    assert len(list(encode([given], envelope("debezium", {"tombstones": False})))) == 1
+    assert len(list(encode([given], make_envelope("debezium", {"tombstones": False})))) == 1
 
 
 def test_what_the_row_was_before_is_never_made_up() -> None:
     given = change(Operation.UPDATE, NEW, None, ValueCapture.NEW_ROW)
     assert event(given)["before"] is None
-    with pytest.raises(EnvelopeError, match="does not say what the row was before"):
+    with pytest.raises(EnvelopeError, match="does not have the row before"):
         event(given, before="required")
     some = change(Operation.UPDATE, {"Flag": True}, None, ValueCapture.NEW_VALUES)
-    with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+    with pytest.raises(EnvelopeError, match="has only some of the row's values"):
         event(some)
     assert event(some, partial="omit")["after"] == {"Id": 7, "Flag": True}
 
@@ -187,7 +187,7 @@ def test_a_row_of_a_backfill_is_read() -> None:
 
 def test_schemas_say_what_the_payload_holds() -> None:
     given = change(Operation.INSERT, NEW, {})
-    ((key, value),) = encode([given], envelope("debezium", {"with_schema": True, "name": "c"}))
+    ((key, value),) = encode([given], make_envelope("debezium", {"with_schema": True, "name": "c"}))
     found, keyed = json.loads(value or b""), json.loads(key or b"")
     assert found["payload"] == event(given, name="c")
     schema = found["schema"]

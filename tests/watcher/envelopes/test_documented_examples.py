@@ -25,11 +25,11 @@ from fixtures.documented import (
 )
 
 from watcher.change import Change
-from watcher.envelopes import envelope
+from watcher.envelopes import make_envelope
 
 
 def test_an_insert_an_update_and_a_delete_are_the_events_of_datastream() -> None:
-    datastream = envelope("datastream", {"stream_name": STREAM_NAME})
+    datastream = make_envelope("datastream", {"stream_name": STREAM_NAME})
     for change, example in zip(datastream_changes(), DATASTREAM_EVENTS, strict=True):
         (message,) = datastream.encode(change)
         event = parsed(message.value)
@@ -50,13 +50,13 @@ def test_an_insert_an_update_and_a_delete_are_the_events_of_datastream() -> None
 def test_a_record_of_ydb_is_the_one_of_its_documentation(
     mode: str, change: Change, example: str
 ) -> None:
-    (message,) = envelope("ydb", {"mode": mode}).encode(change)
+    (message,) = make_envelope("ydb", {"mode": mode}).encode(change)
     assert message.value == json.dumps(json.loads(example), separators=(",", ":")).encode()
 
 
 def test_a_record_of_ydb_with_a_virtual_timestamp_has_a_number_for_its_transaction() -> None:
     """YDB's own number of a transaction cannot be had: ours is another for each transaction."""
-    ydb = envelope("ydb", {"mode": "UPDATES", "virtual_timestamps": True})
+    ydb = make_envelope("ydb", {"mode": "UPDATES", "virtual_timestamps": True})
     (message,) = ydb.encode(ydb_times_change())
     record, example = parsed(message.value), json.loads(YDB_TIMES)
     assert isinstance(record, dict)
@@ -71,12 +71,14 @@ def test_a_record_of_ydb_with_a_virtual_timestamp_has_a_number_for_its_transacti
 def test_the_bank_transfer_is_the_records_of_the_change_stream_document(
     change: Change, example: dict[str, object]
 ) -> None:
-    (message,) = envelope("change-stream").encode(change)
+    (message,) = make_envelope("change-stream").encode(change)
     assert parsed(message.value) == example
 
 
 def test_a_heartbeat_is_the_record_of_the_change_stream_document() -> None:
-    (message,) = envelope("change-stream").resolved(micros("2022-09-27T12:35:00.312486Z"))
+    (message,) = make_envelope("change-stream").encode_resolved(
+        micros("2022-09-27T12:35:00.312486Z")
+    )
     assert parsed(message.value) == {
         "heartbeat_record": {"timestamp": "2022-09-27T12:35:00.312486Z"}
     }

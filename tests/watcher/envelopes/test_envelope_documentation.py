@@ -13,7 +13,7 @@ from fixtures.envelope_examples import CAPTURES, EXAMPLES, TABLE_ROWS, Options, 
 from fixtures.envelope_examples import example_record as record_of
 
 from watcher.envelopes import ENVELOPES
-from watcher.settings.watcher import watch_config
+from watcher.settings.watcher import parse_watch_config
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "envelopes.md").read_text()
 CELL = re.compile(r"`(\w+) = \"(\w+)\"`")
@@ -58,4 +58,4 @@ def test_every_option_is_documented() -> None:
 def test_the_configuration_is_valid() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     given = {"database": "projects/p/instances/i/databases/d"} | tomllib.loads(text)
-    assert watch_config(given).delivery.envelope == "debezium"
+    assert parse_watch_config(given).delivery.envelope == "debezium"

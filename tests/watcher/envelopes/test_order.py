@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
 from watcher.change import Change, Operation, Shape
-from watcher.envelopes import encode, envelope, frames
+from watcher.envelopes import encode, frames, make_envelope
 from watcher.envelopes.lines import JsonLines
-from watcher.envelopes.order import newest
+from watcher.envelopes.order import select_newest
 from watcher.errors import ConfigurationError
 
 FORMATS: list[tuple[str, dict[str, object]]] = [
@@ -73,13 +73,13 @@ def delivered(name: str, options: dict[str, object], changes: list[Change]) -> l
     drawn = random.Random(11)
     shuffled = changes + drawn.sample(changes, 20)
     drawn.shuffle(shuffled)
-    return list(encode(shuffled, envelope(name, options)))
+    return list(encode(shuffled, make_envelope(name, options)))
 
 
 def last_of(name: str, options: dict[str, object], changes: list[Change]) -> set[Pair]:
     """The records of the last change of each row."""
     last = {(c.table, c.key["AccountId"]): c for c in changes}
-    chosen = envelope(name, options)
+    chosen = make_envelope(name, options)
     return {next(encode([change], chosen)) for change in last.values()}
 
 
@@ -97,7 +97,7 @@ def pairs_of(frame: DataFrame) -> list[Pair]:
 def test_the_newest_record_of_each_row_is_that_of_its_last_change(
     name: str, options: dict[str, object]
 ) -> None:
-    found = newest(delivered(name, options, history()), name)
+    found = select_newest(delivered(name, options, history()), name)
     assert len(found) == 6
     assert set(found) == last_of(name, options, history())
 
@@ -108,7 +108,7 @@ def test_spark_finds_the_same_newest_records(
     spark: SparkSession, name: str, options: dict[str, object]
 ) -> None:
     frame = framed(spark, delivered(name, options, history()))
-    found = pairs_of(frames.newest(frame, name, ties="offset"))
+    found = pairs_of(frames.select_newest(frame, name, ties="offset"))
     assert len(found) == 6
     assert set(found) == last_of(name, options, history())
 
@@ -119,7 +119,7 @@ def test_spark_drops_what_was_delivered_again(
     spark: SparkSession, name: str, options: dict[str, object]
 ) -> None:
     pairs = delivered(name, options, history())
-    found = pairs_of(frames.once(framed(spark, pairs), name))
+    found = pairs_of(frames.drop_duplicates(framed(spark, pairs), name))
     assert len(found) == len(history())
     assert set(found) == {pair for pair in pairs if pair[1] is not None}
 
@@ -129,11 +129,11 @@ def test_spark_drops_what_was_delivered_again(
 def test_the_lines_of_a_watcher_are_read_as_keys_and_values(
     spark: SparkSession, name: str, options: dict[str, object]
 ) -> None:
-    chosen = envelope(name, options)
-    lines = [line for change in history() for line in JsonLines(chosen).of(change)]
-    lines += JsonLines(chosen).resolved(AT)
+    chosen = make_envelope(name, options)
+    lines = [line for change in history() for line in JsonLines(chosen).encode(change)]
+    lines += JsonLines(chosen).encode_resolved(AT)
     frame = spark.createDataFrame([(line,) for line in lines], "value string")
-    found = frames.newest(frames.messages_of_lines(frame, name), name)
+    found = frames.select_newest(frames.parse_lines(frame, name), name)
     values = {json.dumps(json.loads(row.value)) for row in found.collect()}
     last = last_of(name, options, history())
     assert values == {json.dumps(json.loads(value or b"")) for _, value in last}
@@ -142,7 +142,7 @@ def test_the_lines_of_a_watcher_are_read_as_keys_and_values(
 def test_rows_of_two_tables_with_the_same_key_are_two_rows() -> None:
     other = history(replace(ACCOUNTS, table="Savings"))
     for name in ("plain", "datastream", "debezium", "change-stream"):
-        found = newest(delivered(name, {}, history() + other), name)
+        found = select_newest(delivered(name, {}, history() + other), name)
         assert set(found) == last_of(name, {}, history() + other)
 
 
@@ -151,7 +151,7 @@ def test_the_table_of_a_queue_tells_rows_of_ydb_apart(spark: SparkSession) -> No
     pairs = delivered("ydb", {"virtual_timestamps": True}, history())
     frame = framed(spark, pairs)
     both = frame.withColumn("table", F.lit("one")).union(frame.withColumn("table", F.lit("two")))
-    found = frames.newest(both, "ydb").groupBy("table").count().collect()
+    found = frames.select_newest(both, "ydb").groupBy("table").count().collect()
     assert {row.table: row["count"] for row in found} == {"one": 6, "two": 6}
 
 
@@ -169,16 +169,16 @@ def test_of_two_changes_in_one_transaction_the_later_one_is_newest(name: str) ->
         )
         for number in range(12)
     ]
-    found = newest(encode(reversed(changes), envelope(name)), name)
-    assert found == list(encode(changes[-1:], envelope(name)))
+    found = select_newest(encode(reversed(changes), make_envelope(name)), name)
+    assert found == list(encode(changes[-1:], make_envelope(name)))
 
 
 @on_spark
 def test_records_of_ydb_without_virtual_timestamps_cannot_be_ordered(spark: SparkSession) -> None:
     pairs = delivered("ydb", {}, history())
     with pytest.raises(ConfigurationError, match="virtual_timestamps = true"):
-        newest(pairs, "ydb")
+        select_newest(pairs, "ydb")
     with pytest.raises(PySparkException, match="virtual_timestamps = true"):
-        frames.newest(framed(spark, pairs), "ydb").collect()
-    with pytest.raises(ConfigurationError, match="cannot be ordered here"):
-        newest(pairs, "datastream-avro")
+        frames.select_newest(framed(spark, pairs), "ydb").collect()
+    with pytest.raises(ConfigurationError, match="have no order"):
+        select_newest(pairs, "datastream-avro")

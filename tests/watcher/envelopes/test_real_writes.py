@@ -28,7 +28,7 @@ from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError
 from watcher.runners.preflight import check
 from watcher.runners.sinks import Lines
-from watcher.settings.watcher import WatchConfig, watch_config
+from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 Create = Callable[..., Database]
 SAMPLE = """CREATE TABLE SAMPLE (
@@ -52,7 +52,7 @@ def stream(captured: str) -> str:
 def config_of(
     database: Database, table: str, envelope: str, options: dict[str, object], **more: object
 ) -> WatchConfig:
-    return watch_config(
+    return parse_watch_config(
         {
             "database": str(address_of(database)),
             "tables": [table],
@@ -196,8 +196,8 @@ def test_writes_are_the_records_of_ydb(create_database: Create) -> None:
         ("NEW_VALUES", "datastream", {}, "use value_capture_type NEW_ROW_AND_OLD_VALUES"),
         ("NEW_ROW", "datastream", {}, "also of a delete"),
         ("NEW_VALUES", "debezium", {}, "use value_capture_type NEW_ROW or"),
-        ("NEW_ROW", "debezium", {"before": "required"}, "does not know what a row was before"),
-        ("NEW_ROW", "ydb", {"mode": "UPDATES"}, "does not know which did; use NEW_IMAGE"),
+        ("NEW_ROW", "debezium", {"before": "required"}, "does not know the row before a change"),
+        ("NEW_ROW", "ydb", {"mode": "UPDATES"}, "does not know which did: use NEW_IMAGE"),
         ("OLD_AND_NEW_VALUES", "ydb", {"mode": "OLD_IMAGE"}, "NEW_ROW_AND_OLD_VALUES"),
     ],
 )

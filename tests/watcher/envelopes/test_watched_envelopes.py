@@ -13,19 +13,19 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
 from watcher.change import ValueCapture
-from watcher.envelopes import envelope
+from watcher.envelopes import make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError, EnvelopeError
 from watcher.runners.delivery import Delivering, DeliveryPolicy, dead_letters
 from watcher.runners.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher
-from watcher.settings.watcher import WatchConfig, watch_config
+from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 NAMES = ("SingerId", "FirstName", "LastName", "BirthDate", "Picture")
 
 
 def config_of(database: Database, name: str, options: dict[str, object]) -> WatchConfig:
-    return watch_config(
+    return parse_watch_config(
         {
             "database": str(address_of(database)),
             "tables": ["Singers"],
@@ -103,22 +103,22 @@ def test_a_file_takes_the_records_of_an_envelope(singers: Database, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("ydb", {"mode": "OLD_IMAGE"}, "polling does not know it; use a change stream"),
-        ("ydb", {"mode": "UPDATES"}, "polling does not know which did; use NEW_IMAGE"),
+        ("ydb", {"mode": "OLD_IMAGE"}, "polling does not know it: use a change stream"),
+        ("ydb", {"mode": "UPDATES"}, "polling does not know which did: use NEW_IMAGE"),
         ("ydb", {"mod": "UPDATES"}, "did you mean 'mode'"),
-        ("ydb-debezium", {"mode": "UPDATES"}, "has no mode UPDATES; use NEW_IMAGE"),
-        ("debezium", {"before": "required"}, "polling does not know what a row was before"),
+        ("ydb-debezium", {"mode": "UPDATES"}, "has no mode UPDATES: use NEW_IMAGE"),
+        ("debezium", {"before": "required"}, "polling does not know the row before a change"),
         ("debezium", {"with_schema": True, "partial": "omit"}, "use partial = 'refuse'"),
         ("change-stream", {}, "capture with a change stream"),
         ("debezium", {"with_schema": "perhaps"}, "option 'with_schema' of envelope 'debezium'"),
-        ("plain", {"pretty": True}, "it has none"),
+        ("plain", {"pretty": True}, "its options: none"),
     ],
 )
 def test_what_polling_cannot_fill_is_refused_before_anything_is_read(
     name: str, options: dict[str, object], words: str
 ) -> None:
     with pytest.raises(ConfigurationError) as raised:
-        watch_config(
+        parse_watch_config(
             {
                 "database": "projects/p/instances/i/databases/nowhere",
                 "tables": ["Singers"],
@@ -129,7 +129,7 @@ def test_what_polling_cannot_fill_is_refused_before_anything_is_read(
 
 
 def test_a_callback_and_an_envelope_are_not_both_obeyed() -> None:
-    config = watch_config(
+    config = parse_watch_config(
         {
             "database": "projects/p/instances/i/databases/nowhere",
             "delivery": {"envelope": "debezium"},
@@ -145,7 +145,7 @@ def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: 
     lacking = account_change("Id1", {"Balance": 1}, None, ValueCapture.NEW_VALUES)
     whole = account_change("Id2", {"Balance": 1}, {}, ValueCapture.NEW_ROW_AND_OLD_VALUES)
     file, letters = io.StringIO(), tmp_path / "dead.jsonl"
-    lines = Lines(file, JsonLines(envelope("debezium")))
+    lines = Lines(file, JsonLines(make_envelope("debezium")))
     pauses: list[float] = []
     policy = DeliveryPolicy(dead_letters=letters if skip else None)
     delivering = Delivering(lines, policy, pauses.append)
@@ -153,7 +153,7 @@ def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: 
         delivering.write_change(lacking)
         assert [letter["id"] for letter in dead_letters(letters)] == [lacking.id]
     else:
-        with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+        with pytest.raises(EnvelopeError, match="has only some of the row's values"):
             delivering.write_change(lacking)
     delivering.write_change(whole)
     (line,) = file.getvalue().splitlines()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ddl.advice import WRITES_A_SPLIT, advise
-from watcher.cli.common import JsonOption
+from watcher.cli.options import JsonOption
 from watcher.cli.output import CONSOLE, print_json
 
 
@@ -19,7 +19,7 @@ def command(
     ],
     json_output: JsonOption = False,
 ) -> None:
-    """Recommend a number of shards, with the trade-off in numbers."""
+    """Recommend a number of shards, and show the trade-off."""
     advice = advise(nodes, peak_writes)
     if json_output:
         print_json(asdict(advice))

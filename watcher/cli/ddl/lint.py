@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from google.cloud.spanner_v1.database import Database
 
-from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
-from ddl.render import quote_name
-from ddl.schema import Dialect, Schema
-from watcher.cli.common import JsonOption
-from watcher.cli.ddl.request import DatabaseArgument, DialectOption, SchemaArgument, load_schema
-from watcher.cli.output import CONSOLE, print_json
-from watcher.settings.fields import duration_seconds
-
-SAMPLE_ROWS = 10_000
+from watcher.cli import actions
+from watcher.cli.options import (
+    DialectOption,
+    JsonOption,
+    OptionalDatabaseOption,
+    SchemaOption,
+)
 
 
 def command(
-    database: DatabaseArgument = None,
-    schema: SchemaArgument = None,
+    database: OptionalDatabaseOption = None,
+    schema: SchemaOption = None,
     dialect: DialectOption = None,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 1,
     longest_replay: Annotated[
@@ -32,45 +28,11 @@ def command(
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Find what makes watching slow, wrong or expensive: the rule, the place, why, and the fix.
+    """Find what makes watching slow, wrong or expensive.
 
-    With a database, measures the shards on a sample of rows. Exits with 1 if there are findings.
+    Shows the rule, the place, why, and the fix. With a database, measures the shards on a sample of
+    rows. Exits with 1 if there are findings.
     """
-    loaded, client = load_schema(database, schema, dialect)
-    context = LintContext(
-        nodes=nodes,
-        longest_replay=duration_seconds(longest_replay),
-        shard_rows=count_sampled_rows(client, loaded) if client is not None else {},
-        queries=tuple(query or ()),
+    actions.ddl.lint.lint(
+        database, schema, dialect, nodes, longest_replay, query or (), json_output
     )
-    findings = lint_schema(loaded, context)
-    if json_output:
-        print_json([to_json(finding) for finding in findings])
-    else:
-        for finding in findings:
-            CONSOLE.print(f"[bold]{finding.rule}[/]  {finding.place}", soft_wrap=True)
-            CONSOLE.print(f"    why:  {finding.why}", soft_wrap=True)
-            CONSOLE.print(f"    fix:  {finding.fix}", soft_wrap=True)
-    if findings:
-        raise typer.Exit(1)
-
-
-def to_json(finding: LintFinding) -> dict[str, str]:
-    """A finding for ``--json``; "mend" is the name that "fix" had before version 0.2."""
-    return asdict(finding) | {"mend": finding.fix}
-
-
-def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
-    """Counts rows by shard in a sample of each watched table; GoogleSQL only."""
-    counts: dict[str, dict[int, int]] = {}
-    if schema.dialect is Dialect.POSTGRESQL:
-        return counts
-    for table, _, shard, _ in list_poll_indexes(schema):
-        column, source = quote_name(shard.name), quote_name(table.name)
-        query = (
-            f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
-            " WHERE s IS NOT NULL GROUP BY s"
-        )
-        with client.snapshot() as snapshot:
-            counts[table.name] = {row[0]: row[1] for row in snapshot.execute_sql(query)}
-    return counts

@@ -2,61 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-
-from rich.table import Table
-
-from ddl.schema import Dialect
-from ddl.selection import select_tables
-from ddl.status import TableStatus, count_index_rows, list_statuses
-from watcher.cli.common import JsonOption
-from watcher.cli.ddl.request import (
-    DatabaseArgument,
+from watcher.cli import actions
+from watcher.cli.options import (
     DialectOption,
-    Exclude,
-    SchemaArgument,
-    Tables,
-    load_schema,
+    ExcludeOption,
+    JsonOption,
+    OptionalDatabaseOption,
+    SchemaOption,
+    TablesOption,
 )
-from watcher.cli.output import CONSOLE, print_json
 
 
 def command(
-    tables: Tables = None,
-    exclude: Exclude = None,
-    database: DatabaseArgument = None,
-    schema: SchemaArgument = None,
+    tables: TablesOption = None,
+    exclude: ExcludeOption = None,
+    database: OptionalDatabaseOption = None,
+    schema: SchemaOption = None,
     dialect: DialectOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show each table: watched or not, the strategy, what is missing, the rows in the index.
+    """Show for each table whether it is watched.
 
-    Counts rows in databases of the GoogleSQL dialect.
+    Shows the strategy, what is missing, and the rows in the index. Counts rows in databases of the
+    GoogleSQL dialect.
     """
-    loaded, client = load_schema(database, schema, dialect)
-    names = select_tables(loaded, tables or ("*",), exclude or ())
-    rows = list_statuses(loaded, names)
-    if client is not None and loaded.dialect is Dialect.GOOGLESQL:
-        rows = [replace(row, index_rows=count_index_rows(client, row)) for row in rows]
-    if json_output:
-        print_json([asdict(row) for row in rows])
-        return
-    CONSOLE.print(make_status_table(rows))
-
-
-def make_status_table(rows: list[TableStatus]) -> Table:
-    """One line for each table."""
-    table = Table()
-    for title in ("table", "watched by", "shards", "index", "rows in it", "missing"):
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        missing = row.problem or (f"{len(row.missing)} steps: ddl plan" if row.missing else "")
-        table.add_row(
-            row.table,
-            row.strategy or "[dim]not watched[/]",
-            str(row.shards or ""),
-            row.index or "",
-            f"{row.index_rows:,}" if row.index_rows is not None else "",
-            missing,
-        )
-    return table
+    actions.ddl.status.show_status(tables, exclude, database, schema, dialect, json_output)

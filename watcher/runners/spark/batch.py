@@ -130,7 +130,7 @@ class FilteringBetweenReader(Filtering, BetweenReader):
 
 def batch_reader(reading: Reading) -> DataSourceReader:
     """Changes when a start or an end is given, else a snapshot."""
-    changes = reading.options.changes_wanted
+    changes = reading.options.reads_changes
     if reading.options.push_filters:
         return FilteringBetweenReader(reading) if changes else FilteringSnapshotReader(reading)
     return BetweenReader(reading) if changes else SnapshotReader(reading)

@@ -42,7 +42,7 @@ from watcher.runners.spark.shaping import (
 )
 from watcher.runners.spark.variants import of_variants, with_texts, with_variants
 from watcher.settings.fields import EARLIEST
-from watcher.settings.spark import JsonType, SchemaChange, SourceOptions, listed
+from watcher.settings.spark import JsonType, SchemaChange, SourceOptions, split_names
 from watcher.spanner.database import connect
 from watcher.spanner.queries import Queries
 from watcher.tables.discovery import watched_table, whole_table
@@ -294,8 +294,8 @@ def told(
 
 def selection_of(options: SourceOptions) -> Selection:
     """The tables that the options name."""
-    named = (options.table,) if options.table is not None else listed(options.tables or "")
-    return Selection(named, listed(options.exclude), own_tables(options.positions_table))
+    named = (options.table,) if options.table is not None else split_names(options.tables or "")
+    return Selection(named, split_names(options.exclude), own_tables(options.positions_table))
 
 
 def chosen(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:

@@ -12,7 +12,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows, Str
 from watcher.captures.changes import change_ids, json_text
 from watcher.change import Change
 from watcher.change import Value as Cell
-from watcher.envelopes import AnyEnvelope, envelope
+from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.errors import ConfigurationError
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.results.columns import (
@@ -78,8 +78,8 @@ OF_STREAM = {
 
 def format_of(options: SourceOptions) -> AnyEnvelope:
     """The envelope that the options name. Raises ConfigurationError."""
-    chosen = envelope(options.envelope or "plain", options.envelope_options, options.stream)
-    if chosen.in_order:
+    chosen = make_envelope(options.envelope or "plain", options.envelope_options, options.stream)
+    if chosen.needs_order:
         raise ConfigurationError(
             f"rows of Spark have no order for the barriers of '{options.envelope}' to stand in;"
             " leave barriers out: each micro-batch is whole up to its end"

@@ -9,7 +9,7 @@ from watcher.errors import NotWatchableError
 from watcher.runners.spark.batch import batch_reader
 from watcher.runners.spark.reading import Reading, reading, snapshot_reading
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import SourceOptions, source_options
+from watcher.settings.spark import SourceOptions, parse_source_options
 
 FORMAT = "spanner-changes"
 
@@ -28,16 +28,16 @@ class SpannerChanges(DataSource):
     def schema(self) -> StructType:
         """The table's columns in Spark's types, ``_commit_timestamp``, ``_shard_id`` and
         ``_change_id``; for several tables the envelope."""
-        options = source_options(dict(self.options))
+        options = parse_source_options(dict(self.options))
         return self._batched(options).spark_schema
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of one streaming query."""
-        return ChangesReader(reading(source_options(dict(self.options))).showing(schema))
+        return ChangesReader(reading(parse_source_options(dict(self.options))).showing(schema))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of one batch: changes when a start or an end is given, else a snapshot."""
-        options = source_options(dict(self.options))
+        options = parse_source_options(dict(self.options))
         found = self._batched(options).showing(schema)
         return batch_reader(found)
 
@@ -47,7 +47,7 @@ class SpannerChanges(DataSource):
         try:
             return reading(options)
         except NotWatchableError as error:
-            if options.changes_wanted:
+            if options.reads_changes:
                 raise
             try:
                 return snapshot_reading(options)

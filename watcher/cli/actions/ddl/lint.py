@@ -1,0 +1,69 @@
+"""Checks a schema, and the even use of its shards, against the rules of the linter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+from google.cloud.spanner_v1.database import Database
+
+from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
+from ddl.render import quote_name
+from ddl.schema import Dialect, Schema
+from watcher.cli.actions.ddl.request import load_schema
+from watcher.cli.output import CONSOLE, print_json
+from watcher.settings.fields import duration_seconds
+
+SAMPLE_ROWS = 10_000
+
+
+def lint(
+    database: str | None,
+    schema: Path | None,
+    dialect: Dialect | None,
+    nodes: int,
+    longest_replay: str,
+    queries: Sequence[str],
+    json_output: bool,
+) -> None:
+    """Prints the findings; exits with 1 if there are any."""
+    loaded, client = load_schema(database, schema, dialect)
+    context = LintContext(
+        nodes=nodes,
+        longest_replay=duration_seconds(longest_replay),
+        shard_rows=count_sampled_rows(client, loaded) if client is not None else {},
+        queries=tuple(queries),
+    )
+    findings = lint_schema(loaded, context)
+    if json_output:
+        print_json([convert_to_json(finding) for finding in findings])
+    else:
+        for finding in findings:
+            CONSOLE.print(f"[bold]{finding.rule}[/]  {finding.place}", soft_wrap=True)
+            CONSOLE.print(f"    why:  {finding.why}", soft_wrap=True)
+            CONSOLE.print(f"    fix:  {finding.fix}", soft_wrap=True)
+    if findings:
+        raise typer.Exit(1)
+
+
+def convert_to_json(finding: LintFinding) -> dict[str, str]:
+    """A finding for ``--json``; "mend" is the name that "fix" had before version 0.2."""
+    return asdict(finding) | {"mend": finding.fix}
+
+
+def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
+    """Counts rows by shard in a sample of each watched table; GoogleSQL only."""
+    counts: dict[str, dict[int, int]] = {}
+    if schema.dialect is Dialect.POSTGRESQL:
+        return counts
+    for table, _, shard, _ in list_poll_indexes(schema):
+        column, source = quote_name(shard.name), quote_name(table.name)
+        query = (
+            f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
+            " WHERE s IS NOT NULL GROUP BY s"
+        )
+        with client.snapshot() as snapshot:
+            counts[table.name] = {row[0]: row[1] for row in snapshot.execute_sql(query)}
+    return counts

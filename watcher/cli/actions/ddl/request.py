@@ -1,0 +1,75 @@
+"""Which tables to make watchable, and how: flags and a TOML file as one validated request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from google.cloud.spanner_v1.database import Database
+from pydantic import ValidationError
+
+from ddl.apply import read_schema
+from ddl.errors import PlanError
+from ddl.options import WatchFile, WatchOptions
+from ddl.parse import parse_schema
+from ddl.schema import Dialect, Schema
+from watcher.settings.fields import describe_validation_error
+from watcher.settings.watcher import read_toml
+from watcher.spanner.database import DatabaseAddress, connect
+
+
+class WatchRequest:
+    """Which tables to watch, and the options of each. Raises PlanError for invalid values."""
+
+    def __init__(
+        self,
+        tables: Sequence[str] | None,
+        exclude: Sequence[str] | None,
+        config: Path | None,
+        flags: Mapping[str, object],
+    ) -> None:
+        settings = read_toml(config) if config is not None else {}
+        set_flags = {
+            name: value
+            for name, value in flags.items()
+            if value is not None and value is not False and value != []
+        }
+        try:
+            self._file = WatchFile.model_validate(settings)
+            self._check_sections()
+            self._flags = set_flags
+            WatchOptions.model_validate(set_flags)
+        except ValidationError as error:
+            raise PlanError(describe_validation_error(error)) from error
+        if tables is None and config is None:
+            raise PlanError("no tables: name them with --table, or in a file with --config")
+        self.include = tuple(tables or self._file.tables)
+        self.exclude = tuple(exclude or self._file.exclude)
+
+    def _check_sections(self) -> None:
+        """Checks every section of the file before anything is planned."""
+        for table in ("", *self._file.table):
+            self._file.options_for(table)
+
+    def options(self, table: str) -> WatchOptions:
+        """The options of one table: those of the file, which flags override."""
+        return self._file.options_for(table).model_copy(
+            update=WatchOptions.model_validate(self._flags).model_dump(include=set(self._flags))
+        )
+
+
+def load_schema(
+    database: str | None, schema: Path | None, dialect: Dialect | None = None
+) -> tuple[Schema, Database | None]:
+    """Loads the schema of a database or a file, exactly one of them; with the client of a database.
+
+    ``dialect`` is that of the file; a database has its own. Raises PlanError.
+    """
+    if (database is None) == (schema is None):
+        raise PlanError("no schema: use either --database or --schema")
+    if schema is not None:
+        if not schema.is_file():
+            raise PlanError(f"file {schema} does not exist: name a file with DDL statements")
+        return parse_schema(schema.read_text(), dialect or Dialect.GOOGLESQL), None
+    client = connect(DatabaseAddress.parse(database or ""))
+    return read_schema(client), client

@@ -1,0 +1,52 @@
+"""Delivers dead letters again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from watcher.cli.actions.callbacks import resolve_callback
+from watcher.cli.output import print_error
+from watcher.runners.delivery import dead_letters
+
+
+def replay(file: Path, callback: str | None, dry_run: bool) -> None:
+    """Calls the callback with each change of the file, or prints the changes.
+
+    What the callback refuses stays in the file, and the command exits with 1.
+    """
+    letters = list(dead_letters(file))
+    if callback is None or dry_run:
+        for letter in letters:
+            sys.stdout.write(json.dumps(extract_change(letter), ensure_ascii=False) + "\n")
+        return
+    refused = deliver(letters, callback)
+    rewritten = file.with_name(file.name + ".new")
+    rewritten.write_text("".join(json.dumps(letter) + "\n" for letter in refused))
+    rewritten.replace(file)
+    if refused:
+        print_error(
+            f"the callback failed again for {len(refused)} of {len(letters)} changes;"
+            f" they stay in {file}"
+        )
+        raise typer.Exit(1)
+
+
+def deliver(letters: list[dict[str, object]], callback: str) -> list[dict[str, object]]:
+    """Calls the callback with each change; the letters that it refused, with their new errors."""
+    function = resolve_callback(callback)
+    refused = []
+    for letter in letters:
+        try:
+            function(extract_change(letter))  # type: ignore[arg-type]
+        except Exception as error:  # noqa: BLE001 (the callback is the user's own)
+            refused.append(letter | {"error": repr(error)})
+    return refused
+
+
+def extract_change(letter: dict[str, object]) -> dict[str, object]:
+    """The change, without the error that made it a dead letter."""
+    return {name: value for name, value in letter.items() if name != "error"}

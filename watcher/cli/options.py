@@ -1,0 +1,61 @@
+"""Options that several commands share. Importing them loads nothing that a command needs to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ddl.schema import Dialect
+
+POSITIONS_TABLE = "SpannerWatcherPositions"
+"""The default of ``watcher.consumers.positions``, repeated because loading that takes a second."""
+
+_DATABASE = typer.Option(
+    "--database",
+    "-d",
+    metavar="ADDRESS",
+    help="spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
+    " (for an emulator, set SPANNER_EMULATOR_HOST)",
+)
+DatabaseOption = Annotated[str, _DATABASE]
+OptionalDatabaseOption = Annotated[str | None, _DATABASE]
+TableOption = Annotated[str, typer.Option("--table", "-t", help="The table.")]
+TablesOption = Annotated[
+    list[str] | None,
+    typer.Option("--table", "-t", help="A table, or a glob such as 'Sing*'; repeatable."),
+]
+ExcludeOption = Annotated[
+    list[str] | None, typer.Option("--exclude", help="A table or a glob to leave out; repeatable.")
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="A TOML file with settings; flags override the file."),
+]
+ConsumerOption = Annotated[str | None, typer.Option("--consumer", help="The consumer's name.")]
+StreamOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stream",
+        metavar="NAME",
+        help="Read this change stream instead of polling: deletes, old values and every version.",
+    ),
+]
+PositionsTableOption = Annotated[
+    str, typer.Option("--positions-table", help="The Spanner table that keeps positions.")
+]
+SchemaOption = Annotated[
+    Path | None, typer.Option("--schema", "-s", help="A file with the DDL of the database.")
+]
+DialectOption = Annotated[
+    Dialect | None,
+    typer.Option("--dialect", help="The dialect of the file with --schema; googlesql by default."),
+]
+ApplyOption = Annotated[
+    bool, typer.Option("--apply", help="Run the statement; without this it is only shown.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
