@@ -13,6 +13,7 @@ import interleavings.scenarios.watching
 import watcher.consumers.clearing.bounds
 import watcher.consumers.leases
 import watcher.consumers.positions.spanner
+import watcher.runners.lease_keeper
 import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
@@ -21,9 +22,9 @@ from watcher.captures.change_stream.watched import Wanted
 from watcher.captures.poll import PollCapture
 from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import SpannerPositions, consumers_table
-from watcher.consumers.states import Progress, State
+from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
-from watcher.runners.delivery import Delivering
+from watcher.runners.delivery import RetryingSink
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.streaming import Driver
 from watcher.tables.epochs import Epochs
@@ -81,7 +82,7 @@ def blind_backfill() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(everywhere("check_owner", nothing))
         stack.enter_context(everywhere("check_backfills", nothing))
-        stack.enter_context(replaced(watcher.runners.watcher.Watcher, "_check_lease", nothing))
+        stack.enter_context(replaced(watcher.runners.lease_keeper.LeaseKeeper, "check", nothing))
         yield
 
 
@@ -94,7 +95,7 @@ def lease_in_a_second_commit() -> Iterator[None]:
 
     def acquire_and_renew(consumers: Consumers, *arguments: Any, **options: Any) -> Lease:
         lease = acquire(consumers, *arguments, **options)
-        consumers.renew(lease, State.STARTING, Progress())
+        consumers.renew(lease, State.STARTING, ConsumerProgress())
         return lease
 
     text = property(lambda self: take(self).replace(until, ""))
@@ -173,10 +174,10 @@ def unregister_in_two(database: Any, positions_table: str, consumer: str) -> Non
     SpannerPositions(database, positions_table).forget(consumer)
 
 
-def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> Delivering:
+def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> RetryingSink:
     """The lease is looked at before a batch only."""
     options.pop("check", None)
-    return Delivering(sink, policy, **options)
+    return RetryingSink(sink, policy, **options)
 
 
 @contextmanager
@@ -203,7 +204,7 @@ def cleared_unsaid() -> Iterator[None]:
 @contextmanager
 def unchecked_lease() -> Iterator[None]:
     """Nobody looks at the lease before a page, a batch or a change; writes are fenced."""
-    with replaced(watcher.runners.watcher.Watcher, "_check_lease", nothing):
+    with replaced(watcher.runners.lease_keeper.LeaseKeeper, "check", nothing):
         yield
 
 
@@ -314,7 +315,7 @@ MUTATIONS = (
         "the lease is looked at before a batch only",
         "1",
         "frozen",
-        lambda: replaced(watcher.runners.watcher, "Delivering", unchecked_delivering),
+        lambda: replaced(watcher.runners.watcher, "RetryingSink", unchecked_delivering),
     ),
     Mutation("columns are those of the start", "2", "add-column", frozen_schema),
     Mutation("index and shards are those of the start", "2", "reshard", frozen_schema),

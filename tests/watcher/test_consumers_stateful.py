@@ -21,11 +21,11 @@ from watcher.change import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE, Registration, SpannerPositions, consumers_table
-from watcher.consumers.states import Progress, State
+from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
-from watcher.runners.backfilling import Instance as Holder
+from watcher.runners.instance import Instance as Holder
 from watcher.runners.sinks import CallbackSink
-from watcher.runners.watching import Watching
+from watcher.runners.windows import WindowDelivery
 from watcher.spanner.queries import Queries
 from watcher.tables.discovery import discover
 from watcher.tables.shards import groups
@@ -59,7 +59,7 @@ class Instances(RuleBasedStateMachine):
     def name(self, consumer: str) -> str:
         return f"{consumer}-{self.prefix}"
 
-    def watching(self, consumer: str, instance: str) -> Watching:
+    def watching(self, consumer: str, instance: str) -> WindowDelivery:
         capture = PollCapture(
             Queries(address_of(self.database)), self.table, groups(self.table.shard_values, 2)
         )
@@ -72,7 +72,7 @@ class Instances(RuleBasedStateMachine):
             self.seen[consumer][key] = name
 
         sink = CallbackSink(lambda rows: [take(c) for c in changes_of(rows, "")])
-        return Watching(
+        return WindowDelivery(
             PolledTables([capture]),
             self.positions,
             Holder(self.name(consumer), lease.owner, lambda: None),
@@ -116,10 +116,10 @@ class Instances(RuleBasedStateMachine):
         if lease is None:
             return
         if self.holder[consumer][0] == instance:
-            self.consumers.renew(lease, State.RUNNING, Progress())
+            self.consumers.renew(lease, State.RUNNING, ConsumerProgress())
         else:
             with pytest.raises(LeaseLostError):
-                self.consumers.renew(lease, State.RUNNING, Progress())
+                self.consumers.renew(lease, State.RUNNING, ConsumerProgress())
 
     @rule(consumer=consumers, instance=instances)
     def poll(self, consumer: str, instance: str) -> None:

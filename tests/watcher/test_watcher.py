@@ -35,8 +35,8 @@ from watcher.errors import (
     PositionConflictError,
     TableNotFoundError,
 )
-from watcher.runners.delivery import dead_letters
-from watcher.runners.watcher import idle_seconds
+from watcher.runners.delivery import read_dead_letters
+from watcher.runners.run import idle_seconds
 from watcher.settings.watcher import watch_config
 from watcher.spanner.timestamps import micros_of
 from watcher.tables.discovery import discover
@@ -326,7 +326,7 @@ def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: 
     watcher.on_change(picky)
     watcher.run_once()
     assert keys(seen) == [("Singers", (2,))]
-    (letter,) = dead_letters(file)
+    (letter,) = read_dead_letters(file)
     assert letter["key"] == {"SingerId": 1}
     assert "not this one" in str(letter["error"])
 
@@ -655,7 +655,7 @@ def test_json_of_a_dead_letter_file_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "dead.jsonl"
     file.write_text(json.dumps({"id": "x"}) + "\nnot json\n")
     with pytest.raises(ConfigurationError, match=r"dead.jsonl:2"):
-        list(dead_letters(file))
+        list(read_dead_letters(file))
 
 
 def test_a_run_of_once_tries_again_what_may_go_away(

@@ -18,6 +18,7 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.clearing import Clearing, Explanation, Method
 from watcher.consumers.positions import TABLE, SpannerPositions
 from watcher.runners.schedule import Schedule
+from watcher.runners.signals import stop_on_signals
 from watcher.settings.fields import duration_seconds
 from watcher.settings.watcher import GRACE_SECONDS
 from watcher.spanner.database import DatabaseAddress, connect
@@ -95,7 +96,7 @@ def command(
         run()
         return
     schedule = Schedule()
-    schedule.stop_on_signals(GRACE_SECONDS)
+    stop_on_signals(schedule.stop, GRACE_SECONDS)
     schedule.every(pause, f"clear {watched.name}", run)
     schedule.start()
     schedule.wait()

@@ -11,7 +11,7 @@ import typer
 
 from watcher.cli.output import print_error
 from watcher.cli.watch import resolve_callback
-from watcher.runners.delivery import dead_letters
+from watcher.runners.delivery import read_dead_letters
 
 
 def command(
@@ -31,7 +31,7 @@ def command(
 
     Newer versions of the same rows may have been delivered meanwhile: compare commit timestamps.
     """
-    letters = list(dead_letters(file))
+    letters = list(read_dead_letters(file))
     deliver = resolve_callback(callback) if callback is not None and not dry_run else None
     left = []
     for letter in letters:

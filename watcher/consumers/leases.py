@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions import check_owner, create_own_tables
-from watcher.consumers.states import Command, ConsumerStatus, Progress, State, StoredError
+from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
 from watcher.spanner.sql import quoted
 from watcher.spanner.timestamps import micros_of
@@ -137,7 +137,7 @@ class Consumers:
             " @selection, PENDING_COMMIT_TIMESTAMP())"
         )
 
-    def renew(self, lease: Lease, state: State, progress: Progress) -> Command | None:
+    def renew(self, lease: Lease, state: State, progress: ConsumerProgress) -> Command | None:
         """Holds the name for another while and tells the state; what operators have asked for.
 
         Raises LeaseLostError when another instance has taken the name.
@@ -148,7 +148,7 @@ class Consumers:
         return command
 
     def release(
-        self, lease: Lease, state: State, progress: Progress, obeyed: Command | None = None
+        self, lease: Lease, state: State, progress: ConsumerProgress, obeyed: Command | None = None
     ) -> None:
         """Gives the name back and leaves the last state behind. A command that was ``obeyed`` is
         taken back, unless an operator has replaced it."""
@@ -158,7 +158,7 @@ class Consumers:
         self,
         lease: Lease,
         state: State,
-        progress: Progress,
+        progress: ConsumerProgress,
         seconds: float | None,
         obeyed: Command | None = None,
     ) -> Command | None:
@@ -234,7 +234,7 @@ class Consumers:
                     Command(row[2]) if row[2] else None,
                     bool(row[3]),
                     micros_of(row[4]),
-                    Progress(row[5], row[6], row[7], row[8]),
+                    ConsumerProgress(row[5], row[6], row[7], row[8]),
                 )
                 for row in rows
             )

@@ -17,7 +17,7 @@ class State(StrEnum):
     FAILED = "FAILED"
     """It tries again by itself."""
     FAILED_PERMANENTLY = "FAILED_PERMANENTLY"
-    """Somebody has to mend something."""
+    """An operator must fix the cause."""
 
 
 class Command(StrEnum):
@@ -32,7 +32,7 @@ class Command(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ConsumerProgress:
     """What an instance tells of itself with every renewal of its lease."""
 
     windows: int = 0
@@ -53,7 +53,7 @@ class ConsumerStatus:
     command: Command | None
     alive: bool
     updated_at: int
-    progress: Progress
+    progress: ConsumerProgress
 
 
 @dataclass(frozen=True, slots=True)

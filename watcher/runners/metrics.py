@@ -64,7 +64,7 @@ class Metrics:
         self._end = 0.0
         lag.labels(consumer).set_function(lambda: time.time() - self._end if self._end else 0.0)
 
-    def window(self, rows: Mapping[str, int], end: int) -> None:
+    def count_window(self, rows: Mapping[str, int], end: int) -> None:
         """A window was delivered; ``end`` in microseconds since 1970."""
         self._end = end / 1_000_000
         self._windows.labels(self._consumer).inc()
@@ -72,25 +72,25 @@ class Metrics:
         for table, count in rows.items():
             self._rows.labels(self._consumer, table).inc(count)
 
-    def backfilled(self, rows: Mapping[str, int]) -> None:
+    def count_backfilled(self, rows: Mapping[str, int]) -> None:
         """A page of a backfill was delivered."""
         for table, count in rows.items():
             self._rows.labels(self._consumer, table).inc(count)
 
-    def failure(self, kind: str) -> None:
+    def count_error(self, kind: str) -> None:
         """An error was met."""
         self._errors.labels(self._consumer, kind).inc()
 
-    def retried(self, what: str) -> None:
+    def count_retry(self, what: str) -> None:
         """A window or a change is tried again."""
         self._retries.labels(self._consumer, what).inc()
 
-    def of_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
+    def measure_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
         """Where to ask for rows scanned and for streams that were taken up again."""
         self._scanned.labels(self._consumer).set_function(scanned)
         self._restarts.labels(self._consumer).set_function(restarts)
 
-    def cleared(self, table: str, rows: int) -> None:
+    def count_cleared(self, table: str, rows: int) -> None:
         """A clearing took rows out of an index."""
         self._cleared.labels(self._consumer, table).inc(rows)
 

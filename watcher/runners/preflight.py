@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.errors import WatcherError
-from watcher.runners.sources import polled, queries_of, streamed
+from watcher.runners.sources import resolve_polled, resolve_streamed, watcher_queries
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
 from watcher.spanner.failures import advice
@@ -59,7 +59,9 @@ def check(config: WatchConfig) -> Iterator[Finding]:
 def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Is there a change stream that watches the tables, and can it be read?"""
     try:
-        tables = streamed(config, queries_of(config), read_schema(database), database.name)
+        tables = resolve_streamed(
+            config, watcher_queries(config), read_schema(database), database.name
+        )
         stream = tables.stream
         now = tables.look(dict.fromkeys(tables.tables, BEGINNING)).end
         parts = len(tables.partitions(Window(now - 1, now)))
@@ -78,7 +80,9 @@ def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
 def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Are there tables that can be polled, and their indexes readable?"""
     try:
-        found = polled(config, queries_of(config), read_schema(database), database.name, None)
+        found = resolve_polled(
+            config, watcher_queries(config), read_schema(database), database.name, None
+        )
         tables = [found.capture(name).table for name in found.tables]
     except WatcherError as error:
         advice_ = "run 'spanner-watcher ddl plan' to see how; an index counts once it is backfilled"

@@ -22,7 +22,7 @@ from watcher.consumers.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.consumers.states import Command, Progress, State
+from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.database import connect
@@ -56,7 +56,7 @@ class QueryConsumer:
         self._done = threading.Event()
         self._lost: WatcherError | None = None
         self._command: Command | None = None
-        self._progress = Progress()
+        self._progress = ConsumerProgress()
 
     def register(
         self, starts: Mapping[str, int], now: bool = False, with_sets: Mapping[str, str] = NOTHING
@@ -137,7 +137,7 @@ class QueryConsumer:
         moves = [Move(Position(self._name, t, reached), at) for t, at in behind.items()]
         self._positions.save_all(moves, self._owner)
         self._registered |= dict.fromkeys(behind, reached)
-        self._progress = Progress(windows=self._progress.windows + 1)
+        self._progress = ConsumerProgress(windows=self._progress.windows + 1)
 
     def stop(self) -> None:
         """Gives the name back."""

@@ -1,4 +1,4 @@
-"""Delivers the windows of a source to a sink, one after another: what a scheduled poller does."""
+"""Delivers the windows of a source to a sink, one after another."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Protocol
 
-import pyarrow as pa
-
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, Look, Source, StreamRows
+from watcher.captures import Look, Source
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
-from watcher.runners.backfilling import Instance
+from watcher.runners.instance import Instance
 from watcher.runners.sinks import Sink
+from watcher.runners.transactions import sort_by_transaction
 from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
@@ -28,9 +27,30 @@ WINDOW_SECONDS = 30.0
 """A window should be delivered in so many seconds; its position is saved at its end."""
 
 
-Follow = Callable[[int], None]
-"""Called with a timestamp at which a window may end: from then on ``Watching.source`` has the
-tables of the schema that is valid there, and those that are new are registered."""
+class TableFollower(Protocol):
+    """Keeps the tables of a delivery in step with the schema of the database."""
+
+    def follow(self, timestamp: int) -> None:
+        """A window may end at this timestamp: from now on ``WindowDelivery.source`` has the tables
+        of the schema that is valid there, and those that are new are registered."""
+        ...
+
+    def note_saved(self) -> None:
+        """The positions are saved, and ``WindowDelivery.source`` is the latest known one."""
+        ...
+
+
+class FixedTables:
+    """Tables that do not change."""
+
+    def follow(self, timestamp: int) -> None:
+        """As ``TableFollower.follow``."""
+
+    def note_saved(self) -> None:
+        """As ``TableFollower.note_saved``."""
+
+
+FIXED_TABLES = FixedTables()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +83,7 @@ class Pace:
             self.rows = min(self._rows_max, self.rows * ROWS_GROWTH)
 
 
-def ignore(timestamp: int) -> None:
-    """Tables that do not change."""
-
-
-def ignore_saved() -> None:
-    """Nothing is to be done when positions are saved."""
-
-
-class Watching:
+class WindowDelivery:
     """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
     At least once: after a crash between delivery and saving the window is delivered again, with the
@@ -87,23 +99,20 @@ class Watching:
         sink: Sink,
         max_rows: int,
         transactions: bool = False,
-        follow: Follow = ignore,
+        follower: TableFollower = FIXED_TABLES,
         idle_seconds: float = 0.0,
-        saved: Callable[[], None] = ignore_saved,
     ) -> None:
-        """``saved`` is called when the positions are where ``source`` is the latest known one."""
         self._source = source
         self._positions = positions
         self._instance = instance
         self._sink = sink
         self._pace = Pace(max_rows)
         self._transactions = transactions
-        self._follow = follow
+        self._follower = follower
         self._idle_seconds = idle_seconds
-        self._saved = saved
-        self._kept: dict[str, int] | None = None
+        self._known: dict[str, int] | None = None
         self._followed_at = -math.inf
-        self._later: int | None = None
+        self._latest_end: int | None = None
         """Where a window might have ended that was cut where the schema was an older one."""
 
     @property
@@ -111,98 +120,113 @@ class Watching:
         """What is watched now."""
         return self._source
 
-    def keep_in(self, positions: Positions) -> None:
-        """Goes on with other positions: the same ones, over a new connection."""
+    def replace_positions(self, positions: Positions) -> None:
+        """Continues over a new connection."""
         self._positions = positions
-        self._kept = None
+        self._known = None
 
     def replace_source(self, source: Source) -> None:
-        """Goes on with other tables, which have been registered."""
+        """Continues with other tables, which have been registered."""
         self._source = source
-        self._kept = None
+        self._known = None
         self._followed_at = -math.inf
 
-    def positions(self) -> dict[str, int]:
+    def finish(self) -> None:
+        """Every window is saved when ``poll`` returns."""
+
+    def close(self) -> None:
+        """Nothing stays open between two windows."""
+
+    def read_positions(self) -> dict[str, int]:
         """The positions of every table that is watched, read when they are not known."""
-        if self._kept is None:
-            self._kept = self._positions.of(self._instance.consumer)
-        return {table: self._kept[table] for table in self._source.tables if table in self._kept}
+        if self._known is None:
+            self._known = self._positions.of(self._instance.consumer)
+        return {table: self._known[table] for table in self._source.tables if table in self._known}
 
     def poll(self, until: int | None = None) -> Delivered:
         """Delivers what changed since the positions, up to ``until`` where that is earlier."""
         try:
-            return self._poll(until)
+            return self._deliver_window(until)
         except BaseException:
-            self._kept = None
+            self._known = None
             self._sink.discard()
             raise
 
-    def _poll(self, until: int | None) -> Delivered:
-        self._return_to_later()
-        starts = self.positions()
+    def _deliver_window(self, until: int | None) -> Delivered:
+        self._return_to_latest()
+        starts: Mapping[str, int] = self.read_positions()
         if not starts:
             return Delivered(0, {}, more=False)
-        looked_in, look = self._source, self._source.look(starts)
+        look = self._source.look(starts)
         idle = not look.changed and until is None
-        if idle and not self._due():
+        if idle and not self._is_due():
             return Delivered(look.end, {}, more=False)
         end = look.end if until is None else max(min(look.end, until), *starts.values())
-        cut = self._followed(self._cut(starts, look, end), end)
-        if cut == end and self._source is not looked_in:
-            # New shards and tables have not been looked at, nor counted.
-            starts = self.positions()
-            looked_in, look = self._source, self._look_at(end, starts, look)
-            cut = self._followed(self._cut(starts, look, end), end)
-        self._later = end if self._source is not looked_in else None
-        starts, changed = self._changes(starts, look, cut)
-        rows = self._deliver({table: starts[table] for table in starts if table in changed}, cut)
+        starts, look, cut = self._plan_end(starts, look, end)
+        starts, changed = self._find_changes(starts, look, cut)
+        rows = self._hand_over({table: starts[table] for table in starts if table in changed}, cut)
         self._sink.resolved(cut)
         self._sink.flush()
         failpoint("after-delivery-before-position")
         self._save(starts, cut)
-        if self._later is None:
-            self._saved()
+        if self._latest_end is None:
+            self._follower.note_saved()
         LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
 
-    def _return_to_later(self) -> None:
+    def _plan_end(
+        self, starts: Mapping[str, int], look: Look, end: int
+    ) -> tuple[Mapping[str, int], Look, int]:
+        """Where the window ends, and the positions and the look of the schema that is valid
+        there."""
+        source = self._source
+        cut = self._follow_to(self._choose_cut(starts, look, end), end)
+        if cut == end and self._source is not source:
+            # New shards and tables have not been looked at, nor counted.
+            source, starts = self._source, self.read_positions()
+            look = self._look_at(end, starts, look)
+            cut = self._follow_to(self._choose_cut(starts, look, end), end)
+        self._latest_end = end if self._source is not source else None
+        return starts, look, cut
+
+    def _return_to_latest(self) -> None:
         """What changed is looked for with the tables and shards of the latest schema that is known,
         also after a window that was cut where an older one is valid."""
-        if self._later is None:
+        if self._latest_end is None:
             return
         try:
-            self._follow(self._later)
+            self._follower.follow(self._latest_end)
         except (NotWatchableError, TableNotFoundError, VersionExpiredError) as error:
             LOG.info("changes are looked for in an older schema: %s", error)
-        self._later = None
+        self._latest_end = None
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         """Whether it is time to look at the schema, and to advance the positions of idle tables."""
         return time.monotonic() - self._followed_at >= self._idle_seconds
 
-    def _followed(self, cut: int, end: int) -> int:
+    def _follow_to(self, cut: int, end: int) -> int:
         """The end of the window, with the schema that is valid there. An earlier ``cut`` at which
         one of the tables could not be read is given up for the end."""
-        if not self._source.read_by_schema and not self._due():
+        if not self._source.read_by_schema and not self._is_due():
             return cut
         try:
-            self._follow(cut)
+            self._follower.follow(cut)
         except VersionExpiredError:
             return cut  # the window will be read as of now
         except (NotWatchableError, TableNotFoundError):
             if cut == end:
                 raise
-            self._follow(end)
+            self._follower.follow(end)
             cut = end
         self._followed_at = time.monotonic()
         return cut
 
-    def _changes(
+    def _find_changes(
         self, starts: Mapping[str, int], look: Look, cut: int
     ) -> tuple[dict[str, int], frozenset[str]]:
         """Where the tables of the window begin, and which of them changed in it: what was deleted
         since is still there at a cut."""
-        current = self.positions()
+        current = self.read_positions()
         if cut < look.end or current != starts:
             return current, self._look_at(cut, current, look, starts.keys()).changed
         return current, look.changed
@@ -217,7 +241,7 @@ class Watching:
         except VersionExpiredError:
             return Look(end, look.changed | (starts.keys() - looked_at))
 
-    def _cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
+    def _choose_cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
         """Where the window ends: with about ``max_rows`` rows at most."""
         whole = {
             table: Window(start, max(start, end))
@@ -226,20 +250,20 @@ class Watching:
         }
         return self._source.cut(whole, self._pace.rows) if whole else end
 
-    def _deliver(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
+    def _hand_over(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
         windows = {table: Window(start, end) for table, start in starts.items() if start < end}
         rows: dict[str, int] = defaultdict(int)
         batches = self._source.read(windows)
-        began, whole = time.monotonic(), False
+        started_at, whole = time.monotonic(), False
         try:
-            for each in by_transaction(batches) if self._transactions else batches:
+            for changed in sort_by_transaction(batches) if self._transactions else batches:
                 self._instance.check()
-                self._sink.write(each)
-                for table, count in each.counts.items():
+                self._sink.write(changed)
+                for table, count in changed.counts.items():
                     rows[table] += count
             whole = True
         finally:
-            self._pace.note(sum(rows.values()), time.monotonic() - began, whole)
+            self._pace.note(sum(rows.values()), time.monotonic() - started_at, whole)
         return dict(rows)
 
     def _save(self, starts: Mapping[str, int], end: int) -> None:
@@ -247,33 +271,5 @@ class Watching:
         behind = {table: start for table, start in starts.items() if start < end}
         moves = [Move(Position(consumer, table, end), start) for table, start in behind.items()]
         self._positions.save_all(moves, owner)
-        if self._kept is not None:
-            self._kept |= dict.fromkeys(behind, end)
-
-
-def by_transaction(batches: Iterator[Changed]) -> Iterator[Changed]:
-    """What changed in a window, transaction by transaction, over all tables and partitions.
-
-    Holds the window, which ``max_rows`` bounds. Spanner: disjoint transactions may share a commit
-    timestamp; polling cannot tell them apart, a change stream can.
-    """
-    parts: list[tuple[int, str, int, Changed]] = []
-    for number, rows in enumerate(batches):
-        parts += ((*of, number, part) for of, part in transactions_of(rows))
-    for *_, rows in sorted(parts, key=lambda part: part[:3]):
-        yield rows
-
-
-def transactions_of(rows: Changed) -> Iterator[tuple[tuple[int, str], Changed]]:
-    """The transactions of a batch: commit timestamp and, from a change stream, id."""
-    streamed = isinstance(rows, StreamRows)
-    stamp = "commit_timestamp" if streamed else COMMIT_TIMESTAMP_COLUMN
-    names = [stamp, "transaction_id", "record_sequence"] if streamed else [stamp]
-    ordered = rows.batch.sort_by([(name, "ascending") for name in names])
-    stamps = ordered.column(stamp).cast(pa.int64()).to_pylist()
-    ids = ordered.column("transaction_id").to_pylist() if streamed else [""] * len(stamps)
-    first = 0
-    for of, run in groupby(zip(stamps, ids, strict=True)):
-        count = len(list(run))
-        yield of, replace(rows, batch=ordered.slice(first, count))
-        first += count
+        if self._known is not None:
+            self._known |= dict.fromkeys(behind, end)
