@@ -154,9 +154,9 @@ def back_in_two_commits() -> Iterator[None]:
     register = SpannerPositions.register
 
     def forget_and_register(positions: SpannerPositions, registration: Any, owner: Any) -> Any:
-        kept = positions.of(registration.consumer)
+        kept = positions.load_all(registration.consumer)
         if any(kept.get(table, at) > at for table, at in registration.starts.items()):
-            positions.forget(registration.consumer)
+            positions.remove(registration.consumer, list(kept))
         return register(positions, registration, owner)
 
     with (
@@ -171,7 +171,8 @@ def unregister_in_two(database: Any, positions_table: str, consumer: str) -> Non
     status = Consumers(database, consumers_table(positions_table)).status(consumer)
     if status is not None and status.alive:
         raise LeaseHeldError(f"consumer '{consumer}' is alive")
-    SpannerPositions(database, positions_table).forget(consumer)
+    positions = SpannerPositions(database, positions_table)
+    positions.remove(consumer, list(positions.load_all(consumer)))
 
 
 def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> RetryingSink:

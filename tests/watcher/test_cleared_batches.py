@@ -34,7 +34,7 @@ def clear(database: Database) -> None:
     """Everything up to now, behind a consumer that has delivered it."""
     positions = SpannerPositions(database)
     positions.create()
-    before = positions.of("reader").get("Singers")
+    before = positions.load_all("reader").get("Singers")
     positions.save(Position("reader", "Singers", now(database)), before)
     Clearing(database, capture_of(database).table, positions).clear()
 

@@ -126,15 +126,15 @@ class Instances(RuleBasedStateMachine):
         """The holder's position advances; nobody else's does."""
         if (consumer, instance) not in self.leases:
             return
-        before = self.positions.of(self.name(consumer))
+        before = self.positions.load_all(self.name(consumer))
         watching = self.watching(consumer, instance)
         if self.holder[consumer][0] == instance:
             end = watching.poll().end
-            assert self.positions.of(self.name(consumer)) == {"Singers": end}
+            assert self.positions.load_all(self.name(consumer)) == {"Singers": end}
             return
         with pytest.raises(PositionConflictError):
             watching.poll()
-        assert self.positions.of(self.name(consumer)) == before
+        assert self.positions.load_all(self.name(consumer)) == before
 
     @rule()
     def clear(self) -> None:
@@ -143,7 +143,7 @@ class Instances(RuleBasedStateMachine):
         try:
             clearing.clear()
         except ConfigurationError:
-            assert not self.positions.all("Singers")
+            assert not self.positions.list_all()
 
     def teardown(self) -> None:
         """Whoever holds the name in the end delivers the rest: nothing was lost to anybody."""
@@ -158,7 +158,7 @@ class Instances(RuleBasedStateMachine):
                 and self.cleared_before[consumer].get(key) != version
             } == {}
         for consumer in self.holder:
-            self.positions.forget(self.name(consumer))
+            self.positions.remove(self.name(consumer), ["Singers"])
 
     def outside_of_the_index(self) -> dict[int, str]:
         """What a consumer that registers now cannot see any more."""

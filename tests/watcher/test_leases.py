@@ -167,7 +167,7 @@ def test_a_thawed_instance_delivers_no_further_change(
     assert set(freezing.tellers[3:]) == {"second"}
     last = {c.key["SingerId"]: (c.new_values or {})["LastName"] for _, c in freezing.seen}
     assert last == singers_of(music)
-    assert SpannerPositions(music).backfills("name") == {}
+    assert SpannerPositions(music).load_backfills("name") == {}
 
 
 @pytest.mark.parametrize("frozen_in", [2, 3], ids=["in the middle", "before the last"])

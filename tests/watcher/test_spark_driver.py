@@ -199,7 +199,7 @@ def test_a_table_made_watchable_while_it_runs_comes_with_its_first_rows(
     query.restart()
     assert row_ids(query.drain()) == [("U", 5)]
     if consumer:
-        assert set(SpannerPositions(database).of("c")) == {"T", "U"}
+        assert set(SpannerPositions(database).load_all("c")) == {"T", "U"}
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -520,7 +520,7 @@ def test_a_table_that_is_added_in_the_middle_of_a_backfill_comes_after_it(
         + [("U", key) for key in (1, 2, 3)]
         + [("V", key) for key in range(10)]
     )
-    assert set(SpannerPositions(database).of("c")) == {"T", "U", "V"}
+    assert set(SpannerPositions(database).load_all("c")) == {"T", "U", "V"}
 
 
 # Offsets of earlier releases.

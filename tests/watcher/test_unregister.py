@@ -55,7 +55,7 @@ def kept(database: Database, consumer: str = "worker") -> tuple[set[str], set[st
             backfills_table(TABLE), ("Consumer", "WatchedTable"), KeySet(all_=True)
         )
         backfills = {row[1] for row in rows if row[0] == consumer}
-    positions = set(SpannerPositions(database).of(consumer))
+    positions = set(SpannerPositions(database).load_all(consumer))
     return positions, backfills, consumers_of(database).status(consumer) is not None
 
 

@@ -240,7 +240,7 @@ def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Databa
                 break
             threading.Event().wait(0.02)
     assert isinstance(raised[0], LeaseLostError | PositionConflictError)
-    positions = SpannerPositions(music, "SpannerWatcherPositions").of("cold")
+    positions = SpannerPositions(music, "SpannerWatcherPositions").load_all("cold")
     with music.snapshot() as snapshot:
         newest = next(iter(snapshot.execute_sql("SELECT MAX(LastModified) FROM Singers")))[0]
     assert all(position < micros_of(newest) for position in positions.values())
@@ -472,7 +472,7 @@ def test_positions_in_a_file_go_on_where_they_were(music: Database, tmp_path: Pa
     assert once(music, consumer="file", positions=kept) == []
     add(music, 2)
     assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (2,))]
-    assert set(FilePositions(kept["path"]).of("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
+    assert set(FilePositions(kept["path"]).load_all("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
 
 
 def test_faults_of_the_server_are_outlived(music: Database, faults: Callable[..., None]) -> None:

@@ -47,10 +47,10 @@ def command(
     positions.create()
     consumers = Consumers(client, consumers_table(positions_table))
     consumers.create()
-    lives = {each.consumer: each for each in consumers.all()}
+    lives = {each.consumer: each for each in consumers.list_all()}
     rows = [
         described(client, address, each, lives.get(each.consumer), by_shard_group)
-        for each in positions.every()
+        for each in positions.list_all()
         if consumer in (None, each.consumer)
     ]
     found = [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
@@ -27,6 +28,14 @@ def lease_clock() -> float:
     return time.clock_gettime(clock)
 
 
+def bind(values: Mapping[str, tuple[object, object]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values and the types of parameters, apart."""
+    return (
+        {name: value for name, (value, _) in values.items()},
+        {name: type_ for name, (_, type_) in values.items()},
+    )
+
+
 @dataclass(slots=True)
 class Lease:
     """A consumer's name, held by this instance under the token ``owner``. ``valid`` counts by this
@@ -45,6 +54,16 @@ class Lease:
     def valid(self) -> bool:
         """True while no other instance can have taken the name."""
         return lease_clock() - self.renewed_at < self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What is stored of who holds a consumer's name; ``alive`` until the lease runs out."""
+
+    alive: bool
+    owner: str | None
+    command: Command | None
+    selection: str | None
 
 
 class Consumers:
@@ -81,40 +100,47 @@ class Consumers:
         Raises LeaseHeldError while another instance holds the name.
         """
         lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
-        values: dict[str, tuple[object, object]] = {
-            "consumer": (consumer, param_types.STRING),
-            "owner": (lease.owner, param_types.STRING),
-            "state": (str(State.STARTING), param_types.STRING),
-            "milliseconds": (round(seconds * 1000), param_types.INT64),
-            "selection": (selection, param_types.STRING),
-        }
-        params = {name: value for name, (value, _) in values.items()}
-        types = {name: type_ for name, (_, type_) in values.items()}
+        params, types = bind(
+            {
+                "consumer": (consumer, param_types.STRING),
+                "owner": (lease.owner, param_types.STRING),
+                "state": (str(State.STARTING), param_types.STRING),
+                "milliseconds": (round(seconds * 1000), param_types.INT64),
+                "selection": (selection, param_types.STRING),
+            }
+        )
 
-        def work(transaction: Transaction) -> str | None:
-            rows = list(
-                transaction.execute_sql(
-                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
-                    f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
-                    params={"consumer": consumer},
-                    param_types={"consumer": param_types.STRING},
-                )
-            )
-            if rows and rows[0][0] and rows[0][1] != lease.owner:
-                return str(rows[0][1])
-            lease.command = Command(rows[0][2]) if rows and rows[0][2] else None
-            if not rows or rows[0][1] != lease.owner:  # else this has committed, unseen
-                lease.selection_before = rows[0][3] if rows else None
-            text = self._take if rows else self._insert
-            transaction.execute_update(text, params=params, param_types=types)
-            return None
+        def take(transaction: Transaction) -> bool:
+            row = self._read_holder(transaction, consumer)
+            if row is not None and row.alive and row.owner != lease.owner:
+                return False
+            lease.command = row.command if row is not None else None
+            if row is None or row.owner != lease.owner:  # else this has committed, unseen
+                lease.selection_before = row.selection if row is not None else None
+            sql = self._take if row is not None else self._insert
+            transaction.execute_update(sql, params=params, param_types=types)
+            return True
 
-        if self._database.run_in_transaction(work) is not None:
+        if not self._database.run_in_transaction(take):
             raise LeaseHeldError(
-                f"another instance runs as consumer '{consumer}'; choose another name, stop it"
-                f" (spanner-watcher ctl stop {consumer}), or wait until it is gone"
+                f"another instance runs as consumer '{consumer}': choose another name, stop it"
+                f" (spanner-watcher ctl stop {consumer}), or wait until it has ended"
             )
         return lease
+
+    def _read_holder(self, transaction: Transaction, consumer: str) -> Holder | None:
+        """Who holds a consumer's name, or held it last."""
+        rows = transaction.execute_sql(
+            "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
+            f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
+            params={"consumer": consumer},
+            param_types={"consumer": param_types.STRING},
+        )
+        holders = [
+            Holder(bool(alive), owner, Command(command) if command else None, selection)
+            for alive, owner, command, selection in rows
+        ]
+        return holders[0] if holders else None
 
     @property
     def _take(self) -> str:
@@ -137,8 +163,19 @@ class Consumers:
             " @selection, PENDING_COMMIT_TIMESTAMP())"
         )
 
+    @property
+    def _renew(self) -> str:
+        """The statement that renews or releases a lease; no row when it is another's."""
+        return (
+            f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
+            " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+            " Command = NULLIF(Command, @obeyed), Windows = @windows, DeliveredRows = @rows,"
+            " RowsPerSecond = @rate, DeadLetters = @dead, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
+            " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command"
+        )
+
     def renew(self, lease: Lease, state: State, progress: ConsumerProgress) -> Command | None:
-        """Holds the name for another while and tells the state; what operators have asked for.
+        """Extends the lease and stores the state; what operators have asked for.
 
         Raises LeaseLostError when another instance has taken the name.
         """
@@ -150,7 +187,7 @@ class Consumers:
     def release(
         self, lease: Lease, state: State, progress: ConsumerProgress, obeyed: Command | None = None
     ) -> None:
-        """Gives the name back and leaves the last state behind. A command that was ``obeyed`` is
+        """Gives the name back and stores the last state. A command that was ``obeyed`` is
         taken back, unless an operator has replaced it."""
         self._update(lease, state, progress, None, obeyed)
 
@@ -162,35 +199,25 @@ class Consumers:
         seconds: float | None,
         obeyed: Command | None = None,
     ) -> Command | None:
-        values: dict[str, tuple[object, object]] = {
-            "consumer": (lease.consumer, param_types.STRING),
-            "owner": (lease.owner, param_types.STRING),
-            "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
-            "state": (str(state), param_types.STRING),
-            "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
-            "windows": (progress.windows, param_types.INT64),
-            "rows": (progress.rows, param_types.INT64),
-            "rate": (progress.rows_per_second, param_types.FLOAT64),
-            "dead": (progress.dead_letters, param_types.INT64),
-            "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
-        }
+        params, types = bind(
+            {
+                "consumer": (lease.consumer, param_types.STRING),
+                "owner": (lease.owner, param_types.STRING),
+                "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
+                "state": (str(state), param_types.STRING),
+                "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
+                "windows": (progress.windows, param_types.INT64),
+                "rows": (progress.rows, param_types.INT64),
+                "rate": (progress.rows_per_second, param_types.FLOAT64),
+                "dead": (progress.dead_letters, param_types.INT64),
+                "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
+            }
+        )
 
-        def work(transaction: Transaction) -> list[list[str | None]]:
-            rows: list[list[str | None]] = list(
-                transaction.execute_sql(
-                    f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
-                    " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds"
-                    " MILLISECOND), Command = NULLIF(Command, @obeyed), Windows = @windows,"
-                    " DeliveredRows = @rows, RowsPerSecond = @rate, DeadLetters = @dead,"
-                    " UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
-                    " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command",
-                    params={name: value for name, (value, _) in values.items()},
-                    param_types={name: type_ for name, (_, type_) in values.items()},
-                )
-            )
-            return rows
+        def update(transaction: Transaction) -> list[list[str | None]]:
+            return list(transaction.execute_sql(self._renew, params=params, param_types=types))
 
-        rows = self._database.run_in_transaction(work)
+        rows = self._database.run_in_transaction(update)
         if not rows:
             raise LeaseLostError(
                 f"another instance has taken over the consumer '{lease.consumer}', or it was"
@@ -205,9 +232,9 @@ class Consumers:
         return Command(rows[0][0]) if rows and rows[0][0] else None
 
     def ask(self, consumer: str, command: Command) -> None:
-        """Leaves a command for a consumer. Raises ConfigurationError for one that is not known."""
+        """Stores a command for a consumer. Raises ConfigurationError for one that is not known."""
         if self.status(consumer) is None:
-            known = ", ".join(each.consumer for each in self.all()) or "none"
+            known = ", ".join(each.consumer for each in self.list_all()) or "none"
             raise ConfigurationError(f"there is no consumer '{consumer}'; there are: {known}")
         value = None if command is Command.RESUME else str(command)
         with self._database.batch() as batch:
@@ -215,9 +242,9 @@ class Consumers:
 
     def status(self, consumer: str) -> ConsumerStatus | None:
         """A consumer, or None."""
-        return next((each for each in self.all() if each.consumer == consumer), None)
+        return next((each for each in self.list_all() if each.consumer == consumer), None)
 
-    def all(self) -> tuple[ConsumerStatus, ...]:
+    def list_all(self) -> tuple[ConsumerStatus, ...]:
         """Every consumer, by name."""
         with self._database.snapshot() as snapshot:
             rows = snapshot.execute_sql(
@@ -240,16 +267,16 @@ class Consumers:
             )
 
     def store_error(self, consumer: str, error: BaseException, owner: str | None = None) -> None:
-        """Keeps an error for operators to see. Raises LeaseLostError when ``owner`` does not hold
+        """Stores an error for operators to see. Raises LeaseLostError when ``owner`` does not hold
         the consumer's lease any more."""
         columns = ("Consumer", "ErrorId", "Kind", "Message", "OccurredAt")
         row = (consumer, str(uuid.uuid4()), type(error).__name__, str(error), COMMIT_TIMESTAMP)
 
-        def work(transaction: Transaction) -> None:
+        def insert(transaction: Transaction) -> None:
             check_owner(transaction, self._positions, consumer, owner)
             transaction.insert(self._errors, columns, [row])
 
-        self._database.run_in_transaction(work)
+        self._database.run_in_transaction(insert)
 
     def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
         """The newest errors of a consumer, the newest first."""

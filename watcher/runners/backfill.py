@@ -52,7 +52,7 @@ class BackfillDelivery:
         """Reads which backfills are in progress."""
         if not self._captures:
             return
-        stored = self._positions.backfills(self._instance.consumer)
+        stored = self._positions.load_backfills(self._instance.consumer)
         self._waiting = {table: p for table, p in stored.items() if table in self._captures}
 
     @property

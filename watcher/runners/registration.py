@@ -72,7 +72,7 @@ class Registrar:
         self._removal_due = False
 
     def _read_positions(self) -> dict[str, int]:
-        return self._connection.positions.of(self._lease.consumer)
+        return self._connection.positions.load_all(self._lease.consumer)
 
     def _resolve_first_start(self, source: WatchedTables, known: Mapping[str, int]) -> int | None:
         """Where a table without a position starts; None is now. The tables of a consumer that ran

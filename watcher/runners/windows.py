@@ -140,7 +140,7 @@ class WindowDelivery:
     def read_positions(self) -> dict[str, int]:
         """The positions of every table that is watched, read when they are not known."""
         if self._known is None:
-            self._known = self._positions.of(self._instance.consumer)
+            self._known = self._positions.load_all(self._instance.consumer)
         return {table: self._known[table] for table in self._source.tables if table in self._known}
 
     def poll(self, until: int | None = None) -> Delivered:

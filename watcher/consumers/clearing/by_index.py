@@ -18,12 +18,12 @@ from google.cloud.spanner_v1 import KeySet, Type, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.clearing.methods import Load, micros_above
+from watcher.consumers.clearing.methods import Load, round_up_micros
 from watcher.consumers.clearing.statements import (
+    clearing_statement,
     delete_named_sets,
     key_columns,
     page_of_shard,
-    statement,
 )
 from watcher.spanner.timestamps import moment_of
 from watcher.tables.values import ShardValue, WatchedTable
@@ -53,7 +53,7 @@ class ByIndex:
 
     def clear(self, load: Load) -> int:
         """Clears the shards that have something to be cleared; how many rows there were."""
-        statement(self.table)  # refuses what cannot be cleared
+        clearing_statement(self.table)  # refuses what cannot be cleared
         return sum(
             self._clear_page(page)
             for each in load.shards
@@ -93,19 +93,21 @@ class ByIndex:
         def work(transaction: Transaction) -> int:
             if self.table.change_sets is not None:
                 return self._delete_sets(transaction, page)
-            return self._take_out(transaction, page)
+            return self._clear_rows(transaction, page)
 
         rows: int = self.database.run_in_transaction(work, exclude_txn_from_change_streams=True)
         return rows
 
-    def _take_out(self, transaction: Transaction, page: Page) -> int:
+    def _clear_rows(self, transaction: Transaction, page: Page) -> int:
         """Writes NULL into the timestamp, or TRUE into Processed and the timestamp as it is: an
         explicit value keeps ON UPDATE from overwriting it."""
         table = self.table
         keys, timestamp = key_columns(table), table.timestamp_column
         columns = (*keys, timestamp)
-        wanted = KeySet(keys=[list(entry[1:]) for entry in page.entries])
-        rows = [row for row in transaction.read(table.name, columns, wanted) if self._safe(row[-1])]
+        key_set = KeySet(keys=[list(entry[1:]) for entry in page.entries])
+        rows = [
+            row for row in transaction.read(table.name, columns, key_set) if self._is_safe(row[-1])
+        ]
         if table.processed_column is None:
             values = [(*row[:-1], None) for row in rows]
         else:
@@ -114,9 +116,9 @@ class ByIndex:
             transaction.update(table.name, columns, values)
         return len(values)
 
-    def _safe(self, timestamp: Any) -> bool:
+    def _is_safe(self, timestamp: Any) -> bool:
         """As ``timestamp <= @safe``."""
-        return timestamp is not None and micros_above(timestamp) <= self.safe
+        return timestamp is not None and round_up_micros(timestamp) <= self.safe
 
     def _delete_sets(self, transaction: Transaction, page: Page) -> int:
         rows = transaction.execute_update(

@@ -22,8 +22,8 @@ from watcher.consumers.positions.values import (
     Position,
     Registered,
     Registration,
+    apply_moves,
     check_backfills,
-    moved,
     plan_registration,
 )
 from watcher.errors import LeaseLostError
@@ -79,7 +79,7 @@ class SpannerPositions:
 
     def load(self, consumer: str, table: str) -> Position | None:
         """As ``Positions.load``."""
-        micros = self.of(consumer).get(table)
+        micros = self.load_all(consumer).get(table)
         return None if micros is None else Position(consumer, table, micros)
 
     def register(self, registration: Registration, owner: str | None = None) -> Registered:
@@ -134,7 +134,7 @@ class SpannerPositions:
             kept.get((consumer, m.position.table)) == m.position.micros for m in moves
         ):
             return  # a commit of ours whose answer was lost, tried again
-        moved(kept, moves)
+        apply_moves(kept, moves)
         self._write(
             transaction, [(m.position.consumer, m.position.table, m.position.micros) for m in moves]
         )
@@ -199,42 +199,18 @@ class SpannerPositions:
         if tables:
             self._database.run_in_transaction(work)
 
-    def forget(self, consumer: str) -> int:
-        """Unregisters a consumer, so that clearing does not wait for it; how many tables it had."""
-
-        def work(transaction: Transaction) -> int:
-            tables = list(self._read(transaction, consumer))
-            keys = KeySet(keys=[[consumer, table] for table in tables])
-            transaction.delete(self._name, keys)
-            transaction.delete(self._backfills, keys)
-            return len(tables)
-
-        count: int = self._database.run_in_transaction(work)
-        return count
-
-    def of(self, consumer: str) -> dict[str, int]:
-        """As ``Positions.of``."""
+    def load_all(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.load_all``."""
         with self._database.snapshot() as snapshot:
             return self._read(snapshot, consumer)
 
-    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
-        """As ``Positions.backfills``."""
+    def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """As ``Positions.load_backfills``."""
         with self._database.snapshot() as snapshot:
             return self._read_backfills(snapshot, consumer)
 
-    def all(self, table: str) -> tuple[Position, ...]:
-        """As ``Positions.all``."""
-        with self._database.snapshot() as snapshot:
-            rows = snapshot.execute_sql(
-                f"SELECT Consumer, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
-                " WHERE WatchedTable = @table ORDER BY Consumer",
-                params={"table": table},
-                param_types={"table": param_types.STRING},
-            )
-            return tuple(Position(row[0], table, micros_of(row[1])) for row in rows)
-
-    def every(self) -> tuple[Position, ...]:
-        """As ``Positions.every``, by consumer and table."""
+    def list_all(self) -> tuple[Position, ...]:
+        """As ``Positions.list_all``, by consumer and table."""
         with self._database.snapshot() as snapshot:
             rows = snapshot.execute_sql(
                 f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608

@@ -121,24 +121,22 @@ class Positions(Protocol):
         """Unregisters a consumer from tables that were dropped."""
         ...
 
-    def of(self, consumer: str) -> dict[str, int]:
+    def load_all(self, consumer: str) -> dict[str, int]:
         """The positions of a consumer by table, in microseconds since 1970."""
         ...
 
-    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
-        """The backfills of a consumer that are under way, by table."""
+    def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """The backfills of a consumer that are in progress, by table."""
         ...
 
-    def all(self, table: str) -> tuple[Position, ...]:
-        """Every consumer of a table."""
-        ...
-
-    def every(self) -> tuple[Position, ...]:
-        """Every consumer of every table."""
+    def list_all(self) -> tuple[Position, ...]:
+        """Every position of every consumer."""
         ...
 
 
-def conflict(position: Position, expected: int | None, actual: int | None) -> PositionConflictError:
+def position_conflict(
+    position: Position, expected: int | None, actual: int | None
+) -> PositionConflictError:
     """The refusal of a position that somebody else has moved."""
     shown = [timestamp_text(m) if m is not None else "none" for m in (expected, actual)]
     return PositionConflictError(
@@ -156,14 +154,16 @@ def check_forward(position: Position, expected: int | None) -> None:
         )
 
 
-def moved(kept: Mapping[tuple[str, str], int], moves: Sequence[Move]) -> dict[tuple[str, str], int]:
+def apply_moves(
+    kept: Mapping[tuple[str, str], int], moves: Sequence[Move]
+) -> dict[tuple[str, str], int]:
     """What saving the moves changes. Raises PositionConflictError before anything is changed."""
     changes = {}
     for move in moves:
         check_forward(move.position, move.expected)
         key = (move.position.consumer, move.position.table)
         if kept.get(key) != move.expected:
-            raise conflict(move.position, move.expected, kept.get(key))
+            raise position_conflict(move.position, move.expected, kept.get(key))
         changes[key] = move.position.micros
     return changes
 
@@ -180,7 +180,7 @@ def check_backfills(
             )
 
 
-def floated(registration: Registration, cleared: Mapping[str, int]) -> dict[str, int]:
+def raise_starts(registration: Registration, cleared: Mapping[str, int]) -> dict[str, int]:
     """The starts, those of ``now`` where nothing above them was cleared. Also of tables that have a
     position: until it took the name another instance may have delivered, and all have cleared."""
     floating = registration.starts.keys() & registration.now
@@ -196,7 +196,7 @@ def plan_registration(
 ) -> Registered:
     """What a registration changes. ``kept`` are the consumer's positions, ``cleared`` is how far
     each of the tables may have been cleared."""
-    starts = floated(registration, cleared)
+    starts = raise_starts(registration, cleared)
     new = {table: at for table, at in starts.items() if table not in kept}
     back = {
         table: at
