@@ -25,8 +25,9 @@ from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
 from watcher.runners.delivery import RetryingSink
-from watcher.runners.spark.reading import Reading
-from watcher.runners.spark.streaming import Driver
+from watcher.runners.spark.planner import BatchPlanner
+from watcher.runners.spark.resolution import resolve_scan_again
+from watcher.runners.spark.scan import Scan
 from watcher.tables.epochs import Epochs
 from watcher.window import ShardGroup, Slice, Window
 
@@ -212,52 +213,50 @@ def unchecked_lease() -> Iterator[None]:
 @contextmanager
 def cut_as_of_now() -> Iterator[None]:
     """A batch that is cut has the tables that have changed as of now."""
-    real = Driver._followed
+    real = BatchPlanner._resolve_end
 
     def followed(
-        driver: Driver, place: Any, look: Look, end: int, limit: Any
+        planner: BatchPlanner, place: Any, look: Look, end: int, limit: Any
     ) -> tuple[int, Any, frozenset[str] | None]:
-        cut, current, changed = real(driver, place, look, end, limit)
+        cut, current, changed = real(planner, place, look, end, limit)
         return cut, current, look.changed if changed is None else changed
 
-    with replaced(Driver, "_followed", followed):
+    with replaced(BatchPlanner, "_resolve_end", followed):
         yield
 
 
 @contextmanager
 def frozen_tables() -> Iterator[None]:
     """A query has the tables of its start; after the next start new ones begin at its position."""
-    real = Reading.in_schema
 
-    def in_schema(reading: Reading, schema: Schema) -> Reading:
-        return real(reading, schema).only(reading.tables)
+    def resolve(scan: Scan, schema: Schema) -> Scan:
+        return resolve_scan_again(scan, schema).select_tables(scan.tables)
 
-    with replaced(Reading, "in_schema", in_schema), begun_at_position():
+    with everywhere("resolve_scan_again", resolve), begun_at_position():
         yield
 
 
 def begun_at_position() -> AbstractContextManager[None]:
     """A table that is new begins at the query's position."""
 
-    def starts(_driver: Driver, tables: Iterable[str], place: Any) -> dict[str, int]:
+    def starts(_planner: BatchPlanner, tables: Iterable[str], place: Any) -> dict[str, int]:
         return dict.fromkeys(tables, place.position)
 
-    return replaced(Driver, "_starts", starts)
+    return replaced(BatchPlanner, "_list_starts", starts)
 
 
 @contextmanager
 def streams_frozen() -> Iterator[None]:
     """A query of a change stream has the tables of its start."""
-    real = Reading.in_schema
 
-    def in_schema(reading: Reading, schema: Schema) -> Reading:
-        found = real(reading, schema).only(reading.tables)
-        return replace(found, stream=reading.stream)
+    def resolve(scan: Scan, schema: Schema) -> Scan:
+        again = resolve_scan_again(scan, schema).select_tables(scan.tables)
+        return replace(again, stream=scan.stream)
 
     def listed(wanted: Wanted, name: str) -> bool:
         return not wanted.tables or name in wanted.tables
 
-    with replaced(Reading, "in_schema", in_schema), replaced(Wanted, "_takes_table", listed):
+    with everywhere("resolve_scan_again", resolve), replaced(Wanted, "_takes_table", listed):
         yield
 
 

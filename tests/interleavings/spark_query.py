@@ -14,7 +14,7 @@ from typing import Any
 from interleavings.actors import Run
 from interleavings.record import Delivered
 from interleavings.scheduler import current_scheduler, current_unit
-from watcher.runners.spark.reading import reading
+from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import source_options
 from watcher.spanner.timestamps import micros_of
@@ -37,7 +37,7 @@ class SparkQuery:
 
     def start(self, triggers: int) -> None:
         """A life of so many triggers, which ends cleanly."""
-        reader = ChangesReader(reading(source_options(self.run.source_options | self.options)))
+        reader = ChangesReader(resolve_scan(source_options(self.run.source_options | self.options)))
         for _ in range(triggers):
             self._trigger(reader)
         reader.stop()

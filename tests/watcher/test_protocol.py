@@ -121,7 +121,7 @@ def test_a_query_that_starts_now_begins_above_what_was_cleared_meanwhile(
     overtaking.before(SpannerPositions, "register", "nobody", lambda: None)
     query = Query(music, "late", startingTimestamp="latest")
     end = query.plan()
-    begin = cast(int, query.reader._running.offsets.place(end).began_at)
+    begin = cast(int, query.reader._planner.offsets.parse(end).began_at)
     assert (
         cleared_to(music)["Singers"] <= begin == SpannerPositions(music).load_all("late")["Singers"]
     )
@@ -186,7 +186,7 @@ def test_a_consumer_that_starts_below_what_was_cleared_is_told_both_timestamps(
         query.plan()
         query.reader.stop()
     (text,) = [r.getMessage() for r in caplog.records if "starts reading table" in r.getMessage()]
-    assert "consumer 'late' begins table Singers at 1970-01-02T00:00:00" in text
+    assert "consumer 'late' starts reading table Singers at 1970-01-02T00:00:00" in text
     assert f"rows up to {timestamp_text(cleared_to(music)['Singers'])} may have been" in text
 
 

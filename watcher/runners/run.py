@@ -140,6 +140,10 @@ class Run:
                 pass
             schedule.stop()
             schedule.wait()
+        except Exception:
+            schedule.stop()
+            schedule.wait()  # raises what a renewal raised: it is why the window was not retried
+            raise
         finally:
             schedule.end()
         return totals.rows - before

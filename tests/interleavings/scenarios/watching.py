@@ -20,10 +20,9 @@ from watcher.errors import (
     LeaseHeldError,
     LeaseLostError,
     PositionConflictError,
-    UnavailableError,
 )
 
-TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError, UnavailableError)
+TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError)
 """How an instance may end that another has replaced."""
 
 

@@ -52,11 +52,11 @@ class Offsets:
     database: str
     source: str
 
-    def initial(self, start: str) -> Offset:
+    def make_first(self, start: str) -> Offset:
         """The first offset: what the options say, never what the time is."""
         return self._head() | {"start": start}
 
-    def at(
+    def make(
         self,
         position: int,
         backfill: tuple[str, Key | None] | None = None,
@@ -73,20 +73,20 @@ class Offsets:
             offset["backfill"] = {"table": table, "after": key}
         return offset | {"from": began} if began is not None else offset
 
-    def place(self, offset: Mapping[str, Any]) -> Place:
+    def parse(self, offset: Mapping[str, Any]) -> Place:
         """What an offset says. Raises CheckpointError for another query's, or a later release's."""
         self._check(offset)
         if "position" not in offset:
             return Place(None)
-        kept = offset.get("backfill")
+        stored = offset.get("backfill")
         backfill = None
-        if kept is not None:
-            after = kept["after"]
-            backfill = (kept["table"], tuple(after) if after is not None else None)
+        if stored is not None:
+            after = stored["after"]
+            backfill = (stored["table"], tuple(after) if after is not None else None)
         began = offset.get("from")
-        at = micros(began) if began not in (None, EARLIEST) else None
+        at = parse_micros(began) if began not in (None, EARLIEST) else None
         tables = tuple(offset["tables"]) if "tables" in offset else None
-        return Place(micros(offset["position"]), backfill, began is not None, at, tables)
+        return Place(parse_micros(offset["position"]), backfill, began is not None, at, tables)
 
     def _head(self) -> Offset:
         return {"version": VERSION, "database": self.database, "source": self.source}
@@ -98,14 +98,14 @@ class Offsets:
                 f" this release reads versions {', '.join(map(str, VERSIONS))}"
             )
         expected = (self.database, self.source)
-        found = (offset.get("database"), offset.get("source", offset.get("table")))
-        if found != expected:
+        actual = (offset.get("database"), offset.get("source", offset.get("table")))
+        if actual != expected:
             raise CheckpointError(
-                f"the checkpoint belongs to {found[1]} of {found[0]}, not to"
+                f"the checkpoint belongs to {actual[1]} of {actual[0]}, not to"
                 f" {expected[1]} of {expected[0]}; use a checkpoint of its own for each stream"
             )
 
 
-def micros(text: str) -> int:
+def parse_micros(text: str) -> int:
     """An RFC 3339 timestamp as microseconds since 1970."""
     return micros_of(datetime.fromisoformat(text))
