@@ -170,6 +170,25 @@ def test_a_thawed_instance_delivers_no_further_change(
     assert SpannerPositions(music).load_backfills("name") == {}
 
 
+def test_a_lease_that_ran_out_is_stored_and_is_no_outage(
+    music: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sooner: None
+) -> None:
+    write(music, *range(9), name="old")
+    delivered: list[Change] = []
+
+    def freeze_once(change: Change) -> None:
+        delivered.append(change)
+        if len(delivered) == 3:
+            monkeypatch.setattr(leases, "lease_clock", lambda: lease_clock() + 3600)
+
+    watcher = Watcher(**options(music, consumer="name", lease="1h"))
+    watcher.on_change(freeze_once)
+    watcher.run_once()
+    assert {change.key["SingerId"] for change in delivered} == set(range(9))
+    assert [error.kind for error in consumers_of(music).errors("name")] == ["LeaseExpiredError"]
+    assert "does not answer" not in caplog.text
+
+
 @pytest.mark.parametrize("frozen_in", [2, 3], ids=["in the middle", "before the last"])
 def test_a_thawed_instance_delivers_no_further_transaction(
     music: Database, freezing: Freezing, frozen_in: int

@@ -23,7 +23,7 @@ ERRORS_SHOWN_MAX = 100
 
 
 def lease_clock() -> float:
-    """Seconds of this machine that also pass while it is suspended, where it can tell."""
+    """Seconds of this machine's clock that goes on while it is suspended, where there is one."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
 
@@ -235,7 +235,9 @@ class Consumers:
         """Stores a command for a consumer. Raises ConfigurationError for one that is not known."""
         if self.status(consumer) is None:
             known = ", ".join(each.consumer for each in self.list_all()) or "none"
-            raise ConfigurationError(f"there is no consumer '{consumer}'; there are: {known}")
+            raise ConfigurationError(
+                f"consumer '{consumer}' does not exist; the consumers are: {known}"
+            )
         value = None if command is Command.RESUME else str(command)
         with self._database.batch() as batch:
             batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])

@@ -15,7 +15,7 @@ class State(StrEnum):
     DRAINING = "DRAINING"
     PAUSED = "PAUSED"
     FAILED = "FAILED"
-    """It tries again by itself."""
+    """It retries by itself."""
     FAILED_PERMANENTLY = "FAILED_PERMANENTLY"
     """An operator must fix the cause."""
 
@@ -28,12 +28,12 @@ class Command(StrEnum):
     DRAIN = "drain"
     """Deliver everything up to now, then stop."""
     STOP = "stop"
-    """Stop after the window under way."""
+    """Stop after the window in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerProgress:
-    """What an instance tells of itself with every renewal of its lease."""
+    """What an instance reports with every renewal of its lease."""
 
     windows: int = 0
     rows: int = 0

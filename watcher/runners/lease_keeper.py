@@ -72,7 +72,7 @@ class LeaseKeeper:
         return Fence(self.consumer, self._lease.owner) if self._lease is not None else None
 
     @property
-    def renewed(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a lease to be renewed."""
         return self._lease is not None
 

@@ -27,7 +27,7 @@ class Metrics:
         )
         self._cleared = Counter(
             "spanner_watcher_cleared_rows",
-            "Rows taken out of the index",
+            "Rows cleared from the index",
             label,
             registry=self.registry,
         )
@@ -45,7 +45,7 @@ class Metrics:
         )
         self._retries = Counter(
             "spanner_watcher_retries",
-            "Windows and changes that were tried again",
+            "Windows and changes that were retried",
             ("consumer", "what"),
             registry=self.registry,
         )
@@ -57,7 +57,7 @@ class Metrics:
         )
         self._restarts = Gauge(
             "spanner_watcher_stream_restarts",
-            "Streams that broke and were taken up again",
+            "Streams that broke and were resumed",
             label[:1],
             registry=self.registry,
         )
@@ -78,20 +78,20 @@ class Metrics:
             self._rows.labels(self._consumer, table).inc(count)
 
     def count_error(self, kind: str) -> None:
-        """An error was met."""
+        """A window failed with this kind of error."""
         self._errors.labels(self._consumer, kind).inc()
 
     def count_retry(self, what: str) -> None:
-        """A window or a change is tried again."""
+        """A window or a change is retried."""
         self._retries.labels(self._consumer, what).inc()
 
     def measure_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
-        """Where to ask for rows scanned and for streams that were taken up again."""
+        """Reads the numbers of scanned rows and of resumed streams from these functions."""
         self._scanned.labels(self._consumer).set_function(scanned)
         self._restarts.labels(self._consumer).set_function(restarts)
 
     def count_cleared(self, table: str, rows: int) -> None:
-        """A clearing took rows out of an index."""
+        """Rows of a table were cleared from its index."""
         self._cleared.labels(self._consumer, table).inc(rows)
 
     def serve(self, host: str, port: int) -> int:

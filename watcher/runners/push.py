@@ -24,8 +24,8 @@ class PushDelivery(WindowDelivery):
     """As ``WindowDelivery``, without windows: a change is delivered when it comes, the changes of a
     key in commit order. The position that is saved is the watermark, every second.
 
-    At least once: after a crash or a stop everything above the saved watermark comes again; after a
-    drain nothing does.
+    At least once: after a crash or a stop everything above the saved watermark is delivered again;
+    after a drain nothing is.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PushDelivery(WindowDelivery):
         return self._source
 
     def poll(self, until: int | None = None) -> Delivered:
-        """Delivers what comes; with ``until`` there is more until the watermark is there."""
+        """Delivers what arrives; with ``until`` there is more until the watermark reaches it."""
         try:
             return super().poll(until)
         except BaseException:

@@ -88,7 +88,7 @@ class Recovery:
         return pause
 
     def _classify(self, error: Exception) -> Kind:
-        """What to do about an error. Another index may have taken the place of one that is gone."""
+        """What to do about an error. Another index may have replaced one that was dropped."""
         kind = kind_of(error)
         if kind is not Kind.INDEX:
             return kind
@@ -97,7 +97,7 @@ class Recovery:
         try:
             self._settings.resolver.resolve_latest()
         except WatcherError as second:
-            LOG.info("no other index takes its place: %s", second)
+            LOG.info("no other index replaces it: %s", second)
             return Kind.INDEX
         except GoogleAPICallError as second:
             return kind_of(second)

@@ -50,8 +50,8 @@ class Registrar:
 
     def remove_dropped(self, tables: Tables) -> None:
         """Removes the positions in tables that were dropped, once the windows in which they existed
-        are delivered. A table that exists and is not watched any more keeps its own, and clearing
-        waits for it until an operator unregisters it."""
+        are delivered. A table that exists and is not watched any more keeps its position, and
+        clearing waits for it until an operator unregisters it."""
         self.unread -= frozenset(tables.source.tables)
         if not self._removal_due:
             return

@@ -106,7 +106,7 @@ class Run:
             self._windows.close()
 
     def _schedule_renewals(self, schedule: Schedule) -> None:
-        if self._lease.renewed:
+        if self._lease.exists:
             seconds = self._settings.config.lease / RENEWALS_PER_LEASE
             schedule.every(seconds, "lease", self._lease.renew)
 

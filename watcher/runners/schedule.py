@@ -1,4 +1,4 @@
-"""Runs recurring work by APScheduler: polls and clearings, without overlap, until told to stop."""
+"""Runs recurring work by APScheduler: polls and clearings, without overlap, until it is stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 LOG = logging.getLogger("watcher.schedule")
-# A poll that lasts longer than its interval is no news: late runs are joined to one.
+# A poll may last longer than its interval: late runs are joined to one.
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
@@ -40,7 +40,7 @@ class Schedule:
         )
 
     def poll(self, seconds: float, name: str, work: Callable[[], bool]) -> None:
-        """As ``every``; while ``work`` says that there is more, it goes on without waiting."""
+        """As ``every``; while ``work`` says that there is more, it continues without waiting."""
 
         def repeat() -> None:
             while not self._stop.is_set() and work():
@@ -68,7 +68,7 @@ class Schedule:
             raise self._error
 
     def end(self) -> None:
-        """Stops, and returns when no job is under way; what a job raised is in ``wait``."""
+        """Stops, and returns when no job is in progress; ``wait`` raises what a job raised."""
         self._stop.set()
         if self._scheduler.running:
             self._scheduler.pause()  # else it may hand a job to an executor that has ended

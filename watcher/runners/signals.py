@@ -20,8 +20,8 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def stop_on_signals(stop: Callable[[], None], grace_seconds: float) -> None:
     """SIGTERM and SIGINT call ``stop``, once. A process that has not ended ``grace_seconds`` later,
-    because it waits for a server that is gone, say, exits with 75; at a second signal it exits at
-    once, with 128 and the signal. Nothing was acknowledged that is not saved.
+    because it waits for a server that does not answer, say, exits with 75; at a second signal it
+    exits at once, with 128 and the signal. Nothing was acknowledged that is not saved.
 
     Call it in the main thread. Python runs a handler in the main thread only, and not while that
     thread waits for a lock and the kernel has given the signal to another one, or just before it

@@ -9,10 +9,10 @@ from ddl.schema import Schema
 from watcher.captures.backfill import BackfillCapture
 from watcher.runners.sources import (
     WatchedTables,
+    make_queries,
+    make_selection,
     resolve_polled,
     resolve_streamed,
-    watcher_queries,
-    watcher_selection,
 )
 from watcher.runners.table_rules import check_still_polled
 from watcher.settings.watcher import WatchConfig
@@ -35,7 +35,7 @@ class TableResolver:
 
     def __init__(self, config: WatchConfig) -> None:
         self._config = config
-        self.queries = watcher_queries(config)
+        self.queries = make_queries(config)
         self._epochs = Epochs(self.queries.stream, self._resolve)
         self._watched: frozenset[str] = frozenset()
         self._ever_watched: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ class TableResolver:
         this consumer in tables that it has not registered yet."""
         if self._config.capture == "change-stream":
             return None
-        return watcher_selection(self._config).to_text()
+        return make_selection(self._config).to_text()
 
     def resolve_latest(self) -> Tables:
         """The tables to watch in the current schema.

@@ -15,16 +15,13 @@ from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.runners.instance import Instance
+from watcher.runners.pace import Pace
 from watcher.runners.sinks import Sink
 from watcher.runners.transactions import sort_by_transaction
 from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
-ROWS_FIRST = 10_000
-ROWS_GROWTH = 4
-WINDOW_SECONDS = 30.0
-"""A window should be delivered in so many seconds; its position is saved at its end."""
 
 
 class TableFollower(Protocol):
@@ -55,7 +52,7 @@ FIXED_TABLES = FixedTables()
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What one poll did. ``more`` says that there may be more already."""
+    """What one poll delivered. ``more``: there may be more already."""
 
     end: int
     rows: Mapping[str, int]
@@ -65,22 +62,6 @@ class Delivered:
     def total(self) -> int:
         """Rows over all tables."""
         return sum(self.rows.values())
-
-
-class Pace:
-    """How many rows a window may hold, so that a slow sink saves its position now and then: the
-    first windows are smaller, and one that takes long makes the next one smaller."""
-
-    def __init__(self, rows_max: int) -> None:
-        self._rows_max = rows_max
-        self.rows = min(rows_max, ROWS_FIRST)
-
-    def note(self, rows: int, seconds: float, whole: bool) -> None:
-        """So many rows of a window were delivered in so many seconds; not ``whole``: it failed."""
-        if seconds > WINDOW_SECONDS and rows:
-            self.rows = min(self.rows, max(1, int(rows * WINDOW_SECONDS / seconds)))
-        elif whole and seconds * ROWS_GROWTH <= WINDOW_SECONDS:
-            self.rows = min(self._rows_max, self.rows * ROWS_GROWTH)
 
 
 class WindowDelivery:
@@ -117,7 +98,7 @@ class WindowDelivery:
 
     @property
     def source(self) -> Source:
-        """What is watched now."""
+        """The tables that are watched now."""
         return self._source
 
     def replace_positions(self, positions: Positions) -> None:
@@ -197,7 +178,7 @@ class WindowDelivery:
         try:
             self._follower.follow(self._latest_end)
         except (NotWatchableError, TableNotFoundError, VersionExpiredError) as error:
-            LOG.info("changes are looked for in an older schema: %s", error)
+            LOG.info("looking for changes in an older schema: %s", error)
         self._latest_end = None
 
     def _is_due(self) -> bool:
@@ -206,7 +187,7 @@ class WindowDelivery:
 
     def _follow_to(self, cut: int, end: int) -> int:
         """The end of the window, with the schema that is valid there. An earlier ``cut`` at which
-        one of the tables could not be read is given up for the end."""
+        one of the tables cannot be read is replaced by the end."""
         if not self._source.read_by_schema and not self._is_due():
             return cut
         try:
@@ -224,8 +205,8 @@ class WindowDelivery:
     def _find_changes(
         self, starts: Mapping[str, int], look: Look, cut: int
     ) -> tuple[dict[str, int], frozenset[str]]:
-        """Where the tables of the window begin, and which of them changed in it: what was deleted
-        since is still there at a cut."""
+        """Where the tables of the window start, and which of them changed in it: what was deleted
+        since still exists at a cut."""
         current = self.read_positions()
         if cut < look.end or current != starts:
             return current, self._look_at(cut, current, look, starts.keys()).changed
@@ -234,8 +215,9 @@ class WindowDelivery:
     def _look_at(
         self, end: int, starts: Mapping[str, int], look: Look, looked_at: Set[str] = frozenset()
     ) -> Look:
-        """Which tables had changed at an end. Past version garbage collection those that have
-        changed now, because they are read as of now, and those that were not ``looked_at``."""
+        """Which tables had changed at an end. Where versions are garbage-collected already, those
+        that have changed now, because they are read as of now, and those that were not
+        ``looked_at``."""
         try:
             return self._source.look(starts, end)
         except VersionExpiredError:

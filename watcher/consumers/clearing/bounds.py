@@ -1,4 +1,4 @@
-"""Up to where a table may be cleared, by what its consumers have delivered: rule 2 of
+"""How far a table may be cleared, by what its consumers have delivered: rule 2 of
 docs/protocol.md."""
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Bounds(Protocol):
         ...
 
     def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
-        """Up to where may be cleared, ``end`` at most, and who is the slowest. From now on whoever
-        registers knows of it. Raises LeaseLostError when another instance has taken over."""
+        """How far the table may be cleared, ``end`` at most, and the slowest consumer. From now on
+        a registration takes it into account. Raises LeaseLostError when another instance has taken
+        over."""
         ...
 
 
@@ -97,11 +98,11 @@ class SharedPositions:
         """As ``Bounds.announce``; one read-write transaction, so that a consumer registers before
         it, and is seen, or after it, and sees cleared-to.
 
-        One who computed an end and goes on much later does no harm: cleared-to is as high as ever.
+        A clearer that was frozen after this does no harm: cleared-to never goes back.
         """
         self._create_tables()
 
-        def work(transaction: Transaction) -> tuple[int, Slowest]:
+        def write(transaction: Transaction) -> tuple[int, Slowest]:
             if self._fence is not None:
                 check_owner(transaction, self._name, self._fence.consumer, self._fence.owner)
             slowest = self._find_slowest(transaction, table, None)
@@ -110,7 +111,7 @@ class SharedPositions:
                 write_cleared(transaction, self._name, names_to_announce(table), safe)
             return safe, slowest
 
-        result: tuple[int, Slowest] = self._database.run_in_transaction(work)
+        result: tuple[int, Slowest] = self._database.run_in_transaction(write)
         return result
 
     def _create_tables(self) -> None:
@@ -171,7 +172,7 @@ def list_awaited(
 
     Change sets are shared by tables that are not all known here: every position counts, and every
     polling consumer. Else a consumer that polls the table but has not registered it counts with the
-    least of its positions: it will begin where it stands, or at the beginning when it has none.
+    least of its positions: it will start there, or at the beginning when it has none.
     """
     least = find_least_positions(positions)
     if table.change_sets is not None:

@@ -57,10 +57,10 @@ class ByIndex:
         return sum(
             self._clear_page(page)
             for each in load.shards
-            for page in self._pages(each.shard, load.shard_type)
+            for page in self._read_pages(each.shard, load.shard_type)
         )
 
-    def _pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[Page]:
+    def _read_pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[Page]:
         """The entries of a shard. Each page is cleared before the next is read: the entries that it
         has in common with the one before, at one timestamp, have left."""
         low: datetime = moment_of(BEGINNING)
@@ -90,12 +90,12 @@ class ByIndex:
             return Page(entries, rows.fields[1].type_ if entries else None)
 
     def _clear_page(self, page: Page) -> int:
-        def work(transaction: Transaction) -> int:
+        def clear(transaction: Transaction) -> int:
             if self.table.change_sets is not None:
                 return self._delete_sets(transaction, page)
             return self._clear_rows(transaction, page)
 
-        rows: int = self.database.run_in_transaction(work, exclude_txn_from_change_streams=True)
+        rows: int = self.database.run_in_transaction(clear, exclude_txn_from_change_streams=True)
         return rows
 
     def _clear_rows(self, transaction: Transaction, page: Page) -> int:

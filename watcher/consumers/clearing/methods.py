@@ -31,7 +31,8 @@ class Method(StrEnum):
     """How rows leave the index."""
 
     PARTITIONED = "partitioned"
-    """One partitioned DML statement: scans the whole table, once a split, and asks for nothing."""
+    """One partitioned DML statement: scans the whole table, once a split, and needs nothing
+    else."""
     INDEX = "index"
     """Reads the keys of delivered rows from the index and clears them in ordinary transactions."""
     AUTO = "auto"
@@ -61,7 +62,7 @@ class Load:
 
     @property
     def latest(self) -> int:
-        """The latest timestamp among them: what lies above it is not touched."""
+        """The latest timestamp among them: what is above it is not touched."""
         return max((each.latest for each in self.shards), default=BEGINNING)
 
 

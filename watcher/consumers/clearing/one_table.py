@@ -65,7 +65,7 @@ class Clearing:
         self._bounds = make_bounds(positions, fence)
 
     def count(self) -> Cleared:
-        """What ``clear`` would take out now, by an index-only count."""
+        """What ``clear`` would clear now, by an index-only count."""
         safe, slowest = self._read_safe_end()
         load = read_load(self._database, self._table, safe)
         return Cleared(safe, load.rows, slowest.consumer)
@@ -77,11 +77,11 @@ class Clearing:
         return explain(self._database, self._table, safe, slowest.consumer, load)
 
     def clear(self, rows_max: int | None = None, report_seconds: float | None = None) -> Cleared:
-        """Takes delivered rows out of the index. Idempotent, and safe beside writers.
+        """Removes delivered rows from the index. Idempotent, and safe beside writers.
 
-        ``rows_max`` takes out about so many of the oldest only. A slowest consumer that is more
-        than ``report_seconds`` behind is reported in the log: it may be gone for good. Cleared-to
-        is written before anything is cleared, no higher than the latest row that will be.
+        ``rows_max`` removes about so many of the oldest only. A slowest consumer that is more than
+        ``report_seconds`` behind is reported in the log: it may have ended for good. Cleared-to is
+        written before anything is cleared, no higher than the latest row that will be.
         """
         safe, slowest = self._read_safe_end()
         self._report(slowest, report_seconds)
@@ -105,7 +105,7 @@ class Clearing:
         return clear_partitioned(self._database, self._table, end)
 
     def _read_safe_end(self) -> tuple[int, Slowest]:
-        """Up to where may be cleared now, and which consumer holds it there. Raises
+        """How far the table may be cleared now, and the consumer that limits it. Raises
         ConfigurationError when nobody is registered."""
         slowest = self._bounds.read(self._table)
         return max(slowest.micros - self._margin, BEGINNING), slowest
@@ -117,7 +117,7 @@ class Clearing:
             if not slowest.registered:
                 LOG.warning(
                     "clearing of %s waits for consumer '%s', which watches it but has no position"
-                    " yet; if it is gone for good, unregister it with 'spanner-watcher ctl forget"
+                    " yet; if it has ended for good, unregister it with 'spanner-watcher ctl forget"
                     " %s'",
                     name,
                     consumer,
@@ -127,8 +127,8 @@ class Clearing:
         behind = time.time() - slowest.micros / 1_000_000
         if seconds is not None and behind > seconds:
             LOG.warning(
-                "clearing of %s waits for consumer '%s', which is %.0f s behind; if it is gone for"
-                " good, unregister it with 'spanner-watcher ctl forget %s'",
+                "clearing of %s waits for consumer '%s', which is %.0f s behind; if it has ended"
+                " for good, unregister it with 'spanner-watcher ctl forget %s'",
                 name,
                 consumer,
                 behind,

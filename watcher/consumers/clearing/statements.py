@@ -19,14 +19,14 @@ def clearing_statement(table: WatchedTable) -> str:
         return clear_by_processed(table, table.processed_column)
     if not table.clears_by_null:
         raise NotWatchableError(
-            f"{table.name}.{table.timestamp_column} is NOT NULL and there is no Processed column:"
-            " the index of this table cannot be cleared"
+            f"{table.name}.{table.timestamp_column} is NOT NULL, and the table has no Processed"
+            " column: its index cannot be cleared"
         )
     return clear_by_null(table)
 
 
 def clear_by_null(table: WatchedTable) -> str:
-    """Takes delivered rows out of the index: the timestamp comes back with the next write."""
+    """Removes delivered rows from the index: the timestamp comes back with the next write."""
     return (
         f"UPDATE {quoted(table.name)} SET {quoted(table.timestamp_column)} = NULL"  # noqa: S608
         f" WHERE {clearable_condition(table)}"
@@ -34,7 +34,7 @@ def clear_by_null(table: WatchedTable) -> str:
 
 
 def clear_by_processed(table: WatchedTable, processed: str) -> str:
-    """Takes delivered rows out of the index: the shard of a processed row is NULL.
+    """Removes delivered rows from the index: the shard of a processed row is NULL.
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
@@ -47,7 +47,7 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
 
 def delete_change_sets(table: WatchedTable) -> str:
-    """Takes delivered change sets out of their table."""
+    """Deletes delivered change sets."""
     timestamp = quoted(table.timestamp_column)
     return f"DELETE FROM {quoted(target_table(table))} WHERE {timestamp} <= @safe"  # noqa: S608
 
@@ -104,7 +104,7 @@ def page_of_shard(table: WatchedTable) -> str:
     """The next ``@limit`` rows of a shard to be cleared, from @low on: the timestamp, then the key
     (of change sets the id), in the order of the index and from the index alone.
 
-    No OFFSET: what was cleared is not there any more, and @low keeps what is left of it unread.
+    No OFFSET: what was cleared is not in the index any more; @low skips what is left of it.
     """
     timestamp = quoted(table.timestamp_column)
     of_shard = f" AND {quoted(table.shard_column)} = @shard" if table.shard_column else ""

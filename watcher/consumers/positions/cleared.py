@@ -1,4 +1,4 @@
-"""Up to where each watched table may have been cleared: said before it happens."""
+"""How far each watched table may have been cleared: written before it happens."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ def write_cleared(
 ) -> None:
     """Moves cleared-to of the tables forward to ``micros``; never back."""
     names = tuple(tables)
-    kept = read_cleared(transaction, positions_table, names)
+    stored = read_cleared(transaction, positions_table, names)
     rows = [
-        (name, moment_of(micros), COMMIT_TIMESTAMP) for name in names if kept.get(name, -1) < micros
+        (name, moment_of(micros), COMMIT_TIMESTAMP)
+        for name in names
+        if stored.get(name, -1) < micros
     ]
     if rows:
         transaction.insert_or_update(cleared_table(positions_table), COLUMNS, rows)

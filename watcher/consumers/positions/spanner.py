@@ -84,21 +84,21 @@ class SpannerPositions:
 
     def register(self, registration: Registration, owner: str | None = None) -> Registered:
         """As ``Positions.register``; the transaction reads how far each table was cleared, so that
-        nothing above a new position is gone or will go."""
+        nothing above a new position was cleared or will be."""
         consumer = registration.consumer
 
-        def work(transaction: Transaction) -> Registered:
+        def register(transaction: Transaction) -> Registered:
             check_owner(transaction, self._name, consumer, owner)
-            kept = self._read(transaction, consumer)
+            stored = self._read(transaction, consumer)
             cleared = read_cleared(transaction, self._name, registration.tables_cleared)
-            plan = plan_registration(registration, kept, cleared)
+            plan = plan_registration(registration, stored, cleared)
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]
                 self._write(transaction, rows)
                 self._write_backfills(transaction, consumer, plan.backfills.items())
             return plan
 
-        plan: Registered = self._database.run_in_transaction(work)
+        plan: Registered = self._database.run_in_transaction(register)
         return plan
 
     def save(self, position: Position, expected: int | None) -> None:
@@ -117,24 +117,24 @@ class SpannerPositions:
             return
         name = consumer or moves[0].position.consumer
 
-        def work(transaction: Transaction) -> None:
+        def save(transaction: Transaction) -> None:
             check_owner(transaction, self._name, name, owner)
             if moves:
                 self._move(transaction, name, moves, owner)
             if backfills:
                 self._move_backfills(transaction, name, backfills, owner)
 
-        self._database.run_in_transaction(work)
+        self._database.run_in_transaction(save)
 
     def _move(
         self, transaction: Transaction, consumer: str, moves: Sequence[Move], owner: str | None
     ) -> None:
-        kept = {(consumer, table): at for table, at in self._read(transaction, consumer).items()}
+        stored = {(consumer, table): at for table, at in self._read(transaction, consumer).items()}
         if owner is not None and all(
-            kept.get((consumer, m.position.table)) == m.position.micros for m in moves
+            stored.get((consumer, m.position.table)) == m.position.micros for m in moves
         ):
             return  # a commit of ours whose answer was lost, tried again
-        apply_moves(kept, moves)
+        apply_moves(stored, moves)
         self._write(
             transaction, [(m.position.consumer, m.position.table, m.position.micros) for m in moves]
         )
@@ -146,10 +146,10 @@ class SpannerPositions:
         moves: Sequence[BackfillMove],
         owner: str | None,
     ) -> None:
-        kept = self._read_backfills(transaction, consumer)
-        if owner is not None and all(kept.get(m.table) == m.progress for m in moves):
+        stored = self._read_backfills(transaction, consumer)
+        if owner is not None and all(stored.get(m.table) == m.progress for m in moves):
             return  # as in _move
-        check_backfills(consumer, kept, moves)
+        check_backfills(consumer, stored, moves)
         under_way = [(m.table, m.progress) for m in moves if m.progress is not None]
         self._write_backfills(transaction, consumer, under_way)
         done = [[consumer, m.table] for m in moves if m.progress is None]
@@ -191,13 +191,13 @@ class SpannerPositions:
         """As ``Positions.remove``."""
         keys = KeySet(keys=[[consumer, table] for table in tables])
 
-        def work(transaction: Transaction) -> None:
+        def remove(transaction: Transaction) -> None:
             check_owner(transaction, self._name, consumer, owner)
             transaction.delete(self._name, keys)
             transaction.delete(self._backfills, keys)
 
         if tables:
-            self._database.run_in_transaction(work)
+            self._database.run_in_transaction(remove)
 
     def load_all(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_all``."""

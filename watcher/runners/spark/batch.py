@@ -59,7 +59,7 @@ class SnapshotReader(DataSourceReader):
             return [
                 SlicePartition(PlannedSlice(part, capture))
                 for capture in scan.captures
-                for part in self._capture(capture).plan(window)
+                for part in self._make_capture(capture).plan(window)
             ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -70,10 +70,10 @@ class SnapshotReader(DataSourceReader):
         assert isinstance(part, SnapshotSlice)
         assert poll is not None
         with translate_errors(self._scan):
-            for batch in self._capture(poll).read(part):
+            for batch in self._make_capture(poll).read(part):
                 yield self._scan.shape(Rows(poll.table, part.window, batch, backfill=True))
 
-    def _capture(self, poll: PollCapture) -> SnapshotCapture:
+    def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
         bare = replace(poll, condition=None)
         return SnapshotCapture(bare, poll.condition, self._scan.options.data_boost)
 
@@ -91,7 +91,7 @@ class WindowReader(DataSourceReader):
             window = resolve_window(self._scan)
             scan = resolve_scan_at(self._scan, window.end)
             check_cleared(scan, window)
-            slices = make_window_source(scan).slices(dict.fromkeys(scan.tables, window))
+            slices = make_window_source(scan).plan_slices(dict.fromkeys(scan.tables, window))
         return [SlicePartition(each) for each in attach_captures(scan, slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -110,8 +110,8 @@ class WindowReader(DataSourceReader):
 class FilterPushdown(DataSourceReader):
     """A reader that leaves filters to Spanner, by choice.
 
-    Spark 4.3 keeps the reader of a ``load()`` for all queries that are made of it: a query without
-    filters of its own gets those of the one before.
+    Spark 4.3 keeps the reader of a ``load()`` for all queries that are derived from it: a query
+    without filters of its own gets those of the one before.
     """
 
     _scan: Scan

@@ -63,7 +63,7 @@ class QueryConsumer:
         self, starts: Mapping[str, int], now: bool = False, with_sets: Mapping[str, str] = NOTHING
     ) -> Mapping[str, int]:
         """Takes the name, and registers tables where they start, before anything is read, so that
-        clearing never overtakes; where they stand then.
+        clearing never overtakes; their positions then.
 
         A query that starts earlier than the last one takes positions back. ``now``: the starts are
         a read timestamp of just now, and move up to what was cleared already. ``with_sets`` are the
@@ -106,9 +106,10 @@ class QueryConsumer:
         return self._consumers.renew(lease, state, self._progress)
 
     def is_paused(self) -> bool:
-        """True while an operator wants no further batch. Raises WatcherError to stop the query.
+        """True while an operator wants no further batch. Raises WatcherError when the query is to
+        stop.
 
-        Takes the name where it is not held yet: a query may be stopped before its first batch.
+        Takes the name first: a query may be stopped before its first batch.
         """
         self._hold()
         if self._command in (Command.STOP, Command.DRAIN):
@@ -148,7 +149,7 @@ class QueryConsumer:
         return acquire_lease(self._consumers, claim, self._done.wait, ACQUISITION_SECONDS)
 
     def _keep_renewing(self, lease: Lease) -> None:
-        """Goes on whatever happens, but for a lost lease: ``check`` says when it has run out."""
+        """Continues after any error but a lost lease: ``check`` notices when it has run out."""
         while not self._done.wait(self._seconds / RENEWALS_PER_LEASE):
             try:
                 self._command = self._renew(lease)

@@ -73,17 +73,17 @@ class FilterTranslator:
         """Keeps what Spanner can check; what is left to Spark."""
         left = []
         for each in filters:
-            condition = self.condition(each)
+            condition = self.translate(each)
             if condition is None:
                 left.append(each)
             else:
                 self.conditions.append(condition)
         return left
 
-    def condition(self, each: Filter) -> Condition | None:
+    def translate(self, each: Filter) -> Condition | None:
         """A filter as a condition; None where Spark has to check it."""
         if isinstance(each, Not):
-            inner = self.condition(each.child)
+            inner = self.translate(each.child)
             return negate(inner) if inner is not None else None
         path: tuple[str, ...] = getattr(each, "attribute", ())
         if len(path) != 1 or path[0] not in self.names:
@@ -104,16 +104,16 @@ class FilterTranslator:
         if isinstance(each, EqualNullSafe):
             if value is None:
                 return Condition(f"{name} IS NULL")
-            equal = self._equal(name, code, value)
+            equal = self._match_equal(name, code, value)
             return combine(Condition(f"{name} IS NOT NULL"), equal) if equal else None
         if value is None:
             return None
         if isinstance(each, EqualTo):
-            return self._equal(name, code, value)
+            return self._match_equal(name, code, value)
         if type(each) in SEARCHES and code is TypeCode.STRING:
             function = SEARCHES[type(each)]
             more = " > 0" if function == "STRPOS" else ""
-            return self._param(lambda p: f"{function}({name}, {p}){more}", code, value)
+            return self._bind(lambda p: f"{function}({name}, {p}){more}", code, value)
         if type(each) not in COMPARISONS:
             return None
         return self._order(name, code, COMPARISONS[type(each)], value)
@@ -123,11 +123,11 @@ class FilterTranslator:
         if code is TypeCode.TIMESTAMP and isinstance(value, datetime) and sign in (">", "<="):
             sign = {">": ">=", "<=": "<"}[sign]
             value += MICROSECOND
-        return self._param(lambda p: f"{name} {sign} {p}", code, value)
+        return self._bind(lambda p: f"{name} {sign} {p}", code, value)
 
-    def _equal(self, name: str, code: TypeCode, value: object) -> Condition | None:
+    def _match_equal(self, name: str, code: TypeCode, value: object) -> Condition | None:
         if code is not TypeCode.TIMESTAMP:
-            return self._param(lambda p: f"{name} = {p}", code, value)
+            return self._bind(lambda p: f"{name} = {p}", code, value)
         low = self._order(name, code, ">=", value)
         high = self._order(name, code, "<=", value)
         return combine(low, high) if low is not None and high is not None else None
@@ -138,10 +138,10 @@ class FilterTranslator:
         wired = [encode_parameter(value, code) for value in each.value]
         if any(value is None for value in wired):
             return None
-        parts = [self._param(lambda p: p, code, value) for value in each.value]
-        found = [part for part in parts if part is not None]
-        merged = found[0]
-        for part in found[1:]:
+        parts = [self._bind(lambda p: p, code, value) for value in each.value]
+        conditions = [part for part in parts if part is not None]
+        merged = conditions[0]
+        for part in conditions[1:]:
             merged = Condition(
                 f"{merged.sql}, {part.sql}",
                 {**merged.params, **part.params},
@@ -149,7 +149,7 @@ class FilterTranslator:
             )
         return Condition(f"{name} IN ({merged.sql})", merged.params, merged.types)
 
-    def _param(self, text: Callable[[str], str], code: TypeCode, value: object) -> Condition | None:
+    def _bind(self, text: Callable[[str], str], code: TypeCode, value: object) -> Condition | None:
         wired = encode_parameter(value, code)
         if wired is None:
             return None

@@ -5,13 +5,13 @@ Every one has ``version``, ``database`` and ``source`` (what is read, by the opt
 - ``start``: where the options want to start; the very first offset only.
 - ``position``: everything up to this commit timestamp belongs to this batch or one before it.
 - ``backfill``: tables are still being delivered whole, as of ``position``: ``table`` is the one
-  under way, ``after`` its last key that was delivered (null: none yet).
+  in progress, ``after`` its last key that was delivered (null: none yet).
 - ``tables``, for several tables: those whose changes up to ``position`` belong to this batch or one
   before it. A table that is in the end of a batch and not in its start is new: the batch has
   everything of it.
-- ``from``, in the first end only: the resolved start, or ``earliest`` for a backfill. Spark asks
-  for the first offset again when a query is restarted before its first batch is done, and the same
-  answer would be a later time then.
+- ``from``, in the first end only: the resolved start, or ``earliest`` for a backfill. Spark
+  requests the first offset again when a query is restarted before its first batch is done, and the
+  same answer would be a later time then.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Offsets:
     def _check(self, offset: Mapping[str, Any]) -> None:
         if offset.get("version") not in VERSIONS:
             raise CheckpointError(
-                f"the checkpoint holds offsets of version {offset.get('version')};"
+                f"the checkpoint contains offsets of version {offset.get('version')};"
                 f" this release reads versions {', '.join(map(str, VERSIONS))}"
             )
         expected = (self.database, self.source)
@@ -102,7 +102,7 @@ class Offsets:
         if actual != expected:
             raise CheckpointError(
                 f"the checkpoint belongs to {actual[1]} of {actual[0]}, not to"
-                f" {expected[1]} of {expected[0]}; use a checkpoint of its own for each stream"
+                f" {expected[1]} of {expected[0]}: use a separate checkpoint for each query"
             )
 
 

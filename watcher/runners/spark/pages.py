@@ -11,7 +11,7 @@ from watcher.runners.spark.scan import Scan
 from watcher.window import Slice
 
 BackfillPlace = tuple[str, Key | None]
-"""The table under way, and its last key that was delivered."""
+"""The table in progress, and its last key that was delivered."""
 
 
 class Pages:

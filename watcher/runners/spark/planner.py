@@ -24,7 +24,7 @@ from watcher.errors import (
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.offsets import Offset, Offsets, Place
 from watcher.runners.spark.pages import BackfillPlace, Pages
-from watcher.runners.spark.resolution import scan_selection
+from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
@@ -95,7 +95,7 @@ class BatchPlanner:
 
     def _plan_window_end(self, start: Offset, place: Place, limit: ReadLimit) -> Offset:
         """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
-        clearing is not held up."""
+        clearing does not wait for it."""
         first = place.position is None
         begin = self._resolve_begin(start) if place.position is None else place.position
         place = replace(place, position=begin)
@@ -136,7 +136,7 @@ class BatchPlanner:
             shorter.check_tables(place.tables or ())
         except (NotWatchableError, TableNotFoundError):
             return end, current, changed
-        # What has changed again since, or is deleted, is told at the cut only: all are asked.
+        # What has changed again since, or was deleted, is known only at the cut: all are read.
         return cut, shorter, None
 
     def _limit_end(
@@ -145,7 +145,7 @@ class BatchPlanner:
         """The window's end, or an earlier one for the limits of rows and of time."""
         span = round(self._scan.options.max_span_per_batch * 1_000_000)
         if span:
-            end = min(end, current.windows.first_change(windows) + span)
+            end = min(end, current.windows.find_first_change(windows) + span)
         if isinstance(limit, ReadMaxRows):
             shorter = {name: shortened(window, end) for name, window in windows.items()}
             end = min(end, current.windows.cut(shorter, limit.max_rows))
@@ -203,7 +203,9 @@ class BatchPlanner:
         seen = self._changed
         changed = seen[1] if seen is not None and seen[0] == position else None
         windows = self._make_windows(place, position, scan, changed)
-        return attach_captures(scan, make_window_source(scan).slices(windows)) if windows else []
+        return (
+            attach_captures(scan, make_window_source(scan).plan_slices(windows)) if windows else []
+        )
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink."""
@@ -221,9 +223,9 @@ class BatchPlanner:
     # Tables and schemas.
 
     def _resolve_at(self, timestamp: int) -> ResolvedScan:
-        """The query in the schema at a timestamp; past the version retention, where rows are read
-        as of now, in that of now. Raises SchemaChangedError where the columns do not fit any more;
-        one that was not there yet is NULL."""
+        """The query in the schema at a timestamp; before the version retention period, where rows
+        are read as of now, in the current schema. Raises SchemaChangedError where the columns do
+        not fit any more; one that was not there yet is NULL."""
         try:
             resolved = self._epochs.at(timestamp)
         except VersionExpiredError:
@@ -310,5 +312,5 @@ def make_consumer(options: SourceOptions, outages: Outages) -> QueryConsumer | N
     """The consumer that a query is; its selection is for clearing, of tables that are polled."""
     if options.consumer is None:
         return None
-    selection = None if options.streamed else scan_selection(options).to_text()
+    selection = None if options.streamed else make_scan_selection(options).to_text()
     return QueryConsumer(options, options.consumer, selection, outages)

@@ -39,8 +39,8 @@ def translate_error(error: GoogleAPICallError | RetryError, scan: Scan) -> Watch
     kind = kind_of(error)
     if kind is Kind.INDEX:
         return IndexMissingError(
-            f"the index that {options.source} is read through is gone ({error.message}); make it"
-            f" again: spanner-watcher ddl apply --database {options.address}"
+            f"the index that {options.source} is read through was dropped ({error.message}): create"
+            f" it again with: spanner-watcher ddl apply --database {options.address}"
             f" --table {scan.tables[0]}"
         )
     if kind is Kind.SCHEMA:

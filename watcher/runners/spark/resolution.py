@@ -47,7 +47,7 @@ def resolve_scan(options: SourceOptions) -> Scan:
     """Finds the tables. Raises TableNotFoundError, NotWatchableError, and ConfigurationError when
     the capture cannot fill the envelope."""
     connect(options.address)
-    queries = scan_queries(options)
+    queries = make_scan_queries(options)
     epoch = read_epoch(queries.stream)
     return replace(resolve_scan_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
 
@@ -70,7 +70,7 @@ def resolve_scan_in(schema: Schema, options: SourceOptions, queries: Queries) ->
     return Scan(options, captures, make_shown_schema(options, captures))
 
 
-def scan_queries(options: SourceOptions) -> Queries:
+def make_scan_queries(options: SourceOptions) -> Queries:
     """Where a query reads; its captures have it in common, also on an executor."""
     return Queries(options.address, options.read_options, options.outage_seconds)
 
@@ -107,7 +107,7 @@ def resolve_streamed_scan(
     options: SourceOptions, schema: Schema, database: str, queries: Queries
 ) -> Scan:
     """The tables of a change stream."""
-    selection = scan_selection(options)
+    selection = make_scan_selection(options)
     named = [name for name in selection.include if not is_glob(name)]
     spelled = [whole_table(schema, name, database).name for name in named]
     stream = find_stream(schema, options.stream, spelled, database)
@@ -117,7 +117,7 @@ def resolve_streamed_scan(
     resolve_format(options).check(Known("change-stream", known, backfill))
     if not options.uniform:
         tables = tuple(keep_captured_columns(options, schema, stream, table) for table in tables)
-    wanted = Wanted(
+    wanted_changes = Wanted(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
@@ -126,7 +126,7 @@ def resolve_streamed_scan(
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     whole = WholeRows(queries, shapes) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
-    capture = ChangeStreamCapture(queries, stream, wanted, whole)
+    capture = ChangeStreamCapture(queries, stream, wanted_changes, whole)
     return Scan(options, captures, make_shown_schema(options, captures), capture)
 
 
@@ -148,7 +148,7 @@ def keep_captured_columns(
     return replace(table, columns=tuple(pair for pair in table.columns if pair[0] in names))
 
 
-def scan_selection(options: SourceOptions) -> Selection:
+def make_scan_selection(options: SourceOptions) -> Selection:
     """The tables that the options name."""
     named = (options.table,) if options.table is not None else listed(options.tables or "")
     return Selection(named, listed(options.exclude), own_tables(options.positions_table))
@@ -159,14 +159,14 @@ def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterat
     if options.table is not None:
         yield watched_table(schema, options.table, database)
         return
-    tables = select(schema, scan_selection(options), {}, database)
+    tables = select(schema, make_scan_selection(options), {}, database)
     yield from sorted(tables, key=lambda table: table.name)
 
 
 def resolve_snapshot_scan(options: SourceOptions) -> Scan:
     """As ``resolve_scan``; one table may be without an index, because it is read whole."""
     connect(options.address)
-    queries = scan_queries(options)
+    queries = make_scan_queries(options)
     return resolve_whole_scan_in(read_epoch(queries.stream).schema, options, queries)
 
 

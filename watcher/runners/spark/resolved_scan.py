@@ -34,7 +34,7 @@ class ResolvedScan:
 
     def check_tables(self, tables: Iterable[str]) -> None:
         """Raises NotWatchableError where a table that was read before still exists, but cannot be
-        polled. Left out, it would count as new later, and come again from its beginning."""
+        polled. Left out, it would count as new later, and be delivered again from its beginning."""
         if self.scan.stream is None:
             missing = frozenset(tables) - frozenset(self.scan.tables)
             check_still_polled(missing, self.existing, "exclude the table and use a new checkpoint")

@@ -34,7 +34,7 @@ STREAM_FIELDS = (
     pa.field("_record_sequence", pa.string()),
     pa.field("_transaction_tag", pa.string()),
 )
-"""What only a change stream knows."""
+"""Columns that only a change stream has."""
 
 ENVELOPE = pa.schema(
     [
@@ -81,14 +81,14 @@ def resolve_format(options: SourceOptions) -> AnyEnvelope:
     chosen = envelope(options.envelope or "plain", options.envelope_options, options.stream)
     if chosen.in_order:
         raise ConfigurationError(
-            f"rows of Spark have no order for the barriers of '{options.envelope}' to stand in;"
-            " leave barriers out: each micro-batch is whole up to its end"
+            f"the barriers of '{options.envelope}' need an order, which rows in Spark do not have:"
+            " leave barriers out, because each micro-batch is complete up to its end"
         )
     return chosen
 
 
 def shape_stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:
-    """Rows as they stand in the table."""
+    """Rows in the columns of their table."""
     arrays = [shape_column(rows, field) for field in shown]
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
 
@@ -115,11 +115,11 @@ def shape_typed(
     rows: StreamRows, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
 ) -> pa.RecordBatch:
     """Changes of one table in its own columns; of a delete the key, and NULLs."""
-    found = decode_own_columns(rows.batch, table, shown, nanoseconds)
+    own = decode_own_columns(rows.batch, table, shown, nanoseconds)
     arrays = []
     for field in shown:
-        if field.name in found:
-            arrays.append(convert_column(found[field.name], table.name, field))
+        if field.name in own:
+            arrays.append(convert_column(own[field.name], table.name, field))
         elif field.name == SHARD_ID_COLUMN:
             arrays.append(pa.nulls(rows.batch.num_rows, field.type))
         else:
@@ -137,33 +137,33 @@ def decode_own_columns(
     key = table.primary_key
     decoders = [decoder(type_, nanoseconds, name in key) for name, type_ in columns]
     schema = arrow_schema(columns, nanoseconds, key)
-    found = record_batch(encode_cells(batch, schema.names), schema, decoders)
-    return dict(zip(schema.names, found.columns, strict=True))
+    decoded = record_batch(encode_cells(batch, schema.names), schema, decoders)
+    return dict(zip(schema.names, decoded.columns, strict=True))
 
 
 def encode_cells(batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes]:
     """The cells of columns, row by row, as Spanner's API would have sent them."""
-    found: list[bytes] = []
+    cells: list[bytes] = []
     keys, news = (batch.column(name).to_pylist() for name in ("key", "new_values"))
     for key, new in zip(keys, news, strict=True):
         row: dict[str, object] = json.loads(key)
         if new is not None:
             row |= json.loads(new)
-        found += [encode_value(row.get(name)).SerializeToString() for name in names]
-    return found
+        cells += [encode_value(row.get(name)).SerializeToString() for name in names]
+    return cells
 
 
-def encode_value(given: object) -> Value:
+def encode_value(value: object) -> Value:
     """A value of JSON as Spanner's API writes it."""
-    if given is None:
+    if value is None:
         return Value(null_value=NULL_VALUE)
-    if isinstance(given, bool):
-        return Value(bool_value=given)
-    if isinstance(given, int | float):
-        return Value(number_value=given)
-    if isinstance(given, list):
-        return Value(list_value=ListValue(values=[encode_value(item) for item in given]))
-    return Value(string_value=given if isinstance(given, str) else json.dumps(given))
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    if isinstance(value, int | float):
+        return Value(number_value=value)
+    if isinstance(value, list):
+        return Value(list_value=ListValue(values=[encode_value(item) for item in value]))
+    return Value(string_value=value if isinstance(value, str) else json.dumps(value))
 
 
 def shape_envelope(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:

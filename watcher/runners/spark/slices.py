@@ -48,7 +48,7 @@ def attach_captures(scan: Scan, parts: Iterable[Slice]) -> list[PlannedSlice]:
 def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, as the query shows them.
 
-    Raises SchemaChangedError for a column that is gone, unless the options want NULLs instead.
+    Raises SchemaChangedError for a column that was dropped, unless the options want NULLs instead.
     """
     part, capture = slice_.part, slice_.capture
     with translate_errors(scan):
@@ -58,16 +58,18 @@ def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
                 yield scan.shape(changes)
             return
         assert capture is not None
-        begun = False
+        started = False
         try:
             for rows in read_rows(capture, part):
-                begun = True
+                started = True
                 yield scan.shape(rows)
         except GoogleAPICallError as error:
             nulls = scan.options.on_schema_change is SchemaChange.NULLS
-            if begun or not nulls or kind_of(error) is not Kind.SCHEMA:
+            if started or not nulls or kind_of(error) is not Kind.SCHEMA:
                 raise
-            LOG.warning("table %s: %s; columns that are gone are NULL", part.table, error.message)
+            LOG.warning(
+                "table %s: %s; columns that were dropped are NULL", part.table, error.message
+            )
             for rows in read_rows(drop_missing_columns(capture), part):
                 yield scan.shape(rows)
 

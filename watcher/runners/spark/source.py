@@ -44,7 +44,7 @@ class SpannerChanges(DataSource):
         return make_batch_reader(self._resolve_batch(options).select_columns(schema))
 
     def _resolve_batch(self, options: SourceOptions) -> Scan:
-        """Spark does not say here whether it is about a stream, which needs an index, or a batch,
+        """Spark does not say here whether this is a stream, which needs an index, or a batch,
         for which a commit timestamp is enough."""
         try:
             return resolve_scan(options)

@@ -14,7 +14,8 @@ VARIANT = pa.struct(
         pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
     ]
 )
-"""As Spark writes it: the metadata of the second field is how Spark tells it from a struct."""
+"""As Spark writes it: the metadata of the second field is how Spark distinguishes it from a
+struct."""
 
 
 def variant_type(type_: pa.DataType) -> pa.DataType:
@@ -50,7 +51,7 @@ def convert_to_variants(batch: pa.RecordBatch, shown: pa.Schema) -> pa.RecordBat
 
 
 def parse_variants(texts: pa.Array) -> pa.Array:
-    """JSON texts, or arrays of them, as VARIANT. A JSON null is no NULL."""
+    """JSON texts, or arrays of them, as VARIANT. A JSON null is not NULL."""
     if pa.types.is_list(texts.type):
         values = parse_variants(texts.flatten())
         return pa.ListArray.from_arrays(list_offsets(texts), values, mask=texts.is_null())
