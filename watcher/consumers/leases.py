@@ -57,7 +57,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LeaseHolder:
     """What is stored of who holds a consumer's name; ``alive`` until the lease runs out."""
 
     alive: bool
@@ -128,7 +128,7 @@ class Consumers:
             )
         return lease
 
-    def _read_holder(self, transaction: Transaction, consumer: str) -> Holder | None:
+    def _read_holder(self, transaction: Transaction, consumer: str) -> LeaseHolder | None:
         """Who holds a consumer's name, or held it last."""
         rows = transaction.execute_sql(
             "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
@@ -137,7 +137,7 @@ class Consumers:
             param_types={"consumer": param_types.STRING},
         )
         holders = [
-            Holder(bool(alive), owner, Command(command) if command else None, selection)
+            LeaseHolder(bool(alive), owner, Command(command) if command else None, selection)
             for alive, owner, command, selection in rows
         ]
         return holders[0] if holders else None

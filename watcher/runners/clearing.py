@@ -19,7 +19,7 @@ from watcher.tables.values import WatchedTable
 LOG = logging.getLogger("watcher")
 
 
-class ScheduledClearing:
+class PeriodicClearing:
     """Removes delivered rows from the indexes, while this instance owns its lease."""
 
     def __init__(

@@ -7,7 +7,7 @@ import time
 
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.runners.backfill import BackfillDelivery
-from watcher.runners.clearing import ScheduledClearing
+from watcher.runners.clearing import PeriodicClearing
 from watcher.runners.connection import Connection
 from watcher.runners.lease_keeper import LeaseKeeper
 from watcher.runners.push import PushDelivery
@@ -22,7 +22,7 @@ from watcher.runners.windows import Delivered, WindowDelivery
 LOG = logging.getLogger("watcher")
 IDLE_INTERVALS_MAX = 10
 FAILURES_OF_ONCE_MAX = 8
-"""So many failures in a row end ``Run.deliver_once``."""
+"""So many failures in a row end ``WatcherRun.deliver_once``."""
 RENEWALS_PER_LEASE = 4
 
 
@@ -31,7 +31,7 @@ def idle_seconds(idle: int, interval: float) -> float:
     return min(idle, IDLE_INTERVALS_MAX - 1) * interval
 
 
-class Run:
+class WatcherRun:
     """Lives from the acquisition of the lease to its release; ``open_run`` makes it."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Run:
         schedule.poll(config.interval, "poll", self._poll)
         self._schedule_renewals(schedule)
         if config.clearing is not None:
-            clearing = ScheduledClearing(
+            clearing = PeriodicClearing(
                 config.clearing, self._connection, self._lease, self._settings.metrics
             )
             schedule.every(

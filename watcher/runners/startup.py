@@ -13,7 +13,7 @@ from watcher.runners.connection import Connection
 from watcher.runners.lease_keeper import LeaseKeeper
 from watcher.runners.lifecycle import Lifecycle
 from watcher.runners.recovery import generate_pauses
-from watcher.runners.run import Run
+from watcher.runners.run import WatcherRun
 from watcher.runners.run_settings import RunSettings
 from watcher.spanner.database import connect
 from watcher.spanner.failures import Kind, kind_of
@@ -26,7 +26,7 @@ Opened = TypeVar("Opened")
 
 
 @contextmanager
-def open_run(settings: RunSettings, once: bool) -> Iterator[Run]:
+def open_run(settings: RunSettings, once: bool) -> Iterator[WatcherRun]:
     """A run of a watcher; ``once``: it has an end. A server that does not answer is an error at
     once; what fails after the first answer, and may go away, is tried again.
 
@@ -52,13 +52,15 @@ def open_run(settings: RunSettings, once: bool) -> Iterator[Run]:
     lease.release(None)
 
 
-def start(settings: RunSettings, connection: Connection, lease: LeaseKeeper, once: bool) -> Run:
+def start(
+    settings: RunSettings, connection: Connection, lease: LeaseKeeper, once: bool
+) -> WatcherRun:
     """Takes the consumer's name and registers it; may be called again when it has failed."""
     if connection.lost:
         connection.reopen()
     try:
         lease.acquire(settings.resolver.selection)
-        run = Run(settings, connection, lease, settings.resolver.resolve_latest(), once)
+        run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
         settings.lifecycle.state = State.RUNNING
         lease.obey_stored_command()
     except Exception:

@@ -13,7 +13,7 @@ from watcher.runners.delivery import DeliveryPolicy, RetryingSink
 from watcher.runners.lease_keeper import NAMELESS
 from watcher.runners.lifecycle import Lifecycle
 from watcher.runners.metrics import Metrics
-from watcher.runners.run import Run
+from watcher.runners.run import WatcherRun
 from watcher.runners.run_settings import MakeSink, RunSettings
 from watcher.runners.signals import stop_on_signals
 from watcher.runners.sinks import (
@@ -118,7 +118,7 @@ class Watcher:
         with self._open_run(once=True) as run:
             return run.deliver_once()
 
-    def _open_run(self, once: bool) -> AbstractContextManager[Run]:
+    def _open_run(self, once: bool) -> AbstractContextManager[WatcherRun]:
         if self._make_sink is None:
             raise WatcherError(
                 "no callback is set for changes: call on_change, on_transaction or on_batch first"

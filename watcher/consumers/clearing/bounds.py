@@ -18,7 +18,7 @@ from watcher.consumers.positions import (
     create_own_tables,
 )
 from watcher.consumers.positions.cleared import write_cleared
-from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
 from watcher.consumers.positions.tables import Columns, read_columns
 from watcher.errors import ConfigurationError
@@ -121,7 +121,7 @@ class SharedPositions:
             self._tables_exist = True
 
     def _find_slowest(
-        self, reader: Reader, table: WatchedTable, columns: Columns | None
+        self, reader: RowReader, table: WatchedTable, columns: Columns | None
     ) -> Slowest:
         """What an older release has not made (``columns`` None: everything is there) is empty."""
         consumers = (consumers_table(self._name), SELECTION_COLUMN)
@@ -143,7 +143,7 @@ def make_bounds(positions: Positions, fence: Fence | None) -> Bounds:
     return KnownPositions(positions)
 
 
-def read_positions(reader: Reader, positions_table: str) -> list[Position]:
+def read_positions(reader: RowReader, positions_table: str) -> list[Position]:
     """Every position that there is."""
     rows = reader.execute_sql(
         f"SELECT Consumer, WatchedTable, Position FROM {quoted(positions_table)}"  # noqa: S608

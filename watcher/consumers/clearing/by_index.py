@@ -18,7 +18,7 @@ from google.cloud.spanner_v1 import KeySet, Type, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.clearing.methods import Load, round_up_micros
+from watcher.consumers.clearing.methods import ClearingLoad, round_up_micros
 from watcher.consumers.clearing.statements import (
     clearing_statement,
     delete_named_sets,
@@ -35,7 +35,7 @@ more, and the entries of indexes that change with them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class IndexPage:
     """Entries of an index: the timestamp, then the key. ``key_type`` is of its first column."""
 
     entries: Sequence[Sequence[Any]]
@@ -51,7 +51,7 @@ class ByIndex:
     safe: int
     limit: int = ROWS_PER_TRANSACTION
 
-    def clear(self, load: Load) -> int:
+    def clear(self, load: ClearingLoad) -> int:
         """Clears the shards that have something to be cleared; how many rows there were."""
         clearing_statement(self.table)  # refuses what cannot be cleared
         return sum(
@@ -60,7 +60,7 @@ class ByIndex:
             for page in self._read_pages(each.shard, load.shard_type)
         )
 
-    def _read_pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[Page]:
+    def _read_pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[IndexPage]:
         """The entries of a shard. Each page is cleared before the next is read: the entries that it
         has in common with the one before, at one timestamp, have left."""
         low: datetime = moment_of(BEGINNING)
@@ -72,7 +72,7 @@ class ByIndex:
             if len(page.entries) < self.limit:
                 return
 
-    def _read_page(self, shard: ShardValue | None, shard_type: Type, low: datetime) -> Page:
+    def _read_page(self, shard: ShardValue | None, shard_type: Type, low: datetime) -> IndexPage:
         values: dict[str, tuple[object, Type]] = {
             "safe": (moment_of(self.safe), param_types.TIMESTAMP),
             "low": (low, param_types.TIMESTAMP),
@@ -87,9 +87,9 @@ class ByIndex:
                 param_types={name: type_ for name, (_, type_) in values.items()},
             )
             entries = list(rows)
-            return Page(entries, rows.fields[1].type_ if entries else None)
+            return IndexPage(entries, rows.fields[1].type_ if entries else None)
 
-    def _clear_page(self, page: Page) -> int:
+    def _clear_page(self, page: IndexPage) -> int:
         def clear(transaction: Transaction) -> int:
             if self.table.change_sets is not None:
                 return self._delete_sets(transaction, page)
@@ -98,7 +98,7 @@ class ByIndex:
         rows: int = self.database.run_in_transaction(clear, exclude_txn_from_change_streams=True)
         return rows
 
-    def _clear_rows(self, transaction: Transaction, page: Page) -> int:
+    def _clear_rows(self, transaction: Transaction, page: IndexPage) -> int:
         """Writes NULL into the timestamp, or TRUE into Processed and the timestamp as it is: an
         explicit value keeps ON UPDATE from overwriting it."""
         table = self.table
@@ -120,7 +120,7 @@ class ByIndex:
         """As ``timestamp <= @safe``."""
         return timestamp is not None and round_up_micros(timestamp) <= self.safe
 
-    def _delete_sets(self, transaction: Transaction, page: Page) -> int:
+    def _delete_sets(self, transaction: Transaction, page: IndexPage) -> int:
         rows = transaction.execute_update(
             delete_named_sets(self.table),
             params={"safe": moment_of(self.safe), "ids": [entry[1] for entry in page.entries]},

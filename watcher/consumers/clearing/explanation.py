@@ -9,7 +9,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.clearing.by_index import ROWS_PER_TRANSACTION
 from watcher.consumers.clearing.methods import (
     TABLE_ROWS_PER_CLEARED,
-    Load,
+    ClearingLoad,
     Method,
     choose_method,
     count_table_rows,
@@ -47,7 +47,7 @@ class Explanation:
 
 
 def explain(
-    database: Database, table: WatchedTable, safe: int, consumer: str, load: Load
+    database: Database, table: WatchedTable, safe: int, consumer: str, load: ClearingLoad
 ) -> Explanation:
     """Counts as ``auto`` does, and clears nothing."""
     rows = load.rows

@@ -49,7 +49,7 @@ class ShardLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClearingLoad:
     """What may be cleared, shard by shard; ``shard_type`` is the type of the shard column."""
 
     shards: tuple[ShardLoad, ...]
@@ -72,7 +72,7 @@ def round_up_micros(timestamp: Any) -> int:
     return micros_of(timestamp) + int(timestamp.nanosecond % 1_000 > 0)
 
 
-def read_load(database: Database, table: WatchedTable, safe: int) -> Load:
+def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoad:
     """What may be cleared up to ``safe``: one query of the index alone."""
     with database.snapshot() as snapshot:
         result = snapshot.execute_sql(
@@ -81,7 +81,7 @@ def read_load(database: Database, table: WatchedTable, safe: int) -> Load:
             param_types={"safe": param_types.TIMESTAMP},
         )
         shards = [ShardLoad(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
-        return Load(tuple(shards), result.fields[0].type_)
+        return ClearingLoad(tuple(shards), result.fields[0].type_)
 
 
 def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int) -> int:

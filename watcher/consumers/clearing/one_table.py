@@ -12,7 +12,7 @@ from watcher.consumers.clearing.bounds import Fence, Slowest, make_bounds
 from watcher.consumers.clearing.by_index import ByIndex
 from watcher.consumers.clearing.explanation import Explanation, explain
 from watcher.consumers.clearing.methods import (
-    Load,
+    ClearingLoad,
     Method,
     choose_method,
     clear_partitioned,
@@ -97,7 +97,7 @@ class Clearing:
         rows = self._clear_up_to(end, load) if end != BEGINNING else 0
         return Cleared(end, rows, slowest.consumer)
 
-    def _clear_up_to(self, end: int, load: Load) -> int:
+    def _clear_up_to(self, end: int, load: ClearingLoad) -> int:
         """Clears by the method that is chosen; how many rows."""
         method = choose_method(self._database, self._table, self._method, load.rows)
         if method is Method.INDEX:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, param_types
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import cleared_table
 from watcher.spanner.sql import quoted
 from watcher.spanner.timestamps import micros_of, moment_of
@@ -15,7 +15,7 @@ from watcher.spanner.timestamps import micros_of, moment_of
 COLUMNS = ("WatchedTable", "ClearedTo", "UpdatedAt")
 
 
-def read_cleared(reader: Reader, positions_table: str, tables: Iterable[str]) -> dict[str, int]:
+def read_cleared(reader: RowReader, positions_table: str, tables: Iterable[str]) -> dict[str, int]:
     """Cleared-to of those of the tables that were ever cleared, in microseconds since 1970."""
     rows = reader.execute_sql(
         f"SELECT WatchedTable, ClearedTo FROM {quoted(cleared_table(positions_table))}"  # noqa: S608

@@ -33,7 +33,7 @@ Offset = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OffsetPlace:
     """What an offset says. ``position`` is None for the very first one; ``began`` is None but in
     the first end, where None of ``began_at`` is a backfill. ``tables`` is None where the options
     name one table, and in offsets of earlier releases."""
@@ -73,11 +73,11 @@ class Offsets:
             offset["backfill"] = {"table": table, "after": key}
         return offset | {"from": began} if began is not None else offset
 
-    def parse(self, offset: Mapping[str, Any]) -> Place:
+    def parse(self, offset: Mapping[str, Any]) -> OffsetPlace:
         """What an offset says. Raises CheckpointError for another query's, or a later release's."""
         self._check(offset)
         if "position" not in offset:
-            return Place(None)
+            return OffsetPlace(None)
         stored = offset.get("backfill")
         backfill = None
         if stored is not None:
@@ -86,7 +86,9 @@ class Offsets:
         began = offset.get("from")
         at = parse_micros(began) if began not in (None, EARLIEST) else None
         tables = tuple(offset["tables"]) if "tables" in offset else None
-        return Place(parse_micros(offset["position"]), backfill, began is not None, at, tables)
+        return OffsetPlace(
+            parse_micros(offset["position"]), backfill, began is not None, at, tables
+        )
 
     def _head(self) -> Offset:
         return {"version": VERSION, "database": self.database, "source": self.source}

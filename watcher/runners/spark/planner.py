@@ -22,7 +22,7 @@ from watcher.errors import (
     VersionExpiredError,
 )
 from watcher.runners.spark.consumer import QueryConsumer
-from watcher.runners.spark.offsets import Offset, Offsets, Place
+from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
 from watcher.runners.spark.pages import BackfillPlace, Pages
 from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import ResolvedScan
@@ -93,7 +93,7 @@ class BatchPlanner:
         first = self._open_pages(at, tables).first
         return self._plan_page_end(at, first, tables, limit, EARLIEST)
 
-    def _plan_window_end(self, start: Offset, place: Place, limit: ReadLimit) -> Offset:
+    def _plan_window_end(self, start: Offset, place: OffsetPlace, limit: ReadLimit) -> Offset:
         """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
         clearing does not wait for it."""
         first = place.position is None
@@ -114,7 +114,7 @@ class BatchPlanner:
         return self.offsets.make(end, None, began, self._list_tables(current.scan))
 
     def _resolve_end(
-        self, place: Place, look: Look, end: int, limit: ReadLimit
+        self, place: OffsetPlace, look: Look, end: int, limit: ReadLimit
     ) -> tuple[int, ResolvedScan, frozenset[str] | None]:
         """The window's end within the limits, the query in the schema that is valid there, and
         which tables changed; None where that was not looked at there."""
@@ -180,7 +180,7 @@ class BatchPlanner:
         return plan(before, after, after.position, end)
 
     def _plan_page(
-        self, before: Place, after: Place, position: int, end: Offset
+        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of a page of a backfill; known where this process has planned its end."""
         scan = self._resolve_at(position).scan.select_tables(after.tables)
@@ -191,7 +191,7 @@ class BatchPlanner:
         return attach_captures(scan, known or pages.plan_between(position, first, after.backfill))
 
     def _plan_window(
-        self, before: Place, after: Place, position: int, end: Offset
+        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of a window."""
         scan = self._resolve_at(position).scan.select_tables(after.tables)
@@ -238,7 +238,7 @@ class BatchPlanner:
         """The tables as an offset names them, where the options may mean several."""
         return scan.tables if self._scan.options.tables is not None else None
 
-    def _list_starts(self, tables: Iterable[str], place: Place) -> dict[str, int]:
+    def _list_starts(self, tables: Iterable[str], place: OffsetPlace) -> dict[str, int]:
         """Where tables begin. One that is not in the start is new: all that lies in its index came
         after it was made watchable. Of a change stream it came after the start."""
         assert place.position is not None
@@ -251,7 +251,7 @@ class BatchPlanner:
         }
 
     def _make_windows(
-        self, place: Place, end: int, scan: Scan, changed: frozenset[str] | None
+        self, place: OffsetPlace, end: int, scan: Scan, changed: frozenset[str] | None
     ) -> dict[str, Window]:
         """The windows of the tables that may have changed."""
         starts = self._list_starts(scan.tables, place)
@@ -290,7 +290,7 @@ class BatchPlanner:
             return self._register_begin(read_now(self._scan.queries), now=True)
         return self._register_begin(explicit, now=False)
 
-    def _look(self, place: Place) -> Look:
+    def _look(self, place: OffsetPlace) -> Look:
         """What changed by now; once more where the tables are not what they were."""
         try:
             look = self._look_in_latest(place)
@@ -303,7 +303,7 @@ class BatchPlanner:
         self._seen = look.end
         return look
 
-    def _look_in_latest(self, place: Place) -> Look:
+    def _look_in_latest(self, place: OffsetPlace) -> Look:
         tables = self._latest.scan.tables
         return self._latest.windows.look(self._list_starts(tables, place))
 
