@@ -13,6 +13,7 @@
     ├── VersionExpiredError    the read timestamp is older than version_retention_period
     ├── ClearedError           rows that are asked for may have been cleared from the index
     ├── LeaseHeldError         another instance runs under the same consumer name
+    ├── LeaseExpiredError      this instance has not renewed its lease in time
     ├── LeaseLostError         another instance has taken the consumer name over
     ├── SchemaChangedError     the table is not what it was when the query was made
     ├── IndexMissingError      the index that polling needs is gone
@@ -100,6 +101,12 @@ class LeaseHeldError(WatcherError):
     """Another instance runs under the same consumer name."""
 
     exit_code = 6
+
+
+class LeaseExpiredError(WatcherError):
+    """This instance has not renewed its lease in time, so another one may have taken the name."""
+
+    exit_code = 3
 
 
 class LeaseLostError(PositionConflictError):

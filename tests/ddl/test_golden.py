@@ -12,7 +12,7 @@ from ddl.parse import parse_schema
 from ddl.plan import make_plan
 from ddl.schema import Dialect, Schema
 from ddl.strategies import Modulo, Strategy
-from watcher.consumers.clearing import statement
+from watcher.consumers.clearing import clearing_statement
 from watcher.tables.discovery import watched_table
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -66,7 +66,7 @@ def text(case: str) -> str:
     parts = ["-- up", *(f"{sql};" for sql in up), "-- down", *(f"{sql};" for sql in plan.down)]
     after = parse_schema(before + ";" + ";".join(up))
     if options.strategy in (Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL):
-        parts += ["-- clearing, by partitioned DML", clearing_statement(after) + ";"]
+        parts += ["-- clearing, by partitioned DML", write_clearing(after) + ";"]
     return "\n".join(parts) + "\n"
 
 
@@ -85,8 +85,8 @@ def postgres_text(before: str, options: WatchOptions) -> str:
     )
 
 
-def clearing_statement(schema: Schema) -> str:
-    return statement(watched_table(schema, "Singers", "d"))
+def write_clearing(schema: Schema) -> str:
+    return clearing_statement(watched_table(schema, "Singers", "d"))
 
 
 @pytest.mark.parametrize("case", CASES)

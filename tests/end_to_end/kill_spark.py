@@ -35,7 +35,7 @@ from google.cloud.spanner_v1.database import Database  # noqa: E402
 
 from emulator.process import spawn  # noqa: E402
 from watcher.runners.java import ensure_java  # noqa: E402
-from watcher.runners.spark.offsets import micros  # noqa: E402
+from watcher.runners.spark.offsets import parse_micros  # noqa: E402
 from watcher.spanner.timestamps import micros_of  # noqa: E402
 
 JOB = ROOT / "tests" / "end_to_end" / "cluster_job.py"
@@ -190,7 +190,7 @@ def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     """Batches and rows. Raises AssertionError unless they are what the windows hold."""
     newest, rows = delivered(folder)
     planned = offsets(folder)
-    ends = sorted({micros(planned[n]["position"]) for n in range(newest + 1)})
+    ends = sorted({parse_micros(planned[n]["position"]) for n in range(newest + 1)})
     if not ends:
         assert not rows
         return 0, 0

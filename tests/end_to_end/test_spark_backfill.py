@@ -13,7 +13,7 @@ from fixtures.writing import SingersWriter, beside
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
-from watcher.runners.spark.offsets import micros
+from watcher.runners.spark.offsets import parse_micros
 from watcher.spanner.timestamps import micros_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -59,10 +59,10 @@ def test_backfill_and_changes_have_no_gap_and_no_overlap(
     assert len(set(versions)) == len(versions), "a version came twice"
     assert len({row["_change_id"] for row in rows}) == len(versions)
     places = offsets(tmp_path)
-    at = micros(places[0]["position"])
+    at = parse_micros(places[0]["position"])
     truth = writer.at(at)
     assert {each for each in versions if each[1] <= at} == truth, "the snapshot"
-    windows = sorted({micros(each["position"]) for each in places})
+    windows = sorted({parse_micros(each["position"]) for each in places})
     expected = set(truth)
     for end in windows[1:]:
         expected |= writer.at(end)

@@ -201,7 +201,7 @@ def test_keys_and_values_of_an_envelope(
     with pytest.raises(PySparkException, match="unknown envelope 'debesium'; did you mean"):
         changes(spark, database, **more | {"envelope": "debesium"})
     barriers = {"envelope": "ydb", "envelopeOptions": '{"barriers": true}'}
-    with pytest.raises(PySparkException, match="rows of Spark have no order for the barriers"):
+    with pytest.raises(PySparkException, match="need an order, which rows in Spark do not have"):
         changes(spark, database, **more | barriers)
 
 

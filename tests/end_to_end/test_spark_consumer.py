@@ -87,7 +87,7 @@ def test_clearing_follows_the_commits(
     write(singers, range(10), "second")
     delivered(query, tmp_path, 40)
     newest = max(batch_committed(singers))
-    until(query, lambda: (positions.of("job") or {}).get("Singers", 0) >= newest)
+    until(query, lambda: (positions.load_all("job") or {}).get("Singers", 0) >= newest)
     clearing = Clearing(singers, capture_of(singers).table, positions, margin_seconds=0)
     assert clearing.clear().rows == 30
     write(singers, range(3), "third")
@@ -117,9 +117,11 @@ def test_a_start_before_the_position_takes_it_back(
     for folder in ("once", "twice"):
         drain(changes(spark, singers, **LEASE), tmp_path / folder)
         write(singers, range(5, 6), folder)
-    before = positions.of("job")["Singers"]
+    before = positions.load_all("job")["Singers"]
     assert before > begin
     earlier = {"startingTimestamp": moment_of(begin).isoformat()}
     drain(changes(spark, singers, **LEASE, **earlier), tmp_path / "again")
-    assert positions.of("job")["Singers"] == begin, "its one batch is not known to be done yet"
+    assert positions.load_all("job")["Singers"] == begin, (
+        "its one batch is not known to be done yet"
+    )
     assert names_of(tmp_path / "again") == [*((k, "second") for k in range(5)), (5, "twice")]

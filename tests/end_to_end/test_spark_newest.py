@@ -57,7 +57,7 @@ def test_what_cannot_be_told_is_refused(spark: SparkSession, singers: Database) 
     df = spark.createDataFrame([(1,)], "Id LONG").selectExpr("Id", "now() AS _commit_timestamp")
     with pytest.raises(ConfigurationError, match="no key columns were named"):
         watcher.newest_per_key(df)
-    with pytest.raises(ConfigurationError, match="there is no column Identity"):
+    with pytest.raises(ConfigurationError, match="column Identity does not exist"):
         watcher.newest_per_key(df, ["Identity"])
     with pytest.raises(ConfigurationError, match="inside of foreachBatch"):
         watcher.newest_per_key(changes(spark, singers), ["SingerId"])

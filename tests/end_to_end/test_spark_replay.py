@@ -21,7 +21,7 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
-from watcher.runners.spark.offsets import micros
+from watcher.runners.spark.offsets import parse_micros
 from watcher.spanner.timestamps import micros_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -90,7 +90,7 @@ def test_available_now_ends_at_what_was_there(
         assert begun.wait(60)
         query = drain(changes(spark, singers, maxRowsPerBatch=20), tmp_path)
     assert {name for _, name in names_of(tmp_path)} >= set(there.values())
-    end = micros(newest_offset(tmp_path)["position"])
+    end = parse_micros(newest_offset(tmp_path)["position"])
     assert writer.at(end) != writer.at(2**60), "there was more, and the query has ended"
     newest: dict[int, tuple[int, str]] = {}
     for row in parquet(tmp_path).to_pylist():

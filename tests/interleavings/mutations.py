@@ -13,6 +13,7 @@ import interleavings.scenarios.watching
 import watcher.consumers.clearing.bounds
 import watcher.consumers.leases
 import watcher.consumers.positions.spanner
+import watcher.runners.lease_keeper
 import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
@@ -21,11 +22,12 @@ from watcher.captures.change_stream.watched import Wanted
 from watcher.captures.poll import PollCapture
 from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import SpannerPositions, consumers_table
-from watcher.consumers.states import Progress, State
+from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
-from watcher.runners.delivery import Delivering
-from watcher.runners.spark.reading import Reading
-from watcher.runners.spark.streaming import Driver
+from watcher.runners.delivery import RetryingSink
+from watcher.runners.spark.planner import BatchPlanner
+from watcher.runners.spark.resolution import resolve_scan_again
+from watcher.runners.spark.scan import Scan
 from watcher.tables.epochs import Epochs
 from watcher.window import ShardGroup, Slice, Window
 
@@ -81,7 +83,7 @@ def blind_backfill() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(everywhere("check_owner", nothing))
         stack.enter_context(everywhere("check_backfills", nothing))
-        stack.enter_context(replaced(watcher.runners.watcher.Watcher, "_check_lease", nothing))
+        stack.enter_context(replaced(watcher.runners.lease_keeper.LeaseKeeper, "check", nothing))
         yield
 
 
@@ -94,7 +96,7 @@ def lease_in_a_second_commit() -> Iterator[None]:
 
     def acquire_and_renew(consumers: Consumers, *arguments: Any, **options: Any) -> Lease:
         lease = acquire(consumers, *arguments, **options)
-        consumers.renew(lease, State.STARTING, Progress())
+        consumers.renew(lease, State.STARTING, ConsumerProgress())
         return lease
 
     text = property(lambda self: take(self).replace(until, ""))
@@ -153,9 +155,9 @@ def back_in_two_commits() -> Iterator[None]:
     register = SpannerPositions.register
 
     def forget_and_register(positions: SpannerPositions, registration: Any, owner: Any) -> Any:
-        kept = positions.of(registration.consumer)
+        kept = positions.load_all(registration.consumer)
         if any(kept.get(table, at) > at for table, at in registration.starts.items()):
-            positions.forget(registration.consumer)
+            positions.remove(registration.consumer, list(kept))
         return register(positions, registration, owner)
 
     with (
@@ -170,13 +172,14 @@ def unregister_in_two(database: Any, positions_table: str, consumer: str) -> Non
     status = Consumers(database, consumers_table(positions_table)).status(consumer)
     if status is not None and status.alive:
         raise LeaseHeldError(f"consumer '{consumer}' is alive")
-    SpannerPositions(database, positions_table).forget(consumer)
+    positions = SpannerPositions(database, positions_table)
+    positions.remove(consumer, list(positions.load_all(consumer)))
 
 
-def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> Delivering:
+def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> RetryingSink:
     """The lease is looked at before a batch only."""
     options.pop("check", None)
-    return Delivering(sink, policy, **options)
+    return RetryingSink(sink, policy, **options)
 
 
 @contextmanager
@@ -203,59 +206,57 @@ def cleared_unsaid() -> Iterator[None]:
 @contextmanager
 def unchecked_lease() -> Iterator[None]:
     """Nobody looks at the lease before a page, a batch or a change; writes are fenced."""
-    with replaced(watcher.runners.watcher.Watcher, "_check_lease", nothing):
+    with replaced(watcher.runners.lease_keeper.LeaseKeeper, "check", nothing):
         yield
 
 
 @contextmanager
 def cut_as_of_now() -> Iterator[None]:
     """A batch that is cut has the tables that have changed as of now."""
-    real = Driver._followed
+    real = BatchPlanner._resolve_end
 
     def followed(
-        driver: Driver, place: Any, look: Look, end: int, limit: Any
+        planner: BatchPlanner, place: Any, look: Look, end: int, limit: Any
     ) -> tuple[int, Any, frozenset[str] | None]:
-        cut, current, changed = real(driver, place, look, end, limit)
+        cut, current, changed = real(planner, place, look, end, limit)
         return cut, current, look.changed if changed is None else changed
 
-    with replaced(Driver, "_followed", followed):
+    with replaced(BatchPlanner, "_resolve_end", followed):
         yield
 
 
 @contextmanager
 def frozen_tables() -> Iterator[None]:
     """A query has the tables of its start; after the next start new ones begin at its position."""
-    real = Reading.in_schema
 
-    def in_schema(reading: Reading, schema: Schema) -> Reading:
-        return real(reading, schema).only(reading.tables)
+    def resolve(scan: Scan, schema: Schema) -> Scan:
+        return resolve_scan_again(scan, schema).select_tables(scan.tables)
 
-    with replaced(Reading, "in_schema", in_schema), begun_at_position():
+    with everywhere("resolve_scan_again", resolve), begun_at_position():
         yield
 
 
 def begun_at_position() -> AbstractContextManager[None]:
     """A table that is new begins at the query's position."""
 
-    def starts(_driver: Driver, tables: Iterable[str], place: Any) -> dict[str, int]:
+    def starts(_planner: BatchPlanner, tables: Iterable[str], place: Any) -> dict[str, int]:
         return dict.fromkeys(tables, place.position)
 
-    return replaced(Driver, "_starts", starts)
+    return replaced(BatchPlanner, "_list_starts", starts)
 
 
 @contextmanager
 def streams_frozen() -> Iterator[None]:
     """A query of a change stream has the tables of its start."""
-    real = Reading.in_schema
 
-    def in_schema(reading: Reading, schema: Schema) -> Reading:
-        found = real(reading, schema).only(reading.tables)
-        return replace(found, stream=reading.stream)
+    def resolve(scan: Scan, schema: Schema) -> Scan:
+        again = resolve_scan_again(scan, schema).select_tables(scan.tables)
+        return replace(again, stream=scan.stream)
 
     def listed(wanted: Wanted, name: str) -> bool:
         return not wanted.tables or name in wanted.tables
 
-    with replaced(Reading, "in_schema", in_schema), replaced(Wanted, "_takes_table", listed):
+    with everywhere("resolve_scan_again", resolve), replaced(Wanted, "_takes_table", listed):
         yield
 
 
@@ -314,7 +315,7 @@ MUTATIONS = (
         "the lease is looked at before a batch only",
         "1",
         "frozen",
-        lambda: replaced(watcher.runners.watcher, "Delivering", unchecked_delivering),
+        lambda: replaced(watcher.runners.watcher, "RetryingSink", unchecked_delivering),
     ),
     Mutation("columns are those of the start", "2", "add-column", frozen_schema),
     Mutation("index and shards are those of the start", "2", "reshard", frozen_schema),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import watcher.runners.watcher
+import watcher.runners.run
 from watcher.runners.schedule import Schedule
 
 TURNS = {"poll": 3, "clearing": 2}
@@ -29,8 +29,8 @@ class ExploredSchedule(Schedule):
 
     turns = TURNS
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, stopping: threading.Event | None = None) -> None:
+        super().__init__(stopping)
         self._jobs: list[Job] = []
         self._threads: list[threading.Thread] = []
         self._open = 0
@@ -76,10 +76,10 @@ class ExploredSchedule(Schedule):
 
 @contextmanager
 def explored_schedules() -> Iterator[None]:
-    """While it lasts, watchers that are made have such a schedule."""
-    before = watcher.runners.watcher.Schedule
-    watcher.runners.watcher.Schedule = ExploredSchedule  # type: ignore[misc]
+    """While it lasts, watchers that run have such a schedule."""
+    before = watcher.runners.run.Schedule
+    watcher.runners.run.Schedule = ExploredSchedule  # type: ignore[misc]
     try:
         yield
     finally:
-        watcher.runners.watcher.Schedule = before  # type: ignore[misc]
+        watcher.runners.run.Schedule = before  # type: ignore[misc]

@@ -14,7 +14,7 @@ from typing import Any
 from interleavings.actors import Run
 from interleavings.record import Delivered
 from interleavings.scheduler import current_scheduler, current_unit
-from watcher.runners.spark.reading import reading
+from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.timestamps import micros_of
@@ -38,7 +38,7 @@ class SparkQuery:
     def start(self, triggers: int) -> None:
         """A life of so many triggers, which ends cleanly."""
         reader = ChangesReader(
-            reading(parse_source_options(self.run.source_options | self.options))
+            resolve_scan(parse_source_options(self.run.source_options | self.options))
         )
         for _ in range(triggers):
             self._trigger(reader)
@@ -46,7 +46,9 @@ class SparkQuery:
 
     def plan(self) -> None:
         """A life that ends once the first batch is planned and before it is logged."""
-        reader = ChangesReader(reading(source_options(self.run.source_options | self.options)))
+        reader = ChangesReader(
+            resolve_scan(parse_source_options(self.run.source_options | self.options))
+        )
         start = reader.initialOffset()
         reader.latestOffset(start, reader.getDefaultReadLimit())
         self._note_registration()

@@ -322,7 +322,7 @@ class World:
 def registered(positions: SpannerPositions) -> bool:
     """Whether the watcher has its positions; it makes their table itself."""
     try:
-        return len(positions.of(CONSUMER)) == len(WATCHED)
+        return len(positions.load_all(CONSUMER)) == len(WATCHED)
     except InvalidArgument:
         return False
 

@@ -17,7 +17,8 @@ from ddl.plan import make_plan
 from watcher import Change, Watcher
 from watcher.change_sets import ChangeSets, ChangeSetTransaction
 from watcher.consumers.clearing import Clearing
-from watcher.consumers.positions import Position, SpannerPositions
+from watcher.consumers.positions import TABLE, Position, SpannerPositions
+from watcher.consumers.positions.unregister import unregister
 from watcher.errors import NotWatchableError
 from watcher.tables.discovery import discover
 from watcher.tables.values import TableSpec
@@ -108,7 +109,7 @@ def test_delivered_change_sets_are_deleted_behind_the_slowest_consumer_of_any_ta
     positions.save(Position("slow", "Elsewhere", 1), None)
     watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
     assert Clearing(database, watched, positions).clear().rows == 0
-    positions.forget("slow")
+    unregister(database, TABLE, "slow")
     assert Clearing(database, watched, positions).clear().rows == 1
     with database.snapshot() as snapshot:
         assert not list(snapshot.read("CHANGE_SETS", ("ChangeSetId",), KeySet(all_=True)))

@@ -11,8 +11,8 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.errors import ClearedError, ConfigurationError
-from watcher.runners.spark.batch import batch_reader
-from watcher.runners.spark.reading import reading
+from watcher.runners.spark.batch import make_batch_reader
+from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import Queries
 from watcher.spanner.timestamps import micros_of, timestamp_text
@@ -34,7 +34,7 @@ def clear(database: Database) -> None:
     """Everything up to now, behind a consumer that has delivered it."""
     positions = SpannerPositions(database)
     positions.create()
-    before = positions.of("reader").get("Singers")
+    before = positions.load_all("reader").get("Singers")
     positions.save(Position("reader", "Singers", now(database)), before)
     Clearing(database, capture_of(database).table, positions).clear()
 
@@ -50,7 +50,7 @@ def keys_between(database: Database, begin: int | str, end: int, **more: str) ->
         "startingTimestamp": begin if isinstance(begin, str) else timestamp_text(begin),
         "endingTimestamp": timestamp_text(end),
     }
-    reader = batch_reader(reading(parse_source_options(options | more)))
+    reader = make_batch_reader(resolve_scan(parse_source_options(options | more)))
     parts = reader.partitions()
     batches = [batch for part in parts for batch in reader.read(part)]
     return sorted(key for batch in batches for key in batch.column("SingerId").to_pylist())

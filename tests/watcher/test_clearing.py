@@ -213,7 +213,7 @@ def test_cleared_to_stays_where_nothing_is_cleared(singers: Database) -> None:
     latest = write(singers, 1)
     positions = positions_of(singers, ("ready", "Singers", now(singers)))
     clearing(singers).clear()
-    position = positions.of("ready")["Singers"]
+    position = positions.load_all("ready")["Singers"]
     positions.save(Position("ready", "Singers", now(singers)), position)
     assert clearing(singers).clear().rows == 0
     assert cleared_to(singers) == {"Singers": latest}

@@ -16,7 +16,8 @@ from ddl.parse import parse_schema
 from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
-from watcher.runners.spark.reading import Reading, shown_of
+from watcher.runners.spark.resolution import make_shown_schema
+from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.queries import Queries
 from watcher.tables.discovery import watched_table, whole_table
@@ -108,9 +109,9 @@ def test_what_cannot_be_chosen_is_refused(spec: TableSpec, words: str) -> None:
 def test_a_spark_query_with_a_schema_of_its_own_reads_no_other_column() -> None:
     options = SourceOptions(project="p", instance="i", database="d", table="T")
     capture = PollCapture(Queries(options.address), table_of(), ())
-    reading = Reading(options, (capture,), shown_of(options, (capture,)))
+    reading = Scan(options, (capture,), make_shown_schema(options, (capture,)))
     asked = from_arrow_schema(pa.schema([("Id", pa.int64()), ("Name", pa.string())]))
-    assert names_of(reading.showing(asked).captures[0].table) == ["Id", "Name"]
+    assert names_of(reading.select_columns(asked).captures[0].table) == ["Id", "Name"]
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from watcher.change import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE, Registration, SpannerPositions, consumers_table
-from watcher.consumers.states import Progress, State
+from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
-from watcher.runners.backfilling import Instance as Holder
+from watcher.runners.instance import Instance as Holder
 from watcher.runners.sinks import CallbackSink
-from watcher.runners.watching import Watching
+from watcher.runners.windows import WindowDelivery
 from watcher.spanner.queries import Queries
 from watcher.tables.discovery import discover
 from watcher.tables.shards import groups
@@ -59,7 +59,7 @@ class Instances(RuleBasedStateMachine):
     def name(self, consumer: str) -> str:
         return f"{consumer}-{self.prefix}"
 
-    def watching(self, consumer: str, instance: str) -> Watching:
+    def watching(self, consumer: str, instance: str) -> WindowDelivery:
         capture = PollCapture(
             Queries(address_of(self.database)), self.table, groups(self.table.shard_values, 2)
         )
@@ -72,7 +72,7 @@ class Instances(RuleBasedStateMachine):
             self.seen[consumer][key] = name
 
         sink = CallbackSink(lambda rows: [take(c) for c in changes_of(rows, "")])
-        return Watching(
+        return WindowDelivery(
             PolledTables([capture]),
             self.positions,
             Holder(self.name(consumer), lease.owner, lambda: None),
@@ -116,25 +116,25 @@ class Instances(RuleBasedStateMachine):
         if lease is None:
             return
         if self.holder[consumer][0] == instance:
-            self.consumers.renew(lease, State.RUNNING, Progress())
+            self.consumers.renew(lease, State.RUNNING, ConsumerProgress())
         else:
             with pytest.raises(LeaseLostError):
-                self.consumers.renew(lease, State.RUNNING, Progress())
+                self.consumers.renew(lease, State.RUNNING, ConsumerProgress())
 
     @rule(consumer=consumers, instance=instances)
     def poll(self, consumer: str, instance: str) -> None:
         """The holder's position advances; nobody else's does."""
         if (consumer, instance) not in self.leases:
             return
-        before = self.positions.of(self.name(consumer))
+        before = self.positions.load_all(self.name(consumer))
         watching = self.watching(consumer, instance)
         if self.holder[consumer][0] == instance:
             end = watching.poll().end
-            assert self.positions.of(self.name(consumer)) == {"Singers": end}
+            assert self.positions.load_all(self.name(consumer)) == {"Singers": end}
             return
         with pytest.raises(PositionConflictError):
             watching.poll()
-        assert self.positions.of(self.name(consumer)) == before
+        assert self.positions.load_all(self.name(consumer)) == before
 
     @rule()
     def clear(self) -> None:
@@ -143,7 +143,7 @@ class Instances(RuleBasedStateMachine):
         try:
             clearing.clear()
         except ConfigurationError:
-            assert not self.positions.all("Singers")
+            assert not self.positions.list_all()
 
     def teardown(self) -> None:
         """Whoever holds the name in the end delivers the rest: nothing was lost to anybody."""
@@ -158,7 +158,7 @@ class Instances(RuleBasedStateMachine):
                 and self.cleared_before[consumer].get(key) != version
             } == {}
         for consumer in self.holder:
-            self.positions.forget(self.name(consumer))
+            self.positions.remove(self.name(consumer), ["Singers"])
 
     def outside_of_the_index(self) -> dict[int, str]:
         """What a consumer that registers now cannot see any more."""

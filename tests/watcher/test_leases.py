@@ -35,7 +35,7 @@ from watcher.consumers.positions import (
     SpannerPositions,
     consumers_table,
 )
-from watcher.consumers.states import Progress, State
+from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError, LeaseLostError
 from watcher.tables.discovery import discover
 
@@ -72,8 +72,8 @@ WRITES: dict[str, Write] = {
         [], old.owner, [BackfillMove("Albums", SECOND_PAGE, None)], "name"
     ),
     "an error": lambda d, old: consumers_of(d).store_error("name", ValueError("x"), old.owner),
-    "a renewal": lambda d, old: consumers_of(d).renew(old, State.RUNNING, Progress()),
-    "a release": lambda d, old: consumers_of(d).release(old, State.RUNNING, Progress()),
+    "a renewal": lambda d, old: consumers_of(d).renew(old, State.RUNNING, ConsumerProgress()),
+    "a release": lambda d, old: consumers_of(d).release(old, State.RUNNING, ConsumerProgress()),
     "cleared-to": lambda d, old: Clearing(
         d, discover(d, "Singers"), SpannerPositions(d), fence=Fence("name", old.owner)
     ).clear(),
@@ -93,7 +93,7 @@ def test_an_instance_that_was_taken_over_writes_nothing(music: Database) -> None
         with pytest.raises(LeaseLostError, match="taken over the consumer 'name'"):
             work(music, old)
         assert stored(music) == before, name
-    consumers.release(new, State.NOT_STARTED, Progress())
+    consumers.release(new, State.NOT_STARTED, ConsumerProgress())
     before = stored(music)
     for name, work in WRITES.items():  # also when the new one has ended
         with pytest.raises(LeaseLostError):
@@ -131,7 +131,7 @@ def freezing(monkeypatch: pytest.MonkeyPatch, music: Database, sooner: None) -> 
 @pytest.fixture
 def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are tried again at once."""
-    monkeypatch.setattr("watcher.runners.watcher.BACKOFF_SECONDS_MAX", 0.01)
+    monkeypatch.setattr("watcher.runners.recovery.PAUSE_SECONDS_MAX", 0.01)
 
 
 def successor(music: Database, freezing: Freezing, **more: object) -> None:
@@ -167,7 +167,26 @@ def test_a_thawed_instance_delivers_no_further_change(
     assert set(freezing.tellers[3:]) == {"second"}
     last = {c.key["SingerId"]: (c.new_values or {})["LastName"] for _, c in freezing.seen}
     assert last == singers_of(music)
-    assert SpannerPositions(music).backfills("name") == {}
+    assert SpannerPositions(music).load_backfills("name") == {}
+
+
+def test_a_lease_that_ran_out_is_stored_and_is_no_outage(
+    music: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sooner: None
+) -> None:
+    write(music, *range(9), name="old")
+    delivered: list[Change] = []
+
+    def freeze_once(change: Change) -> None:
+        delivered.append(change)
+        if len(delivered) == 3:
+            monkeypatch.setattr(leases, "lease_clock", lambda: lease_clock() + 3600)
+
+    watcher = Watcher(**options(music, consumer="name", lease="1h"))
+    watcher.on_change(freeze_once)
+    watcher.run_once()
+    assert {change.key["SingerId"] for change in delivered} == set(range(9))
+    assert [error.kind for error in consumers_of(music).errors("name")] == ["LeaseExpiredError"]
+    assert "does not answer" not in caplog.text
 
 
 @pytest.mark.parametrize("frozen_in", [2, 3], ids=["in the middle", "before the last"])
@@ -272,7 +291,7 @@ def test_of_four_that_stand_by_one_wins_and_none_loses_its_lease(music: Database
                 return
             start.wait(SECONDS)  # all have asked
             try:
-                own.renew(lease, State.RUNNING, Progress())
+                own.renew(lease, State.RUNNING, ConsumerProgress())
             except LeaseLostError:
                 outcomes.append("lost")  # noqa: B023
             else:

@@ -24,7 +24,7 @@ from watcher.consumers import leases
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE
 from watcher.consumers.positions.unregister import unregister
-from watcher.consumers.states import Command, Progress, State
+from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
 
 SECONDS = 60
@@ -61,7 +61,7 @@ class Renewals:
         real = Consumers.renew
 
         def renew(
-            consumers: Consumers, lease: Lease, state: State, progress: Progress
+            consumers: Consumers, lease: Lease, state: State, progress: ConsumerProgress
         ) -> Command | None:
             command = real(consumers, lease, state, progress)
             with self._more:
@@ -235,7 +235,7 @@ def test_the_lease_of_a_query_is_renewed_after_any_error(
     renewed, failures, real = threading.Event(), [error, error], Consumers.renew
 
     def renew(
-        consumers: Consumers, lease: Lease, state: State, progress: Progress
+        consumers: Consumers, lease: Lease, state: State, progress: ConsumerProgress
     ) -> Command | None:
         if failures:
             raise failures.pop()

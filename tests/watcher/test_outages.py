@@ -27,7 +27,7 @@ SECONDS_MAX = 60
 OUTAGE_SECONDS = 8.0
 BEGINS = re.compile(r"does not answer; trying again")
 ENDS = re.compile(r"answers again, after (\d+\.\d) s")
-STOPPING = "press Ctrl-C again to end at once"
+STOPPING = "press Ctrl-C again to exit at once"
 
 
 class World:

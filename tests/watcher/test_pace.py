@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change, Watcher
-from watcher.runners import watching
-from watcher.runners.watching import ROWS_FIRST, WINDOW_SECONDS, Pace
+from watcher.runners import pace, windows
+from watcher.runners.pace import ROWS_FIRST, WINDOW_SECONDS, Pace
 
 ROWS = 60
 
@@ -45,9 +45,9 @@ def test_a_slow_sink_saves_its_position_again_and_again(
         with database.batch() as batch:
             batch.insert("Singers", ("SingerId", "LastName"), [(key, "name")])
     now = [0.0]
-    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(watching, "ROWS_FIRST", 20)
-    monkeypatch.setattr(watching, "WINDOW_SECONDS", 5.0)
+    monkeypatch.setattr(windows, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(pace, "ROWS_FIRST", 20)
+    monkeypatch.setattr(pace, "WINDOW_SECONDS", 5.0)
     delivered: list[Change] = []
 
     def take_a_second(change: Change) -> None:

@@ -70,13 +70,14 @@ def test_of_many_who_advance_at_once_one_wins(positions: Positions) -> None:
     assert winner.micros == won.index(True) + 1
 
 
-def test_all_consumers_of_a_table_are_listed(positions: Positions) -> None:
+def test_all_positions_of_all_consumers_are_listed(positions: Positions) -> None:
     positions.save(Position("a", "Singers", 1), None)
     positions.save(Position("b", "Singers", 2), None)
     positions.save(Position("a", "Albums", 3), None)
-    assert set(positions.all("Singers")) == {
+    assert set(positions.list_all()) == {
         Position("a", "Singers", 1),
         Position("b", "Singers", 2),
+        Position("a", "Albums", 3),
     }
 
 

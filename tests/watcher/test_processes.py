@@ -20,7 +20,7 @@ from google.cloud.spanner_v1.database import Database
 
 from emulator.process import spawn
 from watcher.consumers.positions import SpannerPositions
-from watcher.runners.schedule import GAVE_UP
+from watcher.runners.signals import EXIT_GAVE_UP
 
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
 STOP_SECONDS_MAX = 60
@@ -174,4 +174,4 @@ def test_it_stops_on_sigterm_though_the_server_is_gone(tmp_path: Path) -> None:
         with running("watch", "--config", str(config)) as process:
             assert json.loads(lines(process, 1)[0])["values"]["LastName"] == "before"
             server.kill()
-            assert stopped(process) in (0, GAVE_UP)
+            assert stopped(process) in (0, EXIT_GAVE_UP)

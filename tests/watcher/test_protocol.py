@@ -121,8 +121,10 @@ def test_a_query_that_starts_now_begins_above_what_was_cleared_meanwhile(
     overtaking.before(SpannerPositions, "register", "nobody", lambda: None)
     query = Query(music, "late", startingTimestamp="latest")
     end = query.plan()
-    begin = cast(int, query.reader._running.offsets.place(end).began_at)
-    assert cleared_to(music)["Singers"] <= begin == SpannerPositions(music).of("late")["Singers"]
+    begin = cast(int, query.reader._planner.offsets.parse(end).began_at)
+    assert (
+        cleared_to(music)["Singers"] <= begin == SpannerPositions(music).load_all("late")["Singers"]
+    )
     query.finish(end)
     write(music, 4)
     assert query.run() == {4: ["name"]}
@@ -160,7 +162,7 @@ def test_a_query_is_not_taken_back_below_what_its_former_instance_delivered_and_
     overtaking.before(Consumers, "acquire", "name", deliver_clear_and_end)
     query.reader.prepareForTriggerAvailableNow()
     end = query.plan()
-    assert SpannerPositions(music).of("name")["Singers"] >= cleared_to(music)["Singers"]
+    assert SpannerPositions(music).load_all("name")["Singers"] >= cleared_to(music)["Singers"]
     query.finish(end)
     query.reader.stop()
     write(music, 3)
@@ -183,8 +185,8 @@ def test_a_consumer_that_starts_below_what_was_cleared_is_told_both_timestamps(
         query = Query(music, "late", startingTimestamp=LONG_AGO)
         query.plan()
         query.reader.stop()
-    (text,) = [r.getMessage() for r in caplog.records if "begins table" in r.getMessage()]
-    assert "consumer 'late' begins table Singers at 1970-01-02T00:00:00" in text
+    (text,) = [r.getMessage() for r in caplog.records if "starts reading table" in r.getMessage()]
+    assert "consumer 'late' starts reading table Singers at 1970-01-02T00:00:00" in text
     assert f"rows up to {timestamp_text(cleared_to(music)['Singers'])} may have been" in text
 
 

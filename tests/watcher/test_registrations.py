@@ -57,12 +57,12 @@ def test_a_registration_is_whole_in_every_place(positions: Positions) -> None:
     filled = frozenset(TABLES[:5])
     starts = dict.fromkeys(TABLES, 5)
     registered = positions.register(Registration("name", starts, filled=filled))
-    assert registered.positions == {**starts, "T03": 7} == positions.of("name")
+    assert registered.positions == {**starts, "T03": 7} == positions.load_all("name")
     new = filled - {"T03"}
-    assert positions.backfills("name") == dict.fromkeys(new, BackfillProgress(5, None))
-    assert positions.of("other") == {}
+    assert positions.load_backfills("name") == dict.fromkeys(new, BackfillProgress(5, None))
+    assert positions.load_all("other") == {}
     again = positions.register(Registration("name", dict.fromkeys(TABLES, 3), backwards=True))
-    assert again.positions == dict.fromkeys(TABLES, 3) == positions.of("name")
+    assert again.positions == dict.fromkeys(TABLES, 3) == positions.load_all("name")
 
 
 def test_a_registration_that_fails_leaves_nothing(
@@ -84,7 +84,7 @@ def test_a_registration_that_fails_leaves_nothing(
     registration = Registration("name", dict.fromkeys(TABLES, 5), filled=frozenset(TABLES))
     with pytest.raises(OSError, match="no space"):
         positions.register(registration)
-    assert (positions.of("name"), positions.backfills("name")) == ({}, {})
+    assert (positions.load_all("name"), positions.load_backfills("name")) == ({}, {})
     assert positions.register(registration).moved == dict.fromkeys(TABLES, 5)
 
 
@@ -106,13 +106,13 @@ UNDER_WAY = BackfillProgress(5_000_000, ("3",))
 
 def test_two_files_of_an_earlier_release_are_read_and_become_one(tmp_path: Path) -> None:
     positions = old_files(tmp_path)
-    assert positions.of("name") == {"Singers": 5_000_000}
-    assert positions.backfills("name") == {"Singers": UNDER_WAY}
+    assert positions.load_all("name") == {"Singers": 5_000_000}
+    assert positions.load_backfills("name") == {"Singers": UNDER_WAY}
     positions.register(Registration("name", {"Albums": 9}, filled=frozenset({"Albums"})))
     assert not (tmp_path / "positions.backfills").exists()
-    assert positions.of("name") == {"Singers": 5_000_000, "Albums": 9}
+    assert positions.load_all("name") == {"Singers": 5_000_000, "Albums": 9}
     expected = {"Singers": UNDER_WAY, "Albums": BackfillProgress(9, None)}
-    assert FilePositions(tmp_path / "positions").backfills("name") == expected
+    assert FilePositions(tmp_path / "positions").load_backfills("name") == expected
 
 
 def test_a_crash_before_the_old_file_goes_does_not_bring_a_backfill_back(
@@ -128,7 +128,7 @@ def test_a_crash_before_the_old_file_goes_does_not_bring_a_backfill_back(
         patched.setattr(Path, "unlink", crash)
         with pytest.raises(KeyboardInterrupt):
             positions.save_all([], None, [done], "name")
-    assert positions.backfills("name") == {}
+    assert positions.load_backfills("name") == {}
 
 
 # The rules.
@@ -213,7 +213,7 @@ def test_positions_in_another_database_are_registered_and_cleared_behind(
     assert cleared_to(elsewhere) == {"Singers": at}
     late: list[Change] = []
     watcher_of(music, late, **(more | {"consumer": "late", "backfill": []})).run_once()
-    assert SpannerPositions(elsewhere).of("late")["Singers"] >= at
+    assert SpannerPositions(elsewhere).load_all("late")["Singers"] >= at
     write(music, 3)
     watcher_of(music, late, **(more | {"consumer": "late", "backfill": []})).run_once()
     assert names_by_key(late) == {3: ["name"]}

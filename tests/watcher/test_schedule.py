@@ -13,6 +13,7 @@ STOP_SECONDS_MAX = 60
 SCRIPT = """
 import linecache, signal, sys, threading
 from watcher.runners.schedule import Schedule
+from watcher.runners.signals import stop_on_signals
 
 main = threading.main_thread().ident
 
@@ -26,7 +27,7 @@ def strike():
     signal.pthread_kill(threading.get_ident(), signal.{name})
 
 schedule = Schedule()
-schedule.stop_on_signals({grace})
+stop_on_signals(schedule.stop, {grace})
 schedule.every({interval}, "work", {work})
 threading.Thread(target=strike).start()
 schedule.start()
@@ -61,9 +62,10 @@ def test_work_that_does_not_end_ends_with_the_process() -> None:
 HANGING = """
 import threading
 from watcher.runners.schedule import Schedule
+from watcher.runners.signals import stop_on_signals
 
 schedule = Schedule()
-schedule.stop_on_signals({grace})
+stop_on_signals(schedule.stop, {grace})
 schedule.every(1, "work", lambda: (print("begun", flush=True), threading.Event().wait()))
 schedule.start()
 schedule.wait()
@@ -83,6 +85,6 @@ def test_a_second_signal_ends_the_process_at_once(number: signal.Signals) -> Non
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
         said = process.stderr.readline()
-        assert "waiting up to 600 s for the window under way; press Ctrl-C again" in said
+        assert "waiting up to 600 s for the window in progress; press Ctrl-C again" in said
         process.send_signal(number)
         assert process.wait(STOP_SECONDS_MAX) == 128 + number

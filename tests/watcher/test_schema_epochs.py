@@ -267,7 +267,7 @@ def test_a_backlog_over_a_table_that_is_dropped_comes_once(create_database: Crea
     found = row_ids(changes)
     assert {key for table, key in found if table == "T"} == set(range(20))
     assert len(found) == len(set(found))
-    assert set(SpannerPositions(database).of("c")) == {"T"}
+    assert set(SpannerPositions(database).load_all("c")) == {"T"}
 
 
 def test_windows_stay_bounded_over_a_table_made_watchable_in_the_middle(
@@ -486,7 +486,7 @@ def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
         change_schema(database, *DROP_U)
         write(database, 2)
         seen.wait(2)
-        wait_for(lambda: set(positions.of("c")) == {"T"})
+        wait_for(lambda: set(positions.load_all("c")) == {"T"})
         done = Clearing(database, discover(database, "T"), positions).clear()
         assert done.rows == 1
         change_schema(database, *watchable("U", 3))
@@ -512,7 +512,7 @@ def test_a_table_that_is_dropped_and_made_again_while_it_is_down(
     write(database, 2)
     assert row_ids(delivered(database)) == [("T", 2)]
     positions = SpannerPositions(database)
-    assert set(positions.of("c")) == {"T"}
+    assert set(positions.load_all("c")) == {"T"}
     assert Clearing(database, discover(database, "T"), positions).clear().rows == 1
 
 
@@ -552,12 +552,12 @@ def test_an_idle_poll_is_one_query(
         seen.wait(1)
         for _ in range(20):  # those of the first window and of the first idle poll
             assert polls.acquire(timeout=SECONDS)
-        before = SpannerPositions(database).of("c")
+        before = SpannerPositions(database).load_all("c")
         begun = len(queries)
         for _ in range(10):
             assert polls.acquire(timeout=SECONDS)
         idle = queries[begun:]
-        assert SpannerPositions(database).of("c") == before
+        assert SpannerPositions(database).load_all("c") == before
     assert len(set(idle)) == 1
 
 
@@ -565,20 +565,20 @@ def test_positions_of_an_idle_consumer_advance(create_database: CreateDatabase) 
     database = create_database(*watchable("T"), *watchable("U"))
     delivered(database)
     positions = SpannerPositions(database)
-    first = positions.of("c")
+    first = positions.load_all("c")
     delivered(database)
-    second = positions.of("c")
+    second = positions.load_all("c")
     assert all(second[table] > first[table] for table in ("T", "U"))
     seen = Collected()
     watcher = Watcher(**options(database, refresh=0.1))
     watcher.on_change(seen)
     with running(watcher):
         for _ in range(2):
-            wait_for_advance(positions, positions.of("c"))
+            wait_for_advance(positions, positions.load_all("c"))
 
 
 def wait_for_advance(positions: SpannerPositions, before: Mapping[str, int]) -> None:
-    wait_for(lambda: all(at > before[table] for table, at in positions.of("c").items()))
+    wait_for(lambda: all(at > before[table] for table, at in positions.load_all("c").items()))
 
 
 def test_deletes_after_a_cut_leave_what_was_there_at_it(create_database: CreateDatabase) -> None:

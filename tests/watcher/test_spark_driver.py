@@ -17,8 +17,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from watcher.consumers.positions import SpannerPositions
 from watcher.errors import NotWatchableError, SchemaChangedError
-from watcher.runners.spark.batch import batch_reader
-from watcher.runners.spark.reading import reading, snapshot_reading
+from watcher.runners.spark.batch import make_batch_reader
+from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.timestamps import micros_of, timestamp_text
@@ -94,7 +94,7 @@ class Query:
         self.committed = 0
 
     def _fresh(self) -> ChangesReader:
-        return ChangesReader(reading(parse_source_options(self._given)))
+        return ChangesReader(resolve_scan(parse_source_options(self._given)))
 
     def restart(self) -> None:
         """Ends the process and starts another; what is planned stays planned."""
@@ -199,7 +199,7 @@ def test_a_table_made_watchable_while_it_runs_comes_with_its_first_rows(
     query.restart()
     assert row_ids(query.drain()) == [("U", 5)]
     if consumer:
-        assert set(SpannerPositions(database).of("c")) == {"T", "U"}
+        assert set(SpannerPositions(database).load_all("c")) == {"T", "U"}
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -520,7 +520,7 @@ def test_a_table_that_is_added_in_the_middle_of_a_backfill_comes_after_it(
         + [("U", key) for key in (1, 2, 3)]
         + [("V", key) for key in range(10)]
     )
-    assert set(SpannerPositions(database).of("c")) == {"T", "U", "V"}
+    assert set(SpannerPositions(database).load_all("c")) == {"T", "U", "V"}
 
 
 # Offsets of earlier releases.
@@ -558,7 +558,9 @@ def batch_rows(database: Database, snapshot: bool = False, **options: str) -> li
     names = {k: v for k, v in given(database).items() if k in ("project", "instance", "database")}
     found = parse_source_options(names | options)
     reader = pickle.loads(
-        pickle.dumps(batch_reader(snapshot_reading(found) if snapshot else reading(found)))
+        pickle.dumps(
+            make_batch_reader((resolve_snapshot_scan if snapshot else resolve_scan)(found))
+        )
     )
     rows = [r for part in reader.partitions() for b in reader.read(part) for r in b.to_pylist()]
     return sorted(rows, key=repr)

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from emulator.process import ServerProcess, spawn
 from watcher.errors import UnavailableError
-from watcher.runners.spark.reading import reading
+from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
 
@@ -42,7 +42,7 @@ class World:
         address = address_of(self.database)
         names = {"project": address.project, "instance": address.instance, "database": "spark"}
         given = {"table": "Singers", "startingTimestamp": "1970-01-02T00:00:00Z", "consumer": "c"}
-        return ChangesReader(reading(parse_source_options(names | given | more)))
+        return ChangesReader(resolve_scan(parse_source_options(names | given | more)))
 
     def restart(self) -> None:
         port = int(self.server.address.rsplit(":", maxsplit=1)[-1])

@@ -28,7 +28,7 @@ from watcher.captures.ranges import RangeCapture
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, make_envelope
 from watcher.envelopes.order import select_newest
-from watcher.runners.spark.shaping import stored, typed
+from watcher.runners.spark.shapes import shape_stored, shape_typed
 from watcher.spanner.database import DatabaseAddress
 from watcher.spanner.queries import Queries
 from watcher.spanner.results.columns import Nanoseconds
@@ -141,16 +141,16 @@ def key_column(batch: pa.RecordBatch) -> list[str]:
 def test_columns_of_spark_refuse_a_key_that_they_cannot_hold(database: Database) -> None:
     write(database, EVEN)
     capture = capture_of(database)
-    shown = stored(polled(capture), capture.typed_schema)
+    shown = shape_stored(polled(capture), capture.typed_schema)
     assert shown.schema.field("At").type == pa.timestamp("us", tz="UTC")
     assert shown.column("At").equals(shown.column("Seen"))
     write(database, FIRST, SECOND)
     with pytest.raises(LossyTimestampError, match=r"column At .* primary key of Events .*'string'"):
-        stored(polled(capture), capture.typed_schema)
+        shape_stored(polled(capture), capture.typed_schema)
     seen = pa.schema([capture.typed_schema.field("Seen"), pa.field("_change_id", pa.string())])
-    assert len(set(stored(polled(capture), seen).column("_change_id").to_pylist())) == 3
+    assert len(set(shape_stored(polled(capture), seen).column("_change_id").to_pylist())) == 3
     whole = capture_of(database, Nanoseconds.STRING)
-    shown = stored(polled(whole), whole.typed_schema)
+    shown = shape_stored(polled(whole), whole.typed_schema)
     assert sorted(shown.column("At").to_pylist()) == sorted(TIMES)
 
 
@@ -194,7 +194,7 @@ def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
         gathering = Gathering(Window(0, 9), {})
         gathering.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
         schema = PollCapture(NOWHERE, table, (), nanoseconds).typed_schema
-        found = typed(gathering.taken(), table, schema, nanoseconds)
+        found = shape_typed(gathering.taken(), table, schema, nanoseconds)
         rows: list[dict[str, object]] = found.select(["At", "Seen"]).to_pylist()
         return rows
 

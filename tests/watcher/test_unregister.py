@@ -21,7 +21,7 @@ from watcher.consumers.positions import (
     create_own_tables,
 )
 from watcher.consumers.positions.unregister import unregister
-from watcher.consumers.states import Progress, State
+from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
 
 TABLES = ("Albums", "Singers", "Songs")
@@ -55,7 +55,7 @@ def kept(database: Database, consumer: str = "worker") -> tuple[set[str], set[st
             backfills_table(TABLE), ("Consumer", "WatchedTable"), KeySet(all_=True)
         )
         backfills = {row[1] for row in rows if row[0] == consumer}
-    positions = set(SpannerPositions(database).of(consumer))
+    positions = set(SpannerPositions(database).load_all(consumer))
     return positions, backfills, consumers_of(database).status(consumer) is not None
 
 
@@ -92,7 +92,7 @@ def test_a_live_consumer_loses_only_tables_that_it_does_not_watch(stored: Databa
     assert kept(stored) == (set(TABLES), set(TABLES), True)
     assert unregister(stored, TABLE, "worker", ["Songs"]) == ("Songs",)
     assert kept(stored) == ({"Albums", "Singers"}, {"Albums", "Singers"}, True)
-    consumers_of(stored).renew(lease, State.RUNNING, Progress())
+    consumers_of(stored).renew(lease, State.RUNNING, ConsumerProgress())
 
 
 def test_a_live_consumer_that_stores_no_selection_keeps_every_table(stored: Database) -> None:
@@ -107,7 +107,7 @@ def test_an_instance_that_is_unregistered_while_frozen_saves_nothing(stored: Dat
     lease = consumers_of(stored).acquire("worker", 0.0)
     unregister(stored, TABLE, "worker")
     with pytest.raises(LeaseLostError):
-        consumers_of(stored).renew(lease, State.RUNNING, Progress())
+        consumers_of(stored).renew(lease, State.RUNNING, ConsumerProgress())
     assert kept(stored) == (set(), set(), False)
 
 

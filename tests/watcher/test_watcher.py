@@ -35,8 +35,8 @@ from watcher.errors import (
     PositionConflictError,
     TableNotFoundError,
 )
-from watcher.runners.delivery import dead_letters
-from watcher.runners.watcher import idle_seconds
+from watcher.runners.delivery import read_dead_letters
+from watcher.runners.run import idle_seconds
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import micros_of
 from watcher.tables.discovery import discover
@@ -240,7 +240,7 @@ def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Databa
                 break
             threading.Event().wait(0.02)
     assert isinstance(raised[0], LeaseLostError | PositionConflictError)
-    positions = SpannerPositions(music, "SpannerWatcherPositions").of("cold")
+    positions = SpannerPositions(music, "SpannerWatcherPositions").load_all("cold")
     with music.snapshot() as snapshot:
         newest = next(iter(snapshot.execute_sql("SELECT MAX(LastModified) FROM Singers")))[0]
     assert all(position < micros_of(newest) for position in positions.values())
@@ -326,7 +326,7 @@ def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: 
     watcher.on_change(picky)
     watcher.run_once()
     assert keys(seen) == [("Singers", (2,))]
-    (letter,) = dead_letters(file)
+    (letter,) = read_dead_letters(file)
     assert letter["key"] == {"SingerId": 1}
     assert "not this one" in str(letter["error"])
 
@@ -472,7 +472,7 @@ def test_positions_in_a_file_go_on_where_they_were(music: Database, tmp_path: Pa
     assert once(music, consumer="file", positions=kept) == []
     add(music, 2)
     assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (2,))]
-    assert set(FilePositions(kept["path"]).of("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
+    assert set(FilePositions(kept["path"]).load_all("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
 
 
 def test_faults_of_the_server_are_outlived(music: Database, faults: Callable[..., None]) -> None:
@@ -655,7 +655,7 @@ def test_json_of_a_dead_letter_file_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "dead.jsonl"
     file.write_text(json.dumps({"id": "x"}) + "\nnot json\n")
     with pytest.raises(ConfigurationError, match=r"dead.jsonl:2"):
-        list(dead_letters(file))
+        list(read_dead_letters(file))
 
 
 def test_a_run_of_once_tries_again_what_may_go_away(

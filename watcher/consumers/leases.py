@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions import check_owner, create_own_tables
-from watcher.consumers.states import Command, ConsumerStatus, Progress, State, StoredError
+from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
 from watcher.spanner.sql import quoted
 from watcher.spanner.timestamps import micros_of
@@ -22,9 +23,17 @@ ERRORS_SHOWN_MAX = 100
 
 
 def lease_clock() -> float:
-    """Seconds of this machine that also pass while it is suspended, where it can tell."""
+    """Seconds of this machine's clock that goes on while it is suspended, where there is one."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
+
+
+def bind(values: Mapping[str, tuple[object, object]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values and the types of parameters, apart."""
+    return (
+        {name: value for name, (value, _) in values.items()},
+        {name: type_ for name, (_, type_) in values.items()},
+    )
 
 
 @dataclass(slots=True)
@@ -45,6 +54,16 @@ class Lease:
     def valid(self) -> bool:
         """True while no other instance can have taken the name."""
         return lease_clock() - self.renewed_at < self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    """What is stored of who holds a consumer's name; ``alive`` until the lease runs out."""
+
+    alive: bool
+    owner: str | None
+    command: Command | None
+    selection: str | None
 
 
 class Consumers:
@@ -81,40 +100,47 @@ class Consumers:
         Raises LeaseHeldError while another instance holds the name.
         """
         lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
-        values: dict[str, tuple[object, object]] = {
-            "consumer": (consumer, param_types.STRING),
-            "owner": (lease.owner, param_types.STRING),
-            "state": (str(State.STARTING), param_types.STRING),
-            "milliseconds": (round(seconds * 1000), param_types.INT64),
-            "selection": (selection, param_types.STRING),
-        }
-        params = {name: value for name, (value, _) in values.items()}
-        types = {name: type_ for name, (_, type_) in values.items()}
+        params, types = bind(
+            {
+                "consumer": (consumer, param_types.STRING),
+                "owner": (lease.owner, param_types.STRING),
+                "state": (str(State.STARTING), param_types.STRING),
+                "milliseconds": (round(seconds * 1000), param_types.INT64),
+                "selection": (selection, param_types.STRING),
+            }
+        )
 
-        def work(transaction: Transaction) -> str | None:
-            rows = list(
-                transaction.execute_sql(
-                    "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
-                    f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
-                    params={"consumer": consumer},
-                    param_types={"consumer": param_types.STRING},
-                )
-            )
-            if rows and rows[0][0] and rows[0][1] != lease.owner:
-                return str(rows[0][1])
-            lease.command = Command(rows[0][2]) if rows and rows[0][2] else None
-            if not rows or rows[0][1] != lease.owner:  # else this has committed, unseen
-                lease.selection_before = rows[0][3] if rows else None
-            text = self._take if rows else self._insert
-            transaction.execute_update(text, params=params, param_types=types)
-            return None
+        def take(transaction: Transaction) -> bool:
+            row = self._read_holder(transaction, consumer)
+            if row is not None and row.alive and row.owner != lease.owner:
+                return False
+            lease.command = row.command if row is not None else None
+            if row is None or row.owner != lease.owner:  # else this has committed, unseen
+                lease.selection_before = row.selection if row is not None else None
+            sql = self._take if row is not None else self._insert
+            transaction.execute_update(sql, params=params, param_types=types)
+            return True
 
-        if self._database.run_in_transaction(work) is not None:
+        if not self._database.run_in_transaction(take):
             raise LeaseHeldError(
-                f"another instance runs as consumer '{consumer}'; choose another name, stop it"
-                f" (spanner-watcher ctl stop {consumer}), or wait until it is gone"
+                f"another instance runs as consumer '{consumer}': choose another name, stop it"
+                f" (spanner-watcher ctl stop {consumer}), or wait until it has ended"
             )
         return lease
+
+    def _read_holder(self, transaction: Transaction, consumer: str) -> LeaseHolder | None:
+        """Who holds a consumer's name, or held it last."""
+        rows = transaction.execute_sql(
+            "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
+            f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
+            params={"consumer": consumer},
+            param_types={"consumer": param_types.STRING},
+        )
+        holders = [
+            LeaseHolder(bool(alive), owner, Command(command) if command else None, selection)
+            for alive, owner, command, selection in rows
+        ]
+        return holders[0] if holders else None
 
     @property
     def _take(self) -> str:
@@ -137,8 +163,19 @@ class Consumers:
             " @selection, PENDING_COMMIT_TIMESTAMP())"
         )
 
-    def renew(self, lease: Lease, state: State, progress: Progress) -> Command | None:
-        """Holds the name for another while and tells the state; what operators have asked for.
+    @property
+    def _renew(self) -> str:
+        """The statement that renews or releases a lease; no row when it is another's."""
+        return (
+            f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
+            " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+            " Command = NULLIF(Command, @obeyed), Windows = @windows, DeliveredRows = @rows,"
+            " RowsPerSecond = @rate, DeadLetters = @dead, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
+            " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command"
+        )
+
+    def renew(self, lease: Lease, state: State, progress: ConsumerProgress) -> Command | None:
+        """Extends the lease and stores the state; what operators have asked for.
 
         Raises LeaseLostError when another instance has taken the name.
         """
@@ -148,9 +185,9 @@ class Consumers:
         return command
 
     def release(
-        self, lease: Lease, state: State, progress: Progress, obeyed: Command | None = None
+        self, lease: Lease, state: State, progress: ConsumerProgress, obeyed: Command | None = None
     ) -> None:
-        """Gives the name back and leaves the last state behind. A command that was ``obeyed`` is
+        """Gives the name back and stores the last state. A command that was ``obeyed`` is
         taken back, unless an operator has replaced it."""
         self._update(lease, state, progress, None, obeyed)
 
@@ -158,39 +195,29 @@ class Consumers:
         self,
         lease: Lease,
         state: State,
-        progress: Progress,
+        progress: ConsumerProgress,
         seconds: float | None,
         obeyed: Command | None = None,
     ) -> Command | None:
-        values: dict[str, tuple[object, object]] = {
-            "consumer": (lease.consumer, param_types.STRING),
-            "owner": (lease.owner, param_types.STRING),
-            "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
-            "state": (str(state), param_types.STRING),
-            "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
-            "windows": (progress.windows, param_types.INT64),
-            "rows": (progress.rows, param_types.INT64),
-            "rate": (progress.rows_per_second, param_types.FLOAT64),
-            "dead": (progress.dead_letters, param_types.INT64),
-            "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
-        }
+        params, types = bind(
+            {
+                "consumer": (lease.consumer, param_types.STRING),
+                "owner": (lease.owner, param_types.STRING),
+                "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
+                "state": (str(state), param_types.STRING),
+                "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
+                "windows": (progress.windows, param_types.INT64),
+                "rows": (progress.rows, param_types.INT64),
+                "rate": (progress.rows_per_second, param_types.FLOAT64),
+                "dead": (progress.dead_letters, param_types.INT64),
+                "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
+            }
+        )
 
-        def work(transaction: Transaction) -> list[list[str | None]]:
-            rows: list[list[str | None]] = list(
-                transaction.execute_sql(
-                    f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
-                    " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds"
-                    " MILLISECOND), Command = NULLIF(Command, @obeyed), Windows = @windows,"
-                    " DeliveredRows = @rows, RowsPerSecond = @rate, DeadLetters = @dead,"
-                    " UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
-                    " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command",
-                    params={name: value for name, (value, _) in values.items()},
-                    param_types={name: type_ for name, (_, type_) in values.items()},
-                )
-            )
-            return rows
+        def update(transaction: Transaction) -> list[list[str | None]]:
+            return list(transaction.execute_sql(self._renew, params=params, param_types=types))
 
-        rows = self._database.run_in_transaction(work)
+        rows = self._database.run_in_transaction(update)
         if not rows:
             raise LeaseLostError(
                 f"another instance has taken over the consumer '{lease.consumer}', or it was"
@@ -205,19 +232,21 @@ class Consumers:
         return Command(rows[0][0]) if rows and rows[0][0] else None
 
     def ask(self, consumer: str, command: Command) -> None:
-        """Leaves a command for a consumer. Raises ConfigurationError for one that is not known."""
+        """Stores a command for a consumer. Raises ConfigurationError for one that is not known."""
         if self.status(consumer) is None:
-            known = ", ".join(each.consumer for each in self.all()) or "none"
-            raise ConfigurationError(f"there is no consumer '{consumer}'; there are: {known}")
+            known = ", ".join(each.consumer for each in self.list_all()) or "none"
+            raise ConfigurationError(
+                f"consumer '{consumer}' does not exist; the consumers are: {known}"
+            )
         value = None if command is Command.RESUME else str(command)
         with self._database.batch() as batch:
             batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])
 
     def status(self, consumer: str) -> ConsumerStatus | None:
         """A consumer, or None."""
-        return next((each for each in self.all() if each.consumer == consumer), None)
+        return next((each for each in self.list_all() if each.consumer == consumer), None)
 
-    def all(self) -> tuple[ConsumerStatus, ...]:
+    def list_all(self) -> tuple[ConsumerStatus, ...]:
         """Every consumer, by name."""
         with self._database.snapshot() as snapshot:
             rows = snapshot.execute_sql(
@@ -234,22 +263,22 @@ class Consumers:
                     Command(row[2]) if row[2] else None,
                     bool(row[3]),
                     micros_of(row[4]),
-                    Progress(row[5], row[6], row[7], row[8]),
+                    ConsumerProgress(row[5], row[6], row[7], row[8]),
                 )
                 for row in rows
             )
 
     def store_error(self, consumer: str, error: BaseException, owner: str | None = None) -> None:
-        """Keeps an error for operators to see. Raises LeaseLostError when ``owner`` does not hold
+        """Stores an error for operators to see. Raises LeaseLostError when ``owner`` does not hold
         the consumer's lease any more."""
         columns = ("Consumer", "ErrorId", "Kind", "Message", "OccurredAt")
         row = (consumer, str(uuid.uuid4()), type(error).__name__, str(error), COMMIT_TIMESTAMP)
 
-        def work(transaction: Transaction) -> None:
+        def insert(transaction: Transaction) -> None:
             check_owner(transaction, self._positions, consumer, owner)
             transaction.insert(self._errors, columns, [row])
 
-        self._database.run_in_transaction(work)
+        self._database.run_in_transaction(insert)
 
     def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
         """The newest errors of a consumer, the newest first."""

@@ -15,9 +15,9 @@ class State(StrEnum):
     DRAINING = "DRAINING"
     PAUSED = "PAUSED"
     FAILED = "FAILED"
-    """It tries again by itself."""
+    """It retries by itself."""
     FAILED_PERMANENTLY = "FAILED_PERMANENTLY"
-    """Somebody has to mend something."""
+    """An operator must fix the cause."""
 
 
 class Command(StrEnum):
@@ -28,12 +28,12 @@ class Command(StrEnum):
     DRAIN = "drain"
     """Deliver everything up to now, then stop."""
     STOP = "stop"
-    """Stop after the window under way."""
+    """Stop after the window in progress."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What an instance tells of itself with every renewal of its lease."""
+class ConsumerProgress:
+    """What an instance reports with every renewal of its lease."""
 
     windows: int = 0
     rows: int = 0
@@ -53,7 +53,7 @@ class ConsumerStatus:
     command: Command | None
     alive: bool
     updated_at: int
-    progress: Progress
+    progress: ConsumerProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A sink that may fail: tried again after a pause, then the end, or the dead-letter file."""
+"""Hands changes to a sink that may fail: retries, then dead letters or the end."""
 
 from __future__ import annotations
 
@@ -10,32 +10,38 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from google.api_core.retry import exponential_sleep_generator
+
 from watcher.change import Change
 from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError
 from watcher.runners.sinks import ChangeSink
 
 LOG = logging.getLogger("watcher.delivery")
-BACKOFF_SECONDS_MAX = 60.0
+PAUSE_SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPolicy:
-    """How often a change is tried again, after which pause (doubled each time), and what then:
-    ``dead_letters`` None stops. Errors of a callback may quote the row: they are logged whole only
-    with ``log_values``."""
+    """How often a change is tried again, after pauses of up to ``backoff_seconds`` (doubled each
+    time), and what then: ``dead_letters`` None stops. Errors of a callback may quote the row: they
+    are logged whole only with ``log_values``."""
 
     retries: int = 5
     backoff_seconds: float = 0.5
     dead_letters: Path | None = None
     log_values: bool = False
 
-    def shown(self, error: Exception) -> str:
+    def describe(self, error: Exception) -> str:
         """An error as it may be logged."""
         return repr(error) if self.log_values else type(error).__name__
 
 
-class Delivering:
+def ignore() -> None:
+    """Nothing to do."""
+
+
+class RetryingSink:
     """A ``ChangeSink`` around another: nothing is dropped silently."""
 
     def __init__(
@@ -43,23 +49,23 @@ class Delivering:
         sink: ChangeSink,
         policy: DeliveryPolicy,
         wait: Callable[[float], object] = time.sleep,
-        on_retry: Callable[[], object] = lambda: None,
-        check: Callable[[], None] = lambda: None,
+        on_retry: Callable[[], object] = ignore,
+        on_skip: Callable[[], object] = ignore,
+        check: Callable[[], None] = ignore,
     ) -> None:
-        """``check`` raises when this instance may not deliver any more: it is called before every
-        attempt."""
+        """``check`` raises when this instance must not deliver any more: it is called before every
+        attempt. ``on_retry`` and ``on_skip`` count."""
         self._sink = sink
         self._policy = policy
         self._wait = wait
         self._on_retry = on_retry
+        self._on_skip = on_skip
         self._check = check
-        self.skipped = 0
-        self.retried = 0
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError when it is not to be skipped."""
-        pause = self._policy.backoff_seconds
-        for attempt in range(self._policy.retries + 1):
+        pauses = exponential_sleep_generator(self._policy.backoff_seconds, PAUSE_SECONDS_MAX)
+        for retries_left in range(self._policy.retries, -1, -1):
             self._check()
             try:
                 self._sink.write_change(change)
@@ -67,20 +73,14 @@ class Delivering:
                 # It would lack the same the next time.
                 if self._policy.dead_letters is None:
                     raise
-                self._give_up(change, error)
-                return
+                return self._give_up(change, error)
             except Exception as error:  # noqa: BLE001 (the callback is the user's own)
-                if attempt == self._policy.retries:
-                    self._give_up(change, error)
-                    return
-                shown = self._policy.shown(error)
-                LOG.warning("change %s was refused, again in %.1f s: %s", change.id, pause, shown)
-                self.retried += 1
-                self._on_retry()
-                self._wait(pause)
-                pause = min(pause * 2, BACKOFF_SECONDS_MAX)
+                if not retries_left:
+                    return self._give_up(change, error)
+                self._pause(change, error, next(pauses))
             else:
-                return
+                return None
+        return None
 
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``."""
@@ -90,17 +90,32 @@ class Delivering:
         """As ``ChangeSink.flush``."""
         self._sink.flush()
 
+    def _pause(self, change: Change, error: Exception, seconds: float) -> None:
+        LOG.warning(
+            "the callback failed for change %s (%s); trying again in %.1f s",
+            change.id,
+            self._policy.describe(error),
+            seconds,
+        )
+        self._on_retry()
+        self._wait(seconds)
+
     def _give_up(self, change: Change, error: Exception) -> None:
+        description = self._policy.describe(error)
         if self._policy.dead_letters is None:
             raise DeliveryError(
-                f"change {change.id} of {change.table} was refused {self._policy.retries + 1}"
-                f" times, the last time with {self._policy.shown(error)};"
-                " mend the callback and start again: it comes again"
+                f"the callback failed {self._policy.retries + 1} times for change {change.id} of"
+                f" {change.table}, the last time with {description}; fix the callback and restart:"
+                " the change is delivered again"
             ) from error
         append_dead_letter(self._policy.dead_letters, change, error)
-        self.skipped += 1
-        shown = self._policy.shown(error)
-        LOG.error("change %s went to %s: %s", change.id, self._policy.dead_letters, shown)
+        self._on_skip()
+        LOG.error(
+            "skipped change %s, which is in %s now: %s",
+            change.id,
+            self._policy.dead_letters,
+            description,
+        )
 
 
 def append_dead_letter(path: Path, change: Change, error: Exception) -> None:
@@ -112,8 +127,8 @@ def append_dead_letter(path: Path, change: Change, error: Exception) -> None:
         os.fsync(file.fileno())
 
 
-def dead_letters(path: Path) -> Iterator[dict[str, object]]:
-    """The changes of a dead-letter file. Raises ConfigurationError with the line that is none."""
+def read_dead_letters(path: Path) -> Iterator[dict[str, object]]:
+    """The changes of a dead-letter file. Raises ConfigurationError with the line that is wrong."""
     try:
         lines = path.read_text().splitlines()
     except OSError as error:
@@ -122,4 +137,6 @@ def dead_letters(path: Path) -> Iterator[dict[str, object]]:
         try:
             yield json.loads(line)
         except ValueError as error:
-            raise ConfigurationError(f"{path}:{number} is no dead letter: {error}") from error
+            raise ConfigurationError(
+                f"{path}:{number} is not a dead letter ({error}): fix or delete this line"
+            ) from error

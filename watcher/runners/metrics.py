@@ -27,7 +27,7 @@ class Metrics:
         )
         self._cleared = Counter(
             "spanner_watcher_cleared_rows",
-            "Rows taken out of the index",
+            "Rows cleared from the index",
             label,
             registry=self.registry,
         )
@@ -45,7 +45,7 @@ class Metrics:
         )
         self._retries = Counter(
             "spanner_watcher_retries",
-            "Windows and changes that were tried again",
+            "Windows and changes that were retried",
             ("consumer", "what"),
             registry=self.registry,
         )
@@ -57,14 +57,14 @@ class Metrics:
         )
         self._restarts = Gauge(
             "spanner_watcher_stream_restarts",
-            "Streams that broke and were taken up again",
+            "Streams that broke and were resumed",
             label[:1],
             registry=self.registry,
         )
         self._end = 0.0
         lag.labels(consumer).set_function(lambda: time.time() - self._end if self._end else 0.0)
 
-    def window(self, rows: Mapping[str, int], end: int) -> None:
+    def count_window(self, rows: Mapping[str, int], end: int) -> None:
         """A window was delivered; ``end`` in microseconds since 1970."""
         self._end = end / 1_000_000
         self._windows.labels(self._consumer).inc()
@@ -72,26 +72,26 @@ class Metrics:
         for table, count in rows.items():
             self._rows.labels(self._consumer, table).inc(count)
 
-    def backfilled(self, rows: Mapping[str, int]) -> None:
+    def count_backfilled(self, rows: Mapping[str, int]) -> None:
         """A page of a backfill was delivered."""
         for table, count in rows.items():
             self._rows.labels(self._consumer, table).inc(count)
 
-    def failure(self, kind: str) -> None:
-        """An error was met."""
+    def count_error(self, kind: str) -> None:
+        """A window failed with this kind of error."""
         self._errors.labels(self._consumer, kind).inc()
 
-    def retried(self, what: str) -> None:
-        """A window or a change is tried again."""
+    def count_retry(self, what: str) -> None:
+        """A window or a change is retried."""
         self._retries.labels(self._consumer, what).inc()
 
-    def of_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
-        """Where to ask for rows scanned and for streams that were taken up again."""
+    def measure_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
+        """Reads the numbers of scanned rows and of resumed streams from these functions."""
         self._scanned.labels(self._consumer).set_function(scanned)
         self._restarts.labels(self._consumer).set_function(restarts)
 
-    def cleared(self, table: str, rows: int) -> None:
-        """A clearing took rows out of an index."""
+    def count_cleared(self, table: str, rows: int) -> None:
+        """Rows of a table were cleared from its index."""
         self._cleared.labels(self._consumer, table).inc(rows)
 
     def serve(self, host: str, port: int) -> int:

@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.errors import WatcherError
-from watcher.runners.sources import polled, queries_of, streamed
+from watcher.runners.sources import make_queries, resolve_polled, resolve_streamed
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
 from watcher.spanner.failures import advice
@@ -23,7 +23,7 @@ from watcher.window import BEGINNING, Window
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. ``advice`` says what to do when it is not ``ok``."""
+    """One thing that was checked. ``advice`` says what to do when it is not ``ok``."""
 
     name: str
     ok: bool
@@ -32,7 +32,7 @@ class Finding:
 
 
 def check(config: WatchConfig) -> Iterator[Finding]:
-    """Looks at access, schema and indexes, one after another; ends where nothing more can be said.
+    """Checks access, schema and indexes, one after another; ends where nothing more can be checked.
 
     Changes nothing.
     """
@@ -52,14 +52,16 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         yield Finding(
             "consumer",
             True,
-            "no consumer is named: nothing is remembered, and clearing does not wait",
+            "no consumer is named: positions are not saved, and clearing does not wait",
         )
 
 
 def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Is there a change stream that watches the tables, and can it be read?"""
     try:
-        tables = streamed(config, queries_of(config), read_schema(database), database.name)
+        tables = resolve_streamed(
+            config, make_queries(config), read_schema(database), database.name
+        )
         stream = tables.stream
         now = tables.look(dict.fromkeys(tables.tables, BEGINNING)).end
         parts = len(tables.partitions(Window(now - 1, now)))
@@ -78,8 +80,10 @@ def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
 def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Are there tables that can be polled, and their indexes readable?"""
     try:
-        found = polled(config, queries_of(config), read_schema(database), database.name, None)
-        tables = [found.capture(name).table for name in found.tables]
+        polled = resolve_polled(
+            config, make_queries(config), read_schema(database), database.name, None
+        )
+        tables = [polled.capture(name).table for name in polled.tables]
     except WatcherError as error:
         advice_ = "run 'spanner-watcher ddl plan' to see how; an index counts once it is backfilled"
         yield Finding("tables", False, str(error), advice_)
@@ -98,11 +102,11 @@ def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:
         yield Finding(
             f"{table.name}: index",
             False,
-            "there is no index on the shard and the commit timestamp: each poll scans the table",
+            "no index on the shard and the commit timestamp exists: each poll scans the table",
             f"spanner-watcher ddl apply --database spanner://{database.name} --table {table.name}",
         )
         return
-    state = scalar(
+    state = read_scalar(
         database,
         "SELECT INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES"
         " WHERE TABLE_NAME = @table AND INDEX_NAME = @name",
@@ -112,7 +116,7 @@ def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:
         f"{table.name}: index {table.index}",
         state in ("READ_WRITE", None, ""),
         f"state {state}" if state else "readable",
-        "its backfill is under way: wait for it",
+        "the index is still being backfilled: wait until it is ready",
     )
     clears = table.processed_column is not None or table.clears_by_null
     yield Finding(
@@ -127,7 +131,7 @@ def check_consumer(config: WatchConfig, consumer: str) -> Finding:
     """Is the consumer's name free?"""
     database = connect(config.positions_address)
     name = consumers_table(config.positions.table)
-    exists = scalar(
+    exists = read_scalar(
         database,
         "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = @name",
         {"name": name},
@@ -143,7 +147,7 @@ def check_consumer(config: WatchConfig, consumer: str) -> Finding:
     return Finding(f"consumer {consumer}", True, "the name is free")
 
 
-def scalar(database: Database, query: str, params: dict[str, str]) -> str | None:
+def read_scalar(database: Database, query: str, params: dict[str, str]) -> str | None:
     """The first cell of a query's result; None without a row."""
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql(

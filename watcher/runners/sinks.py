@@ -37,7 +37,7 @@ class Sink(Protocol):
         ...
 
     def discard(self) -> None:
-        """What was taken and not delivered comes again: the window has failed."""
+        """Drops what was taken and not delivered: the window has failed and is delivered again."""
         ...
 
 
@@ -71,10 +71,10 @@ class CallbackSink:
         """The windows are in the rows."""
 
     def flush(self) -> None:
-        """Nothing is held."""
+        """Nothing is buffered."""
 
     def discard(self) -> None:
-        """Nothing is held."""
+        """Nothing is buffered."""
 
 
 class EachChange:
@@ -115,7 +115,7 @@ class CallbackEach:
         """The window is in every change."""
 
     def flush(self) -> None:
-        """Nothing is held."""
+        """Nothing is buffered."""
 
 
 class Lines:
@@ -141,7 +141,7 @@ class Lines:
 
 
 class RotatingFile:
-    """As ``Lines``, into a file that is synced to the disk at every flush, and put aside under its
+    """As ``Lines``, into a file that is synced to the disk at every flush, and renamed to its
     name and the time once it has ``rotate_bytes``; never in the middle of a window."""
 
     def __init__(self, path: Path, rotate_bytes: int | None, lines: JsonLines = PLAIN) -> None:
@@ -173,7 +173,7 @@ class RotatingFile:
 
 
 def drop_torn_line(path: Path) -> None:
-    """Takes off the part of a line that a crash left behind: its window comes again."""
+    """Removes the part of a line that a crash left behind: its window is delivered again."""
     if not path.exists():
         return
     with path.open("rb+") as file:
@@ -206,30 +206,30 @@ class EachTransaction:
         self._callback = callback
         self._database = database
         self._check = check
-        self._held: list[Change] = []
+        self._pending: list[Change] = []
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
         for change in changes_of(rows, self._database):
-            if self._held and transaction_of(self._held[0]) != transaction_of(change):
+            if self._pending and transaction_key(self._pending[0]) != transaction_key(change):
                 self.flush()
-            self._held.append(change)
+            self._pending.append(change)
 
     def resolved(self, micros: int) -> None:
         """The window is in every change."""
 
     def flush(self) -> None:
         """As ``Sink.flush``: the last transaction of a window is whole, too."""
-        if self._held:
+        if self._pending:
             self._check()
-            held, self._held = tuple(self._held), []
-            self._callback(held)
+            transaction, self._pending = tuple(self._pending), []
+            self._callback(transaction)
 
     def discard(self) -> None:
-        """As ``Sink.discard``: the transaction under way comes again, whole."""
-        self._held = []
+        """As ``Sink.discard``: the transaction in progress is delivered again, whole."""
+        self._pending = []
 
 
-def transaction_of(change: Change) -> tuple[int, str]:
+def transaction_key(change: Change) -> tuple[int, str]:
     """What changes of one transaction share. Polling knows the commit timestamp alone."""
     return change.commit_timestamp, change.origin.transaction_id if change.origin else ""

@@ -1,4 +1,4 @@
-"""The tables of a configuration as a ``Source``: polled, or told by a change stream."""
+"""The tables of a configuration as a ``Source``: polled, or read from a change stream."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from watcher.tables.shards import groups
 WatchedTables = PolledTables | StreamedTables
 
 
-def selection_of(config: WatchConfig) -> Selection:
-    """The tables that a configuration means; never those in which the product keeps its state."""
+def make_selection(config: WatchConfig) -> Selection:
+    """The tables that a configuration selects; never the product's own tables."""
     return Selection(config.tables, config.exclude, own_tables(config.positions.table))
 
 
-def queries_of(config: WatchConfig) -> Queries:
+def make_queries(config: WatchConfig) -> Queries:
     """Where a watcher reads; all its captures have it in common."""
     return Queries(config.address, config.read_options)
 
 
-def polled(
+def resolve_polled(
     config: WatchConfig,
     queries: Queries,
     schema: Schema,
@@ -40,7 +40,7 @@ def polled(
 
     Raises NotWatchableError, TableNotFoundError.
     """
-    tables = select(schema, selection_of(config), config.table, database, scan)
+    tables = select(schema, make_selection(config), config.table, database, scan)
     return PolledTables(
         [
             PollCapture(
@@ -54,7 +54,7 @@ def polled(
     )
 
 
-def streamed(
+def resolve_streamed(
     config: WatchConfig, queries: Queries, schema: Schema, database: str
 ) -> StreamedTables:
     """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
@@ -65,7 +65,7 @@ def streamed(
     whole = config.stream.whole_rows
     known = stream.captured.with_whole_row if whole else stream.captured
     config.format.check(Known("change-stream", known, bool(config.backfill)))
-    tables = select_streamed(schema, selection_of(config), stream.tables, database, config.table)
+    tables = select_streamed(schema, make_selection(config), stream.tables, database, config.table)
     choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
@@ -76,7 +76,7 @@ def streamed(
             config.stream.operation_set,
             config.stream.tag,
             {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
-            selection_of(config),
+            make_selection(config),
         ),
         WholeRows(queries, shapes) if whole else None,
     )

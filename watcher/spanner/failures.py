@@ -24,6 +24,7 @@ from google.api_core.exceptions import (
 
 from watcher.errors import (
     IndexMissingError,
+    LeaseExpiredError,
     SchemaChangedError,
     UnavailableError,
     VersionExpiredError,
@@ -35,6 +36,7 @@ TRANSIENT = (
     Cancelled,
     DeadlineExceeded,
     InternalServerError,
+    LeaseExpiredError,
     ResourceExhausted,
     RetryError,
     ServiceUnavailable,

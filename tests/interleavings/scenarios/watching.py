@@ -15,15 +15,14 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
-from watcher.consumers.states import Command, Progress, State
+from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import (
     LeaseHeldError,
     LeaseLostError,
     PositionConflictError,
-    UnavailableError,
 )
 
-TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError, UnavailableError)
+TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError)
 """How an instance may end that another has replaced."""
 
 
@@ -151,7 +150,7 @@ def begin_with_two(run: Run) -> None:
     """As ``begin_with_rows``; B was there once and is not alive."""
     begin_with_rows(run)
     consumers = Consumers(run.database, consumers_table(POSITIONS))
-    consumers.release(consumers.acquire("b"), State.NOT_STARTED, Progress())
+    consumers.release(consumers.acquire("b"), State.NOT_STARTED, ConsumerProgress())
     run.register("b", ["Rows"])
     run.write(("Rows", 5, "5.0"))
 

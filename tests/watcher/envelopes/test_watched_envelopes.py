@@ -16,7 +16,7 @@ from watcher.change import ValueCapture
 from watcher.envelopes import make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.runners.delivery import Delivering, DeliveryPolicy, dead_letters
+from watcher.runners.delivery import DeliveryPolicy, RetryingSink, read_dead_letters
 from watcher.runners.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import WatchConfig, parse_watch_config
@@ -148,14 +148,14 @@ def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: 
     lines = Lines(file, JsonLines(make_envelope("debezium")))
     pauses: list[float] = []
     policy = DeliveryPolicy(dead_letters=letters if skip else None)
-    delivering = Delivering(lines, policy, pauses.append)
+    retrying = RetryingSink(lines, policy, pauses.append)
     if skip:
-        delivering.write_change(lacking)
-        assert [letter["id"] for letter in dead_letters(letters)] == [lacking.id]
+        retrying.write_change(lacking)
+        assert [letter["id"] for letter in read_dead_letters(letters)] == [lacking.id]
     else:
-        with pytest.raises(EnvelopeError, match="has only some of the row's values"):
-            delivering.write_change(lacking)
-    delivering.write_change(whole)
+        with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+            retrying.write_change(lacking)
+    retrying.write_change(whole)
     (line,) = file.getvalue().splitlines()
     assert json.loads(line)["key"] == {"AccountId": "Id2"}
     assert pauses == []

@@ -9,6 +9,7 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.clearing import Cleared, Clearing, Explanation, Method
 from watcher.consumers.positions import SpannerPositions
 from watcher.runners.schedule import Schedule
+from watcher.runners.signals import stop_on_signals
 from watcher.settings.fields import duration_seconds
 from watcher.settings.watcher import GRACE_SECONDS
 from watcher.spanner.database import DatabaseAddress, connect
@@ -55,7 +56,7 @@ def clear(request: ClearRequest, every: str | None) -> None:
         clear_once()
         return
     schedule = Schedule()
-    schedule.stop_on_signals(GRACE_SECONDS)
+    stop_on_signals(schedule.stop, GRACE_SECONDS)
     schedule.every(pause, f"clear {table}", clear_once)
     schedule.start()
     schedule.wait()

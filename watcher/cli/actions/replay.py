@@ -10,7 +10,7 @@ import typer
 
 from watcher.cli.actions.callbacks import resolve_callback
 from watcher.cli.output import print_error
-from watcher.runners.delivery import dead_letters
+from watcher.runners.delivery import read_dead_letters
 
 
 def replay(file: Path, callback: str | None, dry_run: bool) -> None:
@@ -18,7 +18,7 @@ def replay(file: Path, callback: str | None, dry_run: bool) -> None:
 
     What the callback refuses stays in the file, and the command exits with 1.
     """
-    letters = list(dead_letters(file))
+    letters = list(read_dead_letters(file))
     if callback is None or dry_run:
         for letter in letters:
             sys.stdout.write(json.dumps(extract_change(letter), ensure_ascii=False) + "\n")

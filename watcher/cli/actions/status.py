@@ -37,10 +37,10 @@ def show_status(
     positions.create()
     consumers = Consumers(client, consumers_table(positions_table))
     consumers.create()
-    statuses = {status.consumer: status for status in consumers.all()}
+    statuses = {status.consumer: status for status in consumers.list_all()}
     rows = [
         describe_position(client, address, position, statuses.get(position.consumer), shard_groups)
-        for position in positions.every()
+        for position in positions.list_all()
         if consumer in (None, position.consumer)
     ]
     names = sorted({str(row["consumer"]) for row in rows})

@@ -6,7 +6,7 @@ from watcher.consumers.clearing.bounds import Fence
 from watcher.consumers.clearing.explanation import Cost, Explanation
 from watcher.consumers.clearing.methods import Method
 from watcher.consumers.clearing.one_table import MARGIN_SECONDS, Cleared, Clearing
-from watcher.consumers.clearing.statements import statement
+from watcher.consumers.clearing.statements import clearing_statement
 
 __all__ = [
     "MARGIN_SECONDS",
@@ -16,5 +16,5 @@ __all__ = [
     "Explanation",
     "Fence",
     "Method",
-    "statement",
+    "clearing_statement",
 ]

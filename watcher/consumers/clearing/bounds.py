@@ -1,4 +1,4 @@
-"""Up to where a table may be cleared, by what its consumers have delivered: rule 2 of
+"""How far a table may be cleared, by what its consumers have delivered: rule 2 of
 docs/protocol.md."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from watcher.consumers.positions import (
     create_own_tables,
 )
 from watcher.consumers.positions.cleared import write_cleared
-from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
 from watcher.consumers.positions.tables import Columns, read_columns
 from watcher.errors import ConfigurationError
@@ -56,8 +56,9 @@ class Bounds(Protocol):
         ...
 
     def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
-        """Up to where may be cleared, ``end`` at most, and who is the slowest. From now on whoever
-        registers knows of it. Raises LeaseLostError when another instance has taken over."""
+        """How far the table may be cleared, ``end`` at most, and the slowest consumer. From now on
+        a registration takes it into account. Raises LeaseLostError when another instance has taken
+        over."""
         ...
 
 
@@ -70,12 +71,12 @@ class KnownPositions:
 
     def read(self, table: WatchedTable) -> Slowest:
         """As ``Bounds.read``."""
-        return slowest(table, self._positions.every(), {})
+        return find_slowest(table, self._positions.list_all(), {})
 
     def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
-        """As ``Bounds.announce``; there is nobody to tell."""
-        found = self.read(table)
-        return safe_end(found, margin, end), found
+        """As ``Bounds.announce``; nobody else can register."""
+        slowest = self.read(table)
+        return limit_safe_end(slowest, margin, end), slowest
 
 
 class SharedPositions:
@@ -85,41 +86,43 @@ class SharedPositions:
         self._database = positions.database
         self._name = positions.table
         self._fence = fence
-        self._created = False
+        self._tables_exist = False
 
     def read(self, table: WatchedTable) -> Slowest:
         """As ``Bounds.read``; makes no table."""
         columns = read_columns(self._database, [self._name, consumers_table(self._name)])
         with self._database.snapshot(multi_use=True) as snapshot:
-            return self._slowest(snapshot, table, columns)
+            return self._find_slowest(snapshot, table, columns)
 
     def announce(self, table: WatchedTable, margin: int, end: int) -> tuple[int, Slowest]:
         """As ``Bounds.announce``; one read-write transaction, so that a consumer registers before
         it, and is seen, or after it, and sees cleared-to.
 
-        One who computed an end and goes on much later does no harm: cleared-to is as high as ever.
+        A clearer that was frozen after this does no harm: cleared-to never goes back.
         """
-        self._create()
+        self._create_tables()
 
-        def work(transaction: Transaction) -> tuple[int, Slowest]:
+        def write(transaction: Transaction) -> tuple[int, Slowest]:
             if self._fence is not None:
                 check_owner(transaction, self._name, self._fence.consumer, self._fence.owner)
-            found = self._slowest(transaction, table, None)
-            safe = safe_end(found, margin, end)
+            slowest = self._find_slowest(transaction, table, None)
+            safe = limit_safe_end(slowest, margin, end)
             if safe > BEGINNING:
-                write_cleared(transaction, self._name, announced_names(table), safe)
-            return safe, found
+                write_cleared(transaction, self._name, names_to_announce(table), safe)
+            return safe, slowest
 
-        result: tuple[int, Slowest] = self._database.run_in_transaction(work)
+        result: tuple[int, Slowest] = self._database.run_in_transaction(write)
         return result
 
-    def _create(self) -> None:
+    def _create_tables(self) -> None:
         """From here on every table and column is there: a selection that is stored is seen."""
-        if not self._created:
+        if not self._tables_exist:
             create_own_tables(self._database, self._name)
-            self._created = True
+            self._tables_exist = True
 
-    def _slowest(self, reader: Reader, table: WatchedTable, columns: Columns | None) -> Slowest:
+    def _find_slowest(
+        self, reader: RowReader, table: WatchedTable, columns: Columns | None
+    ) -> Slowest:
         """What an older release has not made (``columns`` None: everything is there) is empty."""
         consumers = (consumers_table(self._name), SELECTION_COLUMN)
         positions: list[Position] = []
@@ -128,10 +131,10 @@ class SharedPositions:
             positions = read_positions(reader, self._name)
         if columns is None or consumers in columns:
             selections = read_selections(reader, self._name)
-        return slowest(table, positions, selections)
+        return find_slowest(table, positions, selections)
 
 
-def bounds_of(positions: Positions, fence: Fence | None) -> Bounds:
+def make_bounds(positions: Positions, fence: Fence | None) -> Bounds:
     """The bounds that positions give. Raises ConfigurationError for a fence without leases."""
     if isinstance(positions, SpannerPositions):
         return SharedPositions(positions, fence)
@@ -140,7 +143,7 @@ def bounds_of(positions: Positions, fence: Fence | None) -> Bounds:
     return KnownPositions(positions)
 
 
-def read_positions(reader: Reader, positions_table: str) -> list[Position]:
+def read_positions(reader: RowReader, positions_table: str) -> list[Position]:
     """Every position that there is."""
     rows = reader.execute_sql(
         f"SELECT Consumer, WatchedTable, Position FROM {quoted(positions_table)}"  # noqa: S608
@@ -148,32 +151,30 @@ def read_positions(reader: Reader, positions_table: str) -> list[Position]:
     return [Position(row[0], row[1], micros_of(row[2])) for row in rows]
 
 
-def slowest(
+def find_slowest(
     table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
 ) -> Slowest:
     """The consumer that has delivered least of a table. Raises ConfigurationError without any."""
-    found = waited_for(table, positions, selections)
-    if not found:
+    awaited = list_awaited(table, positions, selections)
+    if not awaited:
         raise ConfigurationError(
             f"no consumer of {table.name} is registered, so nothing is known to be"
             " delivered; start one first (spanner-watcher watch, or a Spark query with the"
             " option consumer)"
         )
-    return min(found, key=lambda each: (each.micros, each.consumer))
+    return min(awaited, key=lambda each: (each.micros, each.consumer))
 
 
-def waited_for(
+def list_awaited(
     table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
 ) -> list[Slowest]:
     """Everybody who has to deliver before a table is cleared.
 
     Change sets are shared by tables that are not all known here: every position counts, and every
     polling consumer. Else a consumer that polls the table but has not registered it counts with the
-    least of its positions: it will begin where it stands, or at the beginning when it has none.
+    least of its positions: it will start there, or at the beginning when it has none.
     """
-    least: dict[str, int] = {}
-    for each in positions:
-        least[each.consumer] = min(least.get(each.consumer, each.micros), each.micros)
+    least = find_least_positions(positions)
     if table.change_sets is not None:
         places = {consumer: Slowest(consumer, micros) for consumer, micros in least.items()}
         polling = list(selections)
@@ -184,19 +185,27 @@ def waited_for(
             if each.table == table.name
         }
         polling = [name for name, each in selections.items() if each.means(table.name)]
-    for consumer in polling:
-        if consumer not in places:
-            place = least.get(consumer, BEGINNING)
-            places[consumer] = Slowest(consumer, place, registered=False)
-    return list(places.values())
+    unregistered = {
+        consumer: Slowest(consumer, least.get(consumer, BEGINNING), registered=False)
+        for consumer in polling
+    }
+    return list((unregistered | places).values())
 
 
-def safe_end(found: Slowest, margin: int, end: int) -> int:
+def find_least_positions(positions: Sequence[Position]) -> dict[str, int]:
+    """The least position of each consumer, over all its tables."""
+    least: dict[str, int] = {}
+    for each in positions:
+        least[each.consumer] = min(least.get(each.consumer, each.micros), each.micros)
+    return least
+
+
+def limit_safe_end(slowest: Slowest, margin: int, end: int) -> int:
     """Where clearing ends, ``end`` at most, all in microseconds."""
-    return min(max(found.micros - margin, BEGINNING), end)
+    return min(max(slowest.micros - margin, BEGINNING), end)
 
 
-def announced_names(table: WatchedTable) -> tuple[str, ...]:
+def names_to_announce(table: WatchedTable) -> tuple[str, ...]:
     """The tables whose rows may be missed: with change sets, theirs and that of the rows."""
     sets = table.change_sets
     return (table.name,) if sets is None else (sets.table, table.name)

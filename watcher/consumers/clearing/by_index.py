@@ -18,12 +18,12 @@ from google.cloud.spanner_v1 import KeySet, Type, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.clearing.methods import Load, micros_above
+from watcher.consumers.clearing.methods import ClearingLoad, round_up_micros
 from watcher.consumers.clearing.statements import (
+    clearing_statement,
     delete_named_sets,
     key_columns,
     page_of_shard,
-    statement,
 )
 from watcher.spanner.timestamps import moment_of
 from watcher.tables.values import ShardValue, WatchedTable
@@ -35,7 +35,7 @@ more, and the entries of indexes that change with them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class IndexPage:
     """Entries of an index: the timestamp, then the key. ``key_type`` is of its first column."""
 
     entries: Sequence[Sequence[Any]]
@@ -51,16 +51,16 @@ class ByIndex:
     safe: int
     limit: int = ROWS_PER_TRANSACTION
 
-    def clear(self, load: Load) -> int:
+    def clear(self, load: ClearingLoad) -> int:
         """Clears the shards that have something to be cleared; how many rows there were."""
-        statement(self.table)  # refuses what cannot be cleared
+        clearing_statement(self.table)  # refuses what cannot be cleared
         return sum(
             self._clear_page(page)
             for each in load.shards
-            for page in self._pages(each.shard, load.shard_type)
+            for page in self._read_pages(each.shard, load.shard_type)
         )
 
-    def _pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[Page]:
+    def _read_pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[IndexPage]:
         """The entries of a shard. Each page is cleared before the next is read: the entries that it
         has in common with the one before, at one timestamp, have left."""
         low: datetime = moment_of(BEGINNING)
@@ -72,7 +72,7 @@ class ByIndex:
             if len(page.entries) < self.limit:
                 return
 
-    def _read_page(self, shard: ShardValue | None, shard_type: Type, low: datetime) -> Page:
+    def _read_page(self, shard: ShardValue | None, shard_type: Type, low: datetime) -> IndexPage:
         values: dict[str, tuple[object, Type]] = {
             "safe": (moment_of(self.safe), param_types.TIMESTAMP),
             "low": (low, param_types.TIMESTAMP),
@@ -87,25 +87,27 @@ class ByIndex:
                 param_types={name: type_ for name, (_, type_) in values.items()},
             )
             entries = list(rows)
-            return Page(entries, rows.fields[1].type_ if entries else None)
+            return IndexPage(entries, rows.fields[1].type_ if entries else None)
 
-    def _clear_page(self, page: Page) -> int:
-        def work(transaction: Transaction) -> int:
+    def _clear_page(self, page: IndexPage) -> int:
+        def clear(transaction: Transaction) -> int:
             if self.table.change_sets is not None:
                 return self._delete_sets(transaction, page)
-            return self._take_out(transaction, page)
+            return self._clear_rows(transaction, page)
 
-        rows: int = self.database.run_in_transaction(work, exclude_txn_from_change_streams=True)
+        rows: int = self.database.run_in_transaction(clear, exclude_txn_from_change_streams=True)
         return rows
 
-    def _take_out(self, transaction: Transaction, page: Page) -> int:
+    def _clear_rows(self, transaction: Transaction, page: IndexPage) -> int:
         """Writes NULL into the timestamp, or TRUE into Processed and the timestamp as it is: an
         explicit value keeps ON UPDATE from overwriting it."""
         table = self.table
         keys, timestamp = key_columns(table), table.timestamp_column
         columns = (*keys, timestamp)
-        wanted = KeySet(keys=[list(entry[1:]) for entry in page.entries])
-        rows = [row for row in transaction.read(table.name, columns, wanted) if self._safe(row[-1])]
+        key_set = KeySet(keys=[list(entry[1:]) for entry in page.entries])
+        rows = [
+            row for row in transaction.read(table.name, columns, key_set) if self._is_safe(row[-1])
+        ]
         if table.processed_column is None:
             values = [(*row[:-1], None) for row in rows]
         else:
@@ -114,11 +116,11 @@ class ByIndex:
             transaction.update(table.name, columns, values)
         return len(values)
 
-    def _safe(self, timestamp: Any) -> bool:
+    def _is_safe(self, timestamp: Any) -> bool:
         """As ``timestamp <= @safe``."""
-        return timestamp is not None and micros_above(timestamp) <= self.safe
+        return timestamp is not None and round_up_micros(timestamp) <= self.safe
 
-    def _delete_sets(self, transaction: Transaction, page: Page) -> int:
+    def _delete_sets(self, transaction: Transaction, page: IndexPage) -> int:
         rows = transaction.execute_update(
             delete_named_sets(self.table),
             params={"safe": moment_of(self.safe), "ids": [entry[1] for entry in page.entries]},

@@ -9,12 +9,12 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.clearing.by_index import ROWS_PER_TRANSACTION
 from watcher.consumers.clearing.methods import (
     TABLE_ROWS_PER_CLEARED,
-    Load,
+    ClearingLoad,
     Method,
-    chosen,
-    table_rows,
+    choose_method,
+    count_table_rows,
 )
-from watcher.consumers.clearing.statements import cleared_name
+from watcher.consumers.clearing.statements import target_table
 from watcher.tables.values import WatchedTable
 
 
@@ -47,19 +47,19 @@ class Explanation:
 
 
 def explain(
-    database: Database, table: WatchedTable, safe: int, consumer: str, load: Load
+    database: Database, table: WatchedTable, safe: int, consumer: str, load: ClearingLoad
 ) -> Explanation:
     """Counts as ``auto`` does, and clears nothing."""
     rows = load.rows
     limit = rows * TABLE_ROWS_PER_CLEARED + 1
-    counted = table_rows(database, table, limit)
+    counted = count_table_rows(database, table, limit)
     pages = sum(-(-each.rows // ROWS_PER_TRANSACTION) for each in load.shards)
     return Explanation(
-        table=cleared_name(table),
+        table=target_table(table),
         safe=safe,
         slowest_consumer=consumer,
         at_least=counted == limit,
         partitioned=Cost(0, counted, rows, None),
         by_index=None if table.index is None else Cost(rows, rows, rows, pages),
-        auto=chosen(database, table, Method.AUTO, rows),
+        auto=choose_method(database, table, Method.AUTO, rows),
     )

@@ -10,10 +10,10 @@ from google.cloud.spanner_v1 import Type, param_types
 from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.clearing.statements import (
+    clearing_statement,
     count_clearable,
     count_table,
     latest_clearable,
-    statement,
 )
 from watcher.errors import IndexMissingError
 from watcher.spanner.timestamps import micros_of, moment_of
@@ -31,7 +31,8 @@ class Method(StrEnum):
     """How rows leave the index."""
 
     PARTITIONED = "partitioned"
-    """One partitioned DML statement: scans the whole table, once a split, and asks for nothing."""
+    """One partitioned DML statement: scans the whole table, once a split, and needs nothing
+    else."""
     INDEX = "index"
     """Reads the keys of delivered rows from the index and clears them in ordinary transactions."""
     AUTO = "auto"
@@ -48,7 +49,7 @@ class ShardLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClearingLoad:
     """What may be cleared, shard by shard; ``shard_type`` is the type of the shard column."""
 
     shards: tuple[ShardLoad, ...]
@@ -61,17 +62,17 @@ class Load:
 
     @property
     def latest(self) -> int:
-        """The latest timestamp among them: what lies above it is not touched."""
+        """The latest timestamp among them: what is above it is not touched."""
         return max((each.latest for each in self.shards), default=BEGINNING)
 
 
-def micros_above(timestamp: Any) -> int:
+def round_up_micros(timestamp: Any) -> int:
     """A timestamp of the client's in microseconds since 1970, rounded up: a row is at or below a
     bound in microseconds when this is. (Applications may write nanoseconds; Spanner does not.)"""
     return micros_of(timestamp) + int(timestamp.nanosecond % 1_000 > 0)
 
 
-def read_load(database: Database, table: WatchedTable, safe: int) -> Load:
+def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoad:
     """What may be cleared up to ``safe``: one query of the index alone."""
     with database.snapshot() as snapshot:
         result = snapshot.execute_sql(
@@ -79,11 +80,11 @@ def read_load(database: Database, table: WatchedTable, safe: int) -> Load:
             params={"safe": moment_of(safe)},
             param_types={"safe": param_types.TIMESTAMP},
         )
-        shards = [ShardLoad(r[0], int(r[1]), micros_above(r[2])) for r in result if r[1]]
-        return Load(tuple(shards), result.fields[0].type_)
+        shards = [ShardLoad(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
+        return ClearingLoad(tuple(shards), result.fields[0].type_)
 
 
-def capped(database: Database, table: WatchedTable, safe: int, rows_max: int) -> int:
+def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int) -> int:
     """Up to where about ``rows_max`` of the oldest rows lie."""
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql(
@@ -92,10 +93,10 @@ def capped(database: Database, table: WatchedTable, safe: int, rows_max: int) ->
             param_types={"safe": param_types.TIMESTAMP, "limit": param_types.INT64},
         )
         latest = next(iter(rows))[0]
-    return safe if latest is None else min(safe, micros_above(latest))
+    return safe if latest is None else min(safe, round_up_micros(latest))
 
 
-def table_rows(database: Database, table: WatchedTable, limit: int) -> int:
+def count_table_rows(database: Database, table: WatchedTable, limit: int) -> int:
     """How many rows the table has; ``limit`` when there are as many or more."""
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql(
@@ -104,7 +105,7 @@ def table_rows(database: Database, table: WatchedTable, limit: int) -> int:
         return int(next(iter(rows))[0])
 
 
-def chosen(database: Database, table: WatchedTable, method: Method, rows: int) -> Method:
+def choose_method(database: Database, table: WatchedTable, method: Method, rows: int) -> Method:
     """The method that clears so many rows. Raises IndexMissingError when it needs an index that is
     not there."""
     if method is Method.INDEX and table.index is None:
@@ -117,13 +118,15 @@ def chosen(database: Database, table: WatchedTable, method: Method, rows: int) -
     if table.index is None:
         return Method.PARTITIONED
     enough = rows * TABLE_ROWS_PER_CLEARED + 1
-    return Method.INDEX if table_rows(database, table, enough) == enough else Method.PARTITIONED
+    return (
+        Method.INDEX if count_table_rows(database, table, enough) == enough else Method.PARTITIONED
+    )
 
 
 def clear_partitioned(database: Database, table: WatchedTable, safe: int) -> int:
     """Clears by partitioned DML; a lower bound of how many rows."""
     rows = database.execute_partitioned_dml(
-        statement(table),
+        clearing_statement(table),
         params={"safe": moment_of(safe)},
         param_types={"safe": param_types.TIMESTAMP},
         exclude_txn_from_change_streams=True,

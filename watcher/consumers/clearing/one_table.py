@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 from google.cloud.spanner_v1.database import Database
 
-from watcher.consumers.clearing.bounds import Fence, Slowest, bounds_of
+from watcher.consumers.clearing.bounds import Fence, Slowest, make_bounds
 from watcher.consumers.clearing.by_index import ByIndex
 from watcher.consumers.clearing.explanation import Explanation, explain
-from watcher.consumers.clearing.methods import Method, capped, chosen, clear_partitioned, read_load
-from watcher.consumers.clearing.statements import statement
+from watcher.consumers.clearing.methods import (
+    ClearingLoad,
+    Method,
+    choose_method,
+    clear_partitioned,
+    limit_end,
+    read_load,
+)
+from watcher.consumers.clearing.statements import clearing_statement
 from watcher.consumers.positions import Positions
 from watcher.errors import ConfigurationError
 from watcher.failpoints import failpoint
@@ -50,53 +57,55 @@ class Clearing:
     ) -> None:
         if margin_seconds < 0:
             raise ConfigurationError(f"the margin must not be negative: {margin_seconds}")
-        statement(table)  # refuses what cannot be cleared
+        clearing_statement(table)  # refuses what cannot be cleared
         self._database = database
         self._table = table
         self._margin = round(margin_seconds * 1_000_000)
         self._method = Method(method)
-        self._bounds = bounds_of(positions, fence)
+        self._bounds = make_bounds(positions, fence)
 
     def count(self) -> Cleared:
-        """What ``clear`` would take out now, by an index-only count."""
-        safe, slowest = self._safe()
+        """What ``clear`` would clear now, by an index-only count."""
+        safe, slowest = self._read_safe_end()
         load = read_load(self._database, self._table, safe)
         return Cleared(safe, load.rows, slowest.consumer)
 
     def explain(self) -> Explanation:
         """What each method would read and write now, and which ``auto`` takes; changes nothing."""
-        safe, slowest = self._safe()
+        safe, slowest = self._read_safe_end()
         load = read_load(self._database, self._table, safe)
         return explain(self._database, self._table, safe, slowest.consumer, load)
 
     def clear(self, rows_max: int | None = None, report_seconds: float | None = None) -> Cleared:
-        """Takes delivered rows out of the index. Idempotent, and safe beside writers.
+        """Removes delivered rows from the index. Idempotent, and safe beside writers.
 
-        ``rows_max`` takes out about so many of the oldest only. A slowest consumer that is more
-        than ``report_seconds`` behind is reported in the log: it may be gone for good. Cleared-to
-        is written before anything is cleared, no higher than the latest row that will be.
+        ``rows_max`` removes about so many of the oldest only. A slowest consumer that is more than
+        ``report_seconds`` behind is reported in the log: it may have ended for good. Cleared-to is
+        written before anything is cleared, no higher than the latest row that will be.
         """
-        safe, slowest = self._safe()
+        safe, slowest = self._read_safe_end()
         self._report(slowest, report_seconds)
         load = read_load(self._database, self._table, safe)
         if not load.rows:
             return Cleared(safe, 0, slowest.consumer)
         end = load.latest
         if rows_max is not None and rows_max < load.rows:
-            end = capped(self._database, self._table, safe, rows_max)
+            end = limit_end(self._database, self._table, safe, rows_max)
         # The margin keeps its distance from the positions as they are now, in the transaction.
         end, slowest = self._bounds.announce(self._table, self._margin, end)
         failpoint("after-cleared-to-before-clearing")
-        if end == BEGINNING:
-            return Cleared(end, 0, slowest.consumer)
-        if chosen(self._database, self._table, self._method, load.rows) is Method.INDEX:
-            rows = ByIndex(self._database, self._table, end).clear(load)
-        else:
-            rows = clear_partitioned(self._database, self._table, end)
+        rows = self._clear_up_to(end, load) if end != BEGINNING else 0
         return Cleared(end, rows, slowest.consumer)
 
-    def _safe(self) -> tuple[int, Slowest]:
-        """Up to where may be cleared now, and which consumer holds it there. Raises
+    def _clear_up_to(self, end: int, load: ClearingLoad) -> int:
+        """Clears by the method that is chosen; how many rows."""
+        method = choose_method(self._database, self._table, self._method, load.rows)
+        if method is Method.INDEX:
+            return ByIndex(self._database, self._table, end).clear(load)
+        return clear_partitioned(self._database, self._table, end)
+
+    def _read_safe_end(self) -> tuple[int, Slowest]:
+        """How far the table may be cleared now, and the consumer that limits it. Raises
         ConfigurationError when nobody is registered."""
         slowest = self._bounds.read(self._table)
         return max(slowest.micros - self._margin, BEGINNING), slowest
@@ -108,7 +117,7 @@ class Clearing:
             if not slowest.registered:
                 LOG.warning(
                     "clearing of %s waits for consumer '%s', which watches it but has no position"
-                    " yet; if it is gone for good, unregister it with 'spanner-watcher ctl forget"
+                    " yet; if it has ended for good, unregister it with 'spanner-watcher ctl forget"
                     " %s'",
                     name,
                     consumer,
@@ -118,8 +127,8 @@ class Clearing:
         behind = time.time() - slowest.micros / 1_000_000
         if seconds is not None and behind > seconds:
             LOG.warning(
-                "clearing of %s waits for consumer '%s', which is %.0f s behind; if it is gone for"
-                " good, unregister it with 'spanner-watcher ctl forget %s'",
+                "clearing of %s waits for consumer '%s', which is %.0f s behind; if it has ended"
+                " for good, unregister it with 'spanner-watcher ctl forget %s'",
                 name,
                 consumer,
                 behind,

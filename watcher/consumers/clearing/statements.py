@@ -7,7 +7,7 @@ from watcher.spanner.sql import forced, quoted
 from watcher.tables.values import WatchedTable
 
 
-def statement(table: WatchedTable) -> str:
+def clearing_statement(table: WatchedTable) -> str:
     """The clearing statement of the table's strategy, for partitioned DML.
 
     The condition on the timestamp keeps a row that changes meanwhile: its timestamp is above @safe.
@@ -19,22 +19,22 @@ def statement(table: WatchedTable) -> str:
         return clear_by_processed(table, table.processed_column)
     if not table.clears_by_null:
         raise NotWatchableError(
-            f"{table.name}.{table.timestamp_column} is NOT NULL and there is no Processed column:"
-            " the index of this table cannot be cleared"
+            f"{table.name}.{table.timestamp_column} is NOT NULL, and the table has no Processed"
+            " column: its index cannot be cleared"
         )
     return clear_by_null(table)
 
 
 def clear_by_null(table: WatchedTable) -> str:
-    """Takes delivered rows out of the index: the timestamp comes back with the next write."""
+    """Removes delivered rows from the index: the timestamp comes back with the next write."""
     return (
         f"UPDATE {quoted(table.name)} SET {quoted(table.timestamp_column)} = NULL"  # noqa: S608
-        f" WHERE {clearable(table)}"
+        f" WHERE {clearable_condition(table)}"
     )
 
 
 def clear_by_processed(table: WatchedTable, processed: str) -> str:
-    """Takes delivered rows out of the index: the shard of a processed row is NULL.
+    """Removes delivered rows from the index: the shard of a processed row is NULL.
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
@@ -42,14 +42,14 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
     return (
         f"UPDATE {quoted(table.name)}"  # noqa: S608
         f" SET {quoted(processed)} = TRUE, {timestamp} = {timestamp}"
-        f" WHERE {clearable(table)}"
+        f" WHERE {clearable_condition(table)}"
     )
 
 
 def delete_change_sets(table: WatchedTable) -> str:
-    """Takes delivered change sets out of their table."""
+    """Deletes delivered change sets."""
     timestamp = quoted(table.timestamp_column)
-    return f"DELETE FROM {quoted(cleared_name(table))} WHERE {timestamp} <= @safe"  # noqa: S608
+    return f"DELETE FROM {quoted(target_table(table))} WHERE {timestamp} <= @safe"  # noqa: S608
 
 
 def delete_named_sets(table: WatchedTable) -> str:
@@ -59,20 +59,20 @@ def delete_named_sets(table: WatchedTable) -> str:
     return f"{delete_change_sets(table)} AND {column} IN UNNEST(@ids)"
 
 
-def cleared_name(table: WatchedTable) -> str:
+def target_table(table: WatchedTable) -> str:
     """The table whose index is cleared: that of the change sets, where it has them."""
     return table.name if table.change_sets is None else table.change_sets.table
 
 
-def clearable(table: WatchedTable) -> str:
+def clearable_condition(table: WatchedTable) -> str:
     """The condition on a row that may leave the index, with the proof that it is in there."""
     shard = f"{quoted(table.shard_column)} IS NOT NULL AND " if table.shard_column else ""
     return f"{shard}{quoted(table.timestamp_column)} <= @safe"
 
 
-def indexed(table: WatchedTable) -> str:
+def indexed_table(table: WatchedTable) -> str:
     """The table that is cleared, through its index where it has one."""
-    return quoted(cleared_name(table)) + forced(table.index)
+    return quoted(target_table(table)) + forced(table.index)
 
 
 def count_clearable(table: WatchedTable) -> str:
@@ -82,7 +82,7 @@ def count_clearable(table: WatchedTable) -> str:
     grouped = f" GROUP BY {shard}" if shard else ""
     return (
         f"SELECT {shard or 'CAST(NULL AS INT64)'}, COUNT(*), MAX({quoted(table.timestamp_column)})"  # noqa: S608
-        f" FROM {indexed(table)} WHERE {clearable(table)}{grouped}"
+        f" FROM {indexed_table(table)} WHERE {clearable_condition(table)}{grouped}"
     )
 
 
@@ -90,27 +90,27 @@ def latest_clearable(table: WatchedTable) -> str:
     """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
     timestamp = quoted(table.timestamp_column)
     return (
-        f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {indexed(table)}"  # noqa: S608
-        f" WHERE {clearable(table)} ORDER BY t LIMIT @limit)"
+        f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {indexed_table(table)}"  # noqa: S608
+        f" WHERE {clearable_condition(table)} ORDER BY t LIMIT @limit)"
     )
 
 
 def count_table(table: WatchedTable) -> str:
     """How many rows the table has that is cleared, ``@limit`` at most: no more are read."""
-    return f"SELECT COUNT(*) FROM (SELECT 1 FROM {quoted(cleared_name(table))} LIMIT @limit)"  # noqa: S608
+    return f"SELECT COUNT(*) FROM (SELECT 1 FROM {quoted(target_table(table))} LIMIT @limit)"  # noqa: S608
 
 
 def page_of_shard(table: WatchedTable) -> str:
     """The next ``@limit`` rows of a shard to be cleared, from @low on: the timestamp, then the key
     (of change sets the id), in the order of the index and from the index alone.
 
-    No OFFSET: what was cleared is not there any more, and @low keeps what is left of it unread.
+    No OFFSET: what was cleared is not in the index any more; @low skips what is left of it.
     """
     timestamp = quoted(table.timestamp_column)
     of_shard = f" AND {quoted(table.shard_column)} = @shard" if table.shard_column else ""
     shown = ", ".join([timestamp, *map(quoted, key_columns(table))])
     return (
-        f"SELECT {shown} FROM {indexed(table)} WHERE {clearable(table)}{of_shard}"  # noqa: S608
+        f"SELECT {shown} FROM {indexed_table(table)} WHERE {clearable_condition(table)}{of_shard}"  # noqa: S608
         f" AND {timestamp} >= @low ORDER BY {timestamp} LIMIT @limit"
     )
 

@@ -1,4 +1,4 @@
-"""Where each consumer stands: the end of the last window that it delivered. The only state kept."""
+"""The position of each consumer: the end of the last window that it delivered. The only state."""
 
 from __future__ import annotations
 

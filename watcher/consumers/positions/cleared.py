@@ -1,4 +1,4 @@
-"""Up to where each watched table may have been cleared: said before it happens."""
+"""How far each watched table may have been cleared: written before it happens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, param_types
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import cleared_table
 from watcher.spanner.sql import quoted
 from watcher.spanner.timestamps import micros_of, moment_of
@@ -15,7 +15,7 @@ from watcher.spanner.timestamps import micros_of, moment_of
 COLUMNS = ("WatchedTable", "ClearedTo", "UpdatedAt")
 
 
-def read_cleared(reader: Reader, positions_table: str, tables: Iterable[str]) -> dict[str, int]:
+def read_cleared(reader: RowReader, positions_table: str, tables: Iterable[str]) -> dict[str, int]:
     """Cleared-to of those of the tables that were ever cleared, in microseconds since 1970."""
     rows = reader.execute_sql(
         f"SELECT WatchedTable, ClearedTo FROM {quoted(cleared_table(positions_table))}"  # noqa: S608
@@ -31,9 +31,11 @@ def write_cleared(
 ) -> None:
     """Moves cleared-to of the tables forward to ``micros``; never back."""
     names = tuple(tables)
-    kept = read_cleared(transaction, positions_table, names)
+    stored = read_cleared(transaction, positions_table, names)
     rows = [
-        (name, moment_of(micros), COMMIT_TIMESTAMP) for name in names if kept.get(name, -1) < micros
+        (name, moment_of(micros), COMMIT_TIMESTAMP)
+        for name in names
+        if stored.get(name, -1) < micros
     ]
     if rows:
         transaction.insert_or_update(cleared_table(positions_table), COLUMNS, rows)

@@ -5,23 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from watcher.captures.progress import BackfillProgress
-from watcher.consumers.positions.values import (
-    BackfillMove,
-    Move,
-    Position,
-    Registered,
-    Registration,
-    check_backfills,
-    moved,
-    plan_registration,
-)
+from watcher.consumers.positions.content import Content, WholePositions
 from watcher.errors import CheckpointError
 from watcher.spanner.timestamps import micros_of, timestamp_text
 
@@ -30,15 +20,7 @@ OLD_BACKFILLS = ".backfills"
 """What the file of backfills of earlier releases ended in."""
 
 
-@dataclass(slots=True)
-class Content:
-    """What the file holds, by consumer and table."""
-
-    positions: dict[tuple[str, str], int] = field(default_factory=dict)
-    backfills: dict[tuple[str, str], BackfillProgress] = field(default_factory=dict)
-
-
-class FilePositions:
+class FilePositions(WholePositions):
     """Positions in a JSON file, replaced as a whole; a lock file keeps other processes out.
 
     Clearing does not see them, so nothing must be cleared behind them.
@@ -47,74 +29,14 @@ class FilePositions:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self, consumer: str, table: str) -> Position | None:
-        """As ``Positions.load``."""
-        micros = self._read().positions.get((consumer, table))
-        return None if micros is None else Position(consumer, table, micros)
-
-    def register(self, registration: Registration, owner: str | None = None) -> Registered:  # noqa: ARG002
-        """As ``Positions.register``."""
-        consumer = registration.consumer
-        with self._changing() as content:
-            kept = {t: at for (c, t), at in content.positions.items() if c == consumer}
-            plan = plan_registration(registration, kept, {})
-            content.positions |= {(consumer, table): at for table, at in plan.moved.items()}
-            content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
-        return plan
-
-    def save(self, position: Position, expected: int | None) -> None:
-        """As ``Positions.save``."""
-        self.save_all([Move(position, expected)])
-
-    def save_all(
-        self,
-        moves: Sequence[Move],
-        owner: str | None = None,  # noqa: ARG002
-        backfills: Sequence[BackfillMove] = (),
-        consumer: str | None = None,
-    ) -> None:
-        """As ``Positions.save_all``; the comparison alone keeps a second instance out."""
-        name = consumer or ""
-        with self._changing() as content:
-            check_backfills(name, backfills_of(content, name), backfills)
-            content.positions |= moved(content.positions, moves)
-            for move in backfills:
-                content.backfills.pop((name, move.table), None)
-                if move.progress is not None:
-                    content.backfills[name, move.table] = move.progress
-
-    def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:  # noqa: ARG002
-        """As ``Positions.remove``."""
-        with self._changing() as content:
-            for table in tables:
-                content.positions.pop((consumer, table), None)
-                content.backfills.pop((consumer, table), None)
-
-    def of(self, consumer: str) -> dict[str, int]:
-        """As ``Positions.of``."""
-        return {t: micros for (c, t), micros in self._read().positions.items() if c == consumer}
-
-    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
-        """As ``Positions.backfills``."""
-        return backfills_of(self._read(), consumer)
-
-    def all(self, table: str) -> tuple[Position, ...]:
-        """As ``Positions.all``."""
-        return tuple(each for each in self.every() if each.table == table)
-
-    def every(self) -> tuple[Position, ...]:
-        """As ``Positions.every``."""
-        return tuple(Position(c, t, micros) for (c, t), micros in self._read().positions.items())
-
     @contextmanager
-    def _changing(self) -> Iterator[Content]:
-        """The content, which is written back at the end unless an error is raised."""
+    def _change(self) -> Iterator[Content]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.with_name(self._path.name + ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             content = self._read()
             yield content
-            replace_file(self._path, text_of(content))
+            replace_file(self._path, format_content(content))
             self._old_backfills.unlink(missing_ok=True)
 
     @property
@@ -158,12 +80,7 @@ class FilePositions:
         return content, "backfills" in stored
 
 
-def backfills_of(content: Content, consumer: str) -> dict[str, BackfillProgress]:
-    """The backfills of a consumer, by table."""
-    return {t: progress for (c, t), progress in content.backfills.items() if c == consumer}
-
-
-def text_of(content: Content) -> str:
+def format_content(content: Content) -> str:
     """The content as it is stored."""
     positions = [
         {"consumer": c, "table": t, "position": timestamp_text(micros)}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """What the client's ``Snapshot`` and ``Transaction`` have in common."""
 
     def execute_sql(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from watcher.consumers.positions.reader import Reader
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import consumers_table, own_tables
 from watcher.errors import CheckpointError
 from watcher.spanner.sql import quoted
@@ -29,7 +29,7 @@ def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selectio
         ) from error
 
 
-def read_selections(reader: Reader, positions_table: str) -> dict[str, Selection]:
+def read_selections(reader: RowReader, positions_table: str) -> dict[str, Selection]:
     """The selections of all polling consumers, by consumer. Change streams and releases that store
     none have none."""
     ours = own_tables(positions_table)

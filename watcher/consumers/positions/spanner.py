@@ -22,8 +22,8 @@ from watcher.consumers.positions.values import (
     Position,
     Registered,
     Registration,
+    apply_moves,
     check_backfills,
-    moved,
     plan_registration,
 )
 from watcher.errors import LeaseLostError
@@ -79,26 +79,26 @@ class SpannerPositions:
 
     def load(self, consumer: str, table: str) -> Position | None:
         """As ``Positions.load``."""
-        micros = self.of(consumer).get(table)
+        micros = self.load_all(consumer).get(table)
         return None if micros is None else Position(consumer, table, micros)
 
     def register(self, registration: Registration, owner: str | None = None) -> Registered:
         """As ``Positions.register``; the transaction reads how far each table was cleared, so that
-        nothing above a new position is gone or will go."""
+        nothing above a new position was cleared or will be."""
         consumer = registration.consumer
 
-        def work(transaction: Transaction) -> Registered:
+        def register(transaction: Transaction) -> Registered:
             check_owner(transaction, self._name, consumer, owner)
-            kept = self._read(transaction, consumer)
+            stored = self._read(transaction, consumer)
             cleared = read_cleared(transaction, self._name, registration.tables_cleared)
-            plan = plan_registration(registration, kept, cleared)
+            plan = plan_registration(registration, stored, cleared)
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]
                 self._write(transaction, rows)
                 self._write_backfills(transaction, consumer, plan.backfills.items())
             return plan
 
-        plan: Registered = self._database.run_in_transaction(work)
+        plan: Registered = self._database.run_in_transaction(register)
         return plan
 
     def save(self, position: Position, expected: int | None) -> None:
@@ -117,24 +117,24 @@ class SpannerPositions:
             return
         name = consumer or moves[0].position.consumer
 
-        def work(transaction: Transaction) -> None:
+        def save(transaction: Transaction) -> None:
             check_owner(transaction, self._name, name, owner)
             if moves:
                 self._move(transaction, name, moves, owner)
             if backfills:
                 self._move_backfills(transaction, name, backfills, owner)
 
-        self._database.run_in_transaction(work)
+        self._database.run_in_transaction(save)
 
     def _move(
         self, transaction: Transaction, consumer: str, moves: Sequence[Move], owner: str | None
     ) -> None:
-        kept = {(consumer, table): at for table, at in self._read(transaction, consumer).items()}
+        stored = {(consumer, table): at for table, at in self._read(transaction, consumer).items()}
         if owner is not None and all(
-            kept.get((consumer, m.position.table)) == m.position.micros for m in moves
+            stored.get((consumer, m.position.table)) == m.position.micros for m in moves
         ):
             return  # a commit of ours whose answer was lost, tried again
-        moved(kept, moves)
+        apply_moves(stored, moves)
         self._write(
             transaction, [(m.position.consumer, m.position.table, m.position.micros) for m in moves]
         )
@@ -146,10 +146,10 @@ class SpannerPositions:
         moves: Sequence[BackfillMove],
         owner: str | None,
     ) -> None:
-        kept = self._read_backfills(transaction, consumer)
-        if owner is not None and all(kept.get(m.table) == m.progress for m in moves):
+        stored = self._read_backfills(transaction, consumer)
+        if owner is not None and all(stored.get(m.table) == m.progress for m in moves):
             return  # as in _move
-        check_backfills(consumer, kept, moves)
+        check_backfills(consumer, stored, moves)
         under_way = [(m.table, m.progress) for m in moves if m.progress is not None]
         self._write_backfills(transaction, consumer, under_way)
         done = [[consumer, m.table] for m in moves if m.progress is None]
@@ -191,50 +191,26 @@ class SpannerPositions:
         """As ``Positions.remove``."""
         keys = KeySet(keys=[[consumer, table] for table in tables])
 
-        def work(transaction: Transaction) -> None:
+        def remove(transaction: Transaction) -> None:
             check_owner(transaction, self._name, consumer, owner)
             transaction.delete(self._name, keys)
             transaction.delete(self._backfills, keys)
 
         if tables:
-            self._database.run_in_transaction(work)
+            self._database.run_in_transaction(remove)
 
-    def forget(self, consumer: str) -> int:
-        """Unregisters a consumer, so that clearing does not wait for it; how many tables it had."""
-
-        def work(transaction: Transaction) -> int:
-            tables = list(self._read(transaction, consumer))
-            keys = KeySet(keys=[[consumer, table] for table in tables])
-            transaction.delete(self._name, keys)
-            transaction.delete(self._backfills, keys)
-            return len(tables)
-
-        count: int = self._database.run_in_transaction(work)
-        return count
-
-    def of(self, consumer: str) -> dict[str, int]:
-        """As ``Positions.of``."""
+    def load_all(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.load_all``."""
         with self._database.snapshot() as snapshot:
             return self._read(snapshot, consumer)
 
-    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
-        """As ``Positions.backfills``."""
+    def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """As ``Positions.load_backfills``."""
         with self._database.snapshot() as snapshot:
             return self._read_backfills(snapshot, consumer)
 
-    def all(self, table: str) -> tuple[Position, ...]:
-        """As ``Positions.all``."""
-        with self._database.snapshot() as snapshot:
-            rows = snapshot.execute_sql(
-                f"SELECT Consumer, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
-                " WHERE WatchedTable = @table ORDER BY Consumer",
-                params={"table": table},
-                param_types={"table": param_types.STRING},
-            )
-            return tuple(Position(row[0], table, micros_of(row[1])) for row in rows)
-
-    def every(self) -> tuple[Position, ...]:
-        """As ``Positions.every``, by consumer and table."""
+    def list_all(self) -> tuple[Position, ...]:
+        """As ``Positions.list_all``, by consumer and table."""
         with self._database.snapshot() as snapshot:
             rows = snapshot.execute_sql(
                 f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608

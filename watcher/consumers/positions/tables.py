@@ -29,7 +29,7 @@ class OwnTable:
     added: tuple[tuple[str, str], ...] = ()
 
     def statements(self, known: Columns) -> list[str]:
-        """The DDL that is missing, given the columns that there are."""
+        """The DDL for what is missing, given the columns that exist."""
         name = quoted(self.name)
         if not any(table == self.name for table, _ in known):
             columns = ", ".join([self.columns, *(" ".join(pair) for pair in self.added)])
@@ -53,7 +53,7 @@ def errors_table(positions_table: str) -> str:
 
 
 def backfills_table(positions_table: str) -> str:
-    """The table of backfills that are under way."""
+    """The table of backfills that are in progress."""
     return positions_table.removesuffix("Positions") + "Backfills"
 
 
@@ -64,10 +64,10 @@ def cleared_table(positions_table: str) -> str:
 
 def own_tables(positions_table: str) -> tuple[str, ...]:
     """Every table of the product's own that goes with a table of positions."""
-    return tuple(table.name for table in definitions(positions_table))
+    return tuple(table.name for table in define_tables(positions_table))
 
 
-def definitions(positions_table: str) -> tuple[OwnTable, ...]:
+def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
     """The tables that go with a table of positions."""
     updated_at = "UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)"
     return (
@@ -112,7 +112,7 @@ def create_own_tables(database: Database, positions_table: str) -> None:
 
     Raises WatcherError when they may not be made, and what may go away by itself as it came.
     """
-    tables = definitions(positions_table)
+    tables = define_tables(positions_table)
     known = read_columns(database, [table.name for table in tables])
     statements = [text for table in tables for text in table.statements(known)]
     if not statements:

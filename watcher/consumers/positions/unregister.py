@@ -48,21 +48,21 @@ def unregister(
     if not columns:
         return ()  # nobody was ever registered here
 
-    def work(transaction: Transaction) -> tuple[str, ...]:
+    def remove(transaction: Transaction) -> tuple[str, ...]:
         stored = read_consumer(transaction, positions_table, consumer, columns)
-        gone = stored.tables if tables is None else checked(stored, consumer, tables)
-        named = None if tables is None else gone
+        removed = stored.tables if tables is None else resolve_names(stored, consumer, tables)
+        named = None if tables is None else removed
         check_not_alive(stored, positions_table, consumer, named)
         if not dry_run:
-            whole = tables is None or (not stored.alive and set(gone) == set(stored.tables))
-            delete(transaction, positions_table, consumer, gone, whole, columns)
-        return gone
+            whole = tables is None or (not stored.alive and set(removed) == set(stored.tables))
+            delete_rows(transaction, positions_table, consumer, removed, whole, columns)
+        return removed
 
-    result: tuple[str, ...] = database.run_in_transaction(work)
+    result: tuple[str, ...] = database.run_in_transaction(remove)
     return result
 
 
-def checked(stored: StoredConsumer, consumer: str, tables: Sequence[str]) -> tuple[str, ...]:
+def resolve_names(stored: StoredConsumer, consumer: str, tables: Sequence[str]) -> tuple[str, ...]:
     """The tables that are named, in their own spelling. Raises ConfigurationError."""
     spelled = {name.casefold(): name for name in stored.tables}
     for name in tables:
@@ -105,9 +105,9 @@ def read_consumer(
     }
     alive, selection, tables = False, None, ()
     if (consumers, "Owner") in columns:
-        stored = SELECTION_COLUMN if (consumers, SELECTION_COLUMN) in columns else "NULL"
+        column = SELECTION_COLUMN if (consumers, SELECTION_COLUMN) in columns else "NULL"
         rows = transaction.execute_sql(
-            f"SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), {stored}"  # noqa: S608
+            f"SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), {column}"  # noqa: S608
             f" FROM {quoted(consumers)} WHERE Consumer = @consumer",
             **arguments,
         )
@@ -121,7 +121,7 @@ def read_consumer(
     return StoredConsumer(alive, selection, tables)
 
 
-def delete(
+def delete_rows(
     transaction: Transaction,
     positions_table: str,
     consumer: str,
@@ -135,7 +135,7 @@ def delete(
     if tables:
         transaction.delete(positions_table, keys)
     if (backfills, "Progress") in columns:
-        one = KeyRange(start_closed=[consumer], end_closed=[consumer])
-        transaction.delete(backfills, KeySet(ranges=[one]) if whole else keys)
+        of_consumer = KeyRange(start_closed=[consumer], end_closed=[consumer])
+        transaction.delete(backfills, KeySet(ranges=[of_consumer]) if whole else keys)
     if whole and (consumers, "Owner") in columns:
         transaction.delete(consumers, KeySet(keys=[[consumer]]))

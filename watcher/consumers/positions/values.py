@@ -1,4 +1,4 @@
-"""Where a consumer stands in each table: values, and the rules of moving them. No I/O.
+"""The positions of consumers: values, and the rules of moving them. No I/O.
 
 The protocol is in docs/protocol.md.
 """
@@ -45,7 +45,7 @@ class BackfillMove:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Where a consumer wants to begin in tables that it has no position in.
+    """Where a consumer starts in tables in which it has no position.
 
     ``now`` are tables whose start is a read timestamp of just now; where something above it was
     cleared already, all of them begin there instead. ``filled`` are tables whose backfill begins at
@@ -112,8 +112,8 @@ class Positions(Protocol):
         """Moves positions, and the progress of backfills of a ``consumer``, in one transaction.
 
         ``owner`` names the instance that must hold the consumer's lease in the same transaction.
-        Raises PositionConflictError, and saves nothing, when something kept is not what is expected
-        or the lease is another's.
+        Raises PositionConflictError, and saves nothing, when something stored is not what is
+        expected or the lease is another's.
         """
         ...
 
@@ -121,29 +121,27 @@ class Positions(Protocol):
         """Unregisters a consumer from tables that were dropped."""
         ...
 
-    def of(self, consumer: str) -> dict[str, int]:
+    def load_all(self, consumer: str) -> dict[str, int]:
         """The positions of a consumer by table, in microseconds since 1970."""
         ...
 
-    def backfills(self, consumer: str) -> dict[str, BackfillProgress]:
-        """The backfills of a consumer that are under way, by table."""
+    def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """The backfills of a consumer that are in progress, by table."""
         ...
 
-    def all(self, table: str) -> tuple[Position, ...]:
-        """Every consumer of a table."""
-        ...
-
-    def every(self) -> tuple[Position, ...]:
-        """Every consumer of every table."""
+    def list_all(self) -> tuple[Position, ...]:
+        """Every position of every consumer."""
         ...
 
 
-def conflict(position: Position, expected: int | None, actual: int | None) -> PositionConflictError:
-    """The refusal of a position that somebody else has moved."""
+def position_conflict(
+    position: Position, expected: int | None, actual: int | None
+) -> PositionConflictError:
+    """The error for a position that another instance has moved."""
     shown = [timestamp_text(m) if m is not None else "none" for m in (expected, actual)]
     return PositionConflictError(
         f"the position of consumer '{position.consumer}' in {position.table} should be {shown[0]}"
-        f" but is {shown[1]}: another instance with the same name seems to run"
+        f" but is {shown[1]}: another instance with the same name has moved it"
     )
 
 
@@ -151,36 +149,38 @@ def check_forward(position: Position, expected: int | None) -> None:
     """A window moves a position forward only."""
     if expected is not None and position.micros < expected:
         raise WatcherError(
-            f"the position of '{position.consumer}' would go back from {timestamp_text(expected)}"
-            f" to {timestamp_text(position.micros)}"
+            f"the position of consumer '{position.consumer}' would go back from"
+            f" {timestamp_text(expected)} to {timestamp_text(position.micros)}"
         )
 
 
-def moved(kept: Mapping[tuple[str, str], int], moves: Sequence[Move]) -> dict[tuple[str, str], int]:
+def apply_moves(
+    stored: Mapping[tuple[str, str], int], moves: Sequence[Move]
+) -> dict[tuple[str, str], int]:
     """What saving the moves changes. Raises PositionConflictError before anything is changed."""
     changes = {}
     for move in moves:
         check_forward(move.position, move.expected)
         key = (move.position.consumer, move.position.table)
-        if kept.get(key) != move.expected:
-            raise conflict(move.position, move.expected, kept.get(key))
+        if stored.get(key) != move.expected:
+            raise position_conflict(move.position, move.expected, stored.get(key))
         changes[key] = move.position.micros
     return changes
 
 
 def check_backfills(
-    consumer: str, kept: Mapping[str, BackfillProgress], moves: Iterable[BackfillMove]
+    consumer: str, stored: Mapping[str, BackfillProgress], moves: Iterable[BackfillMove]
 ) -> None:
     """Raises PositionConflictError when a backfill is not where it is expected."""
     for move in moves:
-        if kept.get(move.table) != move.expected:
+        if stored.get(move.table) != move.expected:
             raise PositionConflictError(
-                f"the backfill of {move.table} for consumer '{consumer}' was moved by somebody"
-                " else: another instance with the same name seems to run"
+                f"the backfill of {move.table} for consumer '{consumer}' was moved by"
+                " another instance with the same name"
             )
 
 
-def floated(registration: Registration, cleared: Mapping[str, int]) -> dict[str, int]:
+def raise_starts(registration: Registration, cleared: Mapping[str, int]) -> dict[str, int]:
     """The starts, those of ``now`` where nothing above them was cleared. Also of tables that have a
     position: until it took the name another instance may have delivered, and all have cleared."""
     floating = registration.starts.keys() & registration.now
@@ -192,21 +192,21 @@ def floated(registration: Registration, cleared: Mapping[str, int]) -> dict[str,
 
 
 def plan_registration(
-    registration: Registration, kept: Mapping[str, int], cleared: Mapping[str, int]
+    registration: Registration, stored: Mapping[str, int], cleared: Mapping[str, int]
 ) -> Registered:
-    """What a registration changes. ``kept`` are the consumer's positions, ``cleared`` is how far
+    """What a registration changes. ``stored`` are the consumer's positions, ``cleared`` is how far
     each of the tables may have been cleared."""
-    starts = floated(registration, cleared)
-    new = {table: at for table, at in starts.items() if table not in kept}
+    starts = raise_starts(registration, cleared)
+    new = {table: at for table, at in starts.items() if table not in stored}
     back = {
         table: at
         for table, at in starts.items()
-        if registration.backwards and kept.get(table, at) > at
+        if registration.backwards and stored.get(table, at) > at
     }
     changes = new | back
     tables = registration.starts.keys()
     return Registered(
-        positions={table: at for table, at in {**kept, **changes}.items() if table in tables},
+        positions={table: at for table, at in {**stored, **changes}.items() if table in tables},
         moved=changes,
         backfills={t: BackfillProgress(new[t], None) for t in new if t in registration.filled},
         cleared={

@@ -18,11 +18,13 @@ from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.errors import ClearedError, ConfigurationError
-from watcher.runners.spark.failing import explaining
-from watcher.runners.spark.filters import Pusher
-from watcher.runners.spark.planning import planning
-from watcher.runners.spark.reading import Reading
-from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
+from watcher.runners.spark.filters import FilterTranslator
+from watcher.runners.spark.refusals import translate_errors
+from watcher.runners.spark.resolution import resolve_scan_again
+from watcher.runners.spark.scan import Scan
+from watcher.runners.spark.slices import PlannedSlice, attach_captures, read_slice
+from watcher.runners.spark.window_sources import make_window_source
+from watcher.runners.strong_read import read_now
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
 from watcher.spanner.conditions import all_of
@@ -46,18 +48,18 @@ class SlicePartition(InputPartition):
 class SnapshotReader(DataSourceReader):
     """Whole tables at a timestamp, in the parts that Spanner makes of them."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
 
     def partitions(self) -> Sequence[InputPartition]:
         """Spanner's partitions, all of one read timestamp."""
-        with explaining(self._reading):
-            window = Window(BEGINNING, past(self._reading, "snapshotTimestamp"))
-            reading = in_schema_of(self._reading, window.end, whole=True)
+        with translate_errors(self._scan):
+            window = Window(BEGINNING, resolve_timestamp(self._scan, "snapshotTimestamp"))
+            scan = resolve_scan_at(self._scan, window.end, whole=True)
             return [
                 SlicePartition(PlannedSlice(part, capture))
-                for capture in reading.captures
-                for part in self._capture(capture).plan(window)
+                for capture in scan.captures
+                for part in self._make_capture(capture).plan(window)
             ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -67,30 +69,30 @@ class SnapshotReader(DataSourceReader):
         part, poll = partition.planned.part, partition.planned.capture
         assert isinstance(part, SnapshotSlice)
         assert poll is not None
-        with explaining(self._reading):
-            for batch in self._capture(poll).read(part):
-                yield self._reading.shaped(Rows(poll.table, part.window, batch, backfill=True))
+        with translate_errors(self._scan):
+            for batch in self._make_capture(poll).read(part):
+                yield self._scan.shape(Rows(poll.table, part.window, batch, backfill=True))
 
-    def _capture(self, poll: PollCapture) -> SnapshotCapture:
+    def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
         bare = replace(poll, condition=None)
-        return SnapshotCapture(bare, poll.condition, self._reading.options.data_boost)
+        return SnapshotCapture(bare, poll.condition, self._scan.options.data_boost)
 
 
-class BetweenReader(DataSourceReader):
+class WindowReader(DataSourceReader):
     """The rows that changed between two timestamps, as they were at the second."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
 
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about the same size, at most ``shardGroups`` a table. Raises ClearedError when
         rows of the window may have left the index before its end."""
-        with explaining(self._reading):
-            window = between(self._reading)
-            reading = in_schema_of(self._reading, window.end)
-            check_cleared(reading, window)
-            slices = planning(reading).slices(dict.fromkeys(reading.tables, window))
-        return [SlicePartition(each) for each in planned(reading, slices)]
+        with translate_errors(self._scan):
+            window = resolve_window(self._scan)
+            scan = resolve_scan_at(self._scan, window.end)
+            check_cleared(scan, window)
+            slices = make_window_source(scan).plan_slices(dict.fromkeys(scan.tables, window))
+        return [SlicePartition(each) for each in attach_captures(scan, slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice."""
@@ -98,77 +100,75 @@ class BetweenReader(DataSourceReader):
             return
         part, capture = partition.planned.part, partition.planned.capture
         if capture is None:
-            yield from read_slice(self._reading, partition.planned)
+            yield from read_slice(self._scan, partition.planned)
             return
-        with explaining(self._reading):
+        with translate_errors(self._scan):
             for batch in capture.read_exactly(part):
-                yield self._reading.shaped(Rows(capture.table, part.window, batch))
+                yield self._scan.shape(Rows(capture.table, part.window, batch))
 
 
-class Filtering(DataSourceReader):
+class FilterPushdown(DataSourceReader):
     """A reader that leaves filters to Spanner, by choice.
 
-    Spark 4.3 keeps the reader of a ``load()`` for all queries that are made of it: a query without
-    filters of its own gets those of the one before.
+    Spark 4.3 keeps the reader of a ``load()`` for all queries that are derived from it: a query
+    without filters of its own gets those of the one before.
     """
 
-    _reading: Reading
+    _scan: Scan
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
         """Keeps what Spanner can check; what is left to Spark."""
-        self._reading, left = pushed(self._reading, filters)
+        self._scan, left = push_filters(self._scan, filters)
         return left
 
 
-class FilteringSnapshotReader(Filtering, SnapshotReader):
+class PushdownSnapshotReader(FilterPushdown, SnapshotReader):
     """As ``SnapshotReader``, of the rows that pass."""
 
 
-class FilteringBetweenReader(Filtering, BetweenReader):
-    """As ``BetweenReader``, of the rows that pass."""
+class PushdownWindowReader(FilterPushdown, WindowReader):
+    """As ``WindowReader``, of the rows that pass."""
 
 
-def batch_reader(reading: Reading) -> DataSourceReader:
+def make_batch_reader(scan: Scan) -> DataSourceReader:
     """Changes when a start or an end is given, else a snapshot."""
-    changes = reading.options.reads_changes
-    if reading.options.push_filters:
-        return FilteringBetweenReader(reading) if changes else FilteringSnapshotReader(reading)
-    return BetweenReader(reading) if changes else SnapshotReader(reading)
+    changes = scan.options.reads_changes
+    if scan.options.push_filters:
+        return PushdownWindowReader(scan) if changes else PushdownSnapshotReader(scan)
+    return WindowReader(scan) if changes else SnapshotReader(scan)
 
 
-def in_schema_of(reading: Reading, end: int, whole: bool = False) -> Reading:
+def resolve_scan_at(scan: Scan, end: int, whole: bool = False) -> Scan:
     """The query in the schema that is valid at a timestamp. A column that it shows and that was not
     there then is NULL. ``whole``: no index is needed. Raises VersionExpiredError."""
-    fresh = reading.in_schema(read_epoch(reading.queries.stream, end).schema, whole)
-    conditions = {capture.table.name: capture.condition for capture in reading.captures}
+    fresh = resolve_scan_again(scan, read_epoch(scan.queries.stream, end).schema, whole)
+    conditions = {capture.table.name: capture.condition for capture in scan.captures}
     captures = tuple(replace(c, condition=conditions.get(c.table.name)) for c in fresh.captures)
     return replace(fresh, captures=captures)
 
 
-def now(reading: Reading) -> int:
-    """A timestamp at which a strong read is served now."""
-    return reading.queries.stream.look("SELECT 1", {}, {})[0]
-
-
-def past(reading: Reading, option: str) -> int:
+def resolve_timestamp(scan: Scan, option: str) -> int:
     """The timestamp of an option; ``latest`` is now. Raises ConfigurationError for the future."""
-    text: str = getattr(reading.options, to_snake(option))
-    latest, wanted = now(reading), resolve_start(text)
-    if wanted is not None and wanted > latest:
-        raise ConfigurationError(f"'{option}' {text} is not over yet; leave it out")
-    return latest if wanted is None else wanted
+    text: str = getattr(scan.options, to_snake(option))
+    now, timestamp = read_now(scan.queries), resolve_start(text)
+    if timestamp is not None and timestamp > now:
+        raise ConfigurationError(
+            f"'{option}' {text} is in the future: use an earlier timestamp, or leave it out to read"
+            " up to now"
+        )
+    return now if timestamp is None else timestamp
 
 
-def between(reading: Reading) -> Window:
-    """The window that the options name. Raises ConfigurationError when it is none."""
-    options: SourceOptions = reading.options
+def resolve_window(scan: Scan) -> Window:
+    """The window that the options name. Raises ConfigurationError for one that is not valid."""
+    options: SourceOptions = scan.options
     begin = resolve_start(options.starting_timestamp)
     if begin is None:
         raise ConfigurationError(
             "a batch read of changes needs 'startingTimestamp': a timestamp, or earliest for"
             " everything that is still in the index"
         )
-    end = past(reading, "endingTimestamp")
+    end = resolve_timestamp(scan, "endingTimestamp")
     if end < begin:
         raise ConfigurationError(
             f"'endingTimestamp' {options.ending_timestamp} is before 'startingTimestamp'"
@@ -177,34 +177,38 @@ def between(reading: Reading) -> Window:
     return Window(begin, end)
 
 
-def check_cleared(reading: Reading, window: Window) -> None:
+def check_cleared(scan: Scan, window: Window) -> None:
     """Raises ClearedError when rows of the window may have left the index before its end, at which
     it is read; or warns of it, by choice. A start at the beginning asks for what is left."""
-    if window.start == BEGINNING or reading.stream is not None:
+    if window.start == BEGINNING or scan.stream is not None:
         return
-    for table, cleared in sorted(cleared_at(reading, window.end).items()):
-        if cleared <= window.start:
-            continue
-        said = (
-            f"changes of {table} from {timestamp_text(window.start)} on are asked for, but those"
-            f" up to {timestamp_text(cleared)} may have been cleared from the index before"
-            f" {timestamp_text(window.end)}"
+    for table, cleared in sorted(read_cleared_at(scan, window.end).items()):
+        if cleared > window.start:
+            refuse_cleared(scan, window, table, cleared)
+
+
+def refuse_cleared(scan: Scan, window: Window, table: str, cleared: int) -> None:
+    """Raises ClearedError, or warns, by choice."""
+    missing = (
+        f"changes of {table} from {timestamp_text(window.start)} on are asked for, but those"
+        f" up to {timestamp_text(cleared)} may have been cleared from the index before"
+        f" {timestamp_text(window.end)}"
+    )
+    if scan.options.on_cleared_rows is ClearedRows.FAIL:
+        raise ClearedError(
+            f"{missing}: start at {timestamp_text(cleared)} or later, read the whole table with"
+            " 'snapshotTimestamp', set 'onClearedRows' to 'ignore' to read what is left, or"
+            " keep a consumer registered, so that nothing is cleared that it has not read"
         )
-        if reading.options.on_cleared_rows is ClearedRows.FAIL:
-            raise ClearedError(
-                f"{said}; start at {timestamp_text(cleared)} or later, read the whole table with"
-                " 'snapshotTimestamp', set 'onClearedRows' to 'ignore' to read what is left, or"
-                " keep a consumer registered, behind which nothing is cleared"
-            )
-        LOG.warning("%s; reading what is left", said)
+    LOG.warning("%s; reading what is left", missing)
 
 
-def cleared_at(reading: Reading, micros: int) -> dict[str, int]:
+def read_cleared_at(scan: Scan, micros: int) -> dict[str, int]:
     """Cleared-to of the tables as it was at a timestamp. A table of the product's own that was not
     there then means that nothing was cleared. Raises VersionExpiredError."""
-    options = reading.options
-    sets = {c.table.change_sets.table for c in reading.captures if c.table.change_sets is not None}
-    names = [*reading.tables, *sorted(sets)]
+    options = scan.options
+    sets = {c.table.change_sets.table for c in scan.captures if c.table.change_sets is not None}
+    names = [*scan.tables, *sorted(sets)]
     try:
         with connect(options.address).snapshot(read_timestamp=moment_of(micros)) as snapshot:
             return read_cleared(snapshot, options.positions_table, names)
@@ -216,25 +220,25 @@ def cleared_at(reading: Reading, micros: int) -> dict[str, int]:
         raise
 
 
-def pushed(reading: Reading, filters: list[Filter]) -> tuple[Reading, list[Filter]]:
-    """A reading of fewer rows, and the filters that are left to Spark."""
-    if reading.options.uniform or reading.stream is not None:
-        return reading, filters
-    capture = reading.captures[0]
-    pusher = Pusher(filterable(capture))
-    left = pusher.push(filters)
-    condition = all_of(pusher.conditions)
-    return replace(reading, captures=(replace(capture, condition=condition),)), left
+def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]:
+    """A scan of fewer rows, and the filters that are left to Spark."""
+    if scan.options.uniform or scan.stream is not None:
+        return scan, filters
+    capture = scan.captures[0]
+    translator = FilterTranslator(list_filterable(capture))
+    left = translator.push(filters)
+    condition = all_of(translator.conditions)
+    return replace(scan, captures=(replace(capture, condition=condition),)), left
 
 
-def filterable(capture: PollCapture) -> dict[str, tuple[str, TypeCode]]:
+def list_filterable(capture: PollCapture) -> dict[str, tuple[str, TypeCode]]:
     """The columns that are shown, as Spanner knows them."""
     table = capture.table
-    found = {name: (name, type_.code) for name, type_ in table.columns}
+    columns = {name: (name, type_.code) for name, type_ in table.columns}
     if capture.nanoseconds is Nanoseconds.STRING:
-        found = {n: pair for n, pair in found.items() if pair[1] is not TypeCode.TIMESTAMP}
-    found[COMMIT_TIMESTAMP_COLUMN] = (table.timestamp_column, TypeCode.TIMESTAMP)
+        columns = {n: pair for n, pair in columns.items() if pair[1] is not TypeCode.TIMESTAMP}
+    columns[COMMIT_TIMESTAMP_COLUMN] = (table.timestamp_column, TypeCode.TIMESTAMP)
     if table.shard_column is not None:
         code = table.column_type(table.shard_column).code
-        found[SHARD_ID_COLUMN] = (table.shard_column, code)
-    return found
+        columns[SHARD_ID_COLUMN] = (table.shard_column, code)
+    return columns

@@ -1,4 +1,4 @@
-"""The consumer that a query is: its name is held while it runs, its positions follow its commits.
+"""A query as a consumer: it holds its name while it runs, and its positions follow its commits.
 
 Clearing waits for the positions; two live queries never share a name.
 """
@@ -7,31 +7,32 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Iterable, Mapping
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
+from watcher.consumers.acquisition import Claim, acquire_lease
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import (
     Move,
     Position,
-    Registered,
     Registration,
     SpannerPositions,
     consumers_table,
 )
-from watcher.consumers.states import Command, Progress, State
-from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
+from watcher.consumers.states import Command, ConsumerProgress, State
+from watcher.errors import LeaseLostError, WatcherError
+from watcher.runners.table_rules import warn_about_cleared
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.database import connect
 from watcher.spanner.outages import Outages, is_outage
-from watcher.spanner.timestamps import timestamp_text
 
 LOG = logging.getLogger("watcher.spark")
 RENEWALS_PER_LEASE = 3
-PAUSE_SECONDS = 0.2
+ACQUISITION_SECONDS = 0.2
+"""How often a name is asked for while the lease of another query may run out."""
+EARLIER_ROWS = "start with 'startingTimestamp' = 'earliest' and a new checkpoint"
 NOTHING: Mapping[str, str] = {}
 
 
@@ -42,7 +43,7 @@ class QueryConsumer:
         self, options: SourceOptions, name: str, selection: str | None, outages: Outages
     ) -> None:
         """``selection``: the tables that are polled, for clearing. While Spanner does not answer
-        nobody can take the name over; who does so afterwards is told of by the next renewal."""
+        nobody can take the name over; the next renewal after that says whether somebody has."""
         self._outages = outages
         self._seconds = options.lease_seconds
         self._name = name
@@ -56,13 +57,13 @@ class QueryConsumer:
         self._done = threading.Event()
         self._lost: WatcherError | None = None
         self._command: Command | None = None
-        self._progress = Progress()
+        self._progress = ConsumerProgress()
 
     def register(
         self, starts: Mapping[str, int], now: bool = False, with_sets: Mapping[str, str] = NOTHING
     ) -> Mapping[str, int]:
         """Takes the name, and registers tables where they start, before anything is read, so that
-        clearing never overtakes; where they stand then.
+        clearing never overtakes; their positions then.
 
         A query that starts earlier than the last one takes positions back. ``now``: the starts are
         a read timestamp of just now, and move up to what was cleared already. ``with_sets`` are the
@@ -77,7 +78,7 @@ class QueryConsumer:
                 self._name, new, floating, backwards=True, cleared_with=with_sets
             )
             registered = self._positions.register(registration, self._owner)
-            self._warn(registered)
+            warn_about_cleared(LOG, self._name, registered, EARLIER_ROWS)
             self._registered |= registered.positions
         return {table: self._registered[table] for table in starts}
 
@@ -87,21 +88,9 @@ class QueryConsumer:
             self.check()
             return
         self._positions.create()
-        self._lease = self._acquired()
+        self._lease = self._acquire()
         self._command = self._lease.command
-        threading.Thread(target=self._renew, args=(self._lease,), daemon=True).start()
-
-    def _warn(self, registered: Registered) -> None:
-        for table, cleared in registered.cleared.items():
-            LOG.warning(
-                "consumer '%s' begins table %s at %s, but rows up to %s may have been cleared from"
-                " its index before: for those, start with 'startingTimestamp' = 'earliest' and a"
-                " new checkpoint",
-                self._name,
-                table,
-                timestamp_text(registered.positions[table]),
-                timestamp_text(cleared),
-            )
+        threading.Thread(target=self._keep_renewing, args=(self._lease,), daemon=True).start()
 
     def check(self) -> None:
         """Raises LeaseLostError when another query has taken the name over. A lease that has run
@@ -110,23 +99,23 @@ class QueryConsumer:
             raise self._lost
         lease = self._lease
         if lease is not None and not lease.valid:
-            self._command = self._renewed(lease)
+            self._command = self._renew(lease)
 
-    def _renewed(self, lease: Lease) -> Command | None:
+    def _renew(self, lease: Lease) -> Command | None:
         state = State.PAUSED if self._command is Command.PAUSE else State.RUNNING
         return self._consumers.renew(lease, state, self._progress)
 
-    @property
-    def paused(self) -> bool:
-        """True while an operator wants no further batch. Raises WatcherError to stop the query.
+    def is_paused(self) -> bool:
+        """True while an operator wants no further batch. Raises WatcherError when the query is to
+        stop.
 
-        Takes the name where it is not held yet: a query may be stopped before its first batch.
+        Takes the name first: a query may be stopped before its first batch.
         """
         self._hold()
         if self._command in (Command.STOP, Command.DRAIN):
             raise WatcherError(
-                f"an operator asked consumer '{self._name}' to {self._command}; start the query"
-                f" again after: spanner-watcher ctl resume {self._name}"
+                f"an operator asked consumer '{self._name}' to {self._command}: to continue, run"
+                f" 'spanner-watcher ctl resume {self._name}' and restart the query"
             )
         return self._command is Command.PAUSE
 
@@ -137,7 +126,7 @@ class QueryConsumer:
         moves = [Move(Position(self._name, t, reached), at) for t, at in behind.items()]
         self._positions.save_all(moves, self._owner)
         self._registered |= dict.fromkeys(behind, reached)
-        self._progress = Progress(windows=self._progress.windows + 1)
+        self._progress = ConsumerProgress(windows=self._progress.windows + 1)
 
     def stop(self) -> None:
         """Gives the name back."""
@@ -147,29 +136,23 @@ class QueryConsumer:
         try:
             self._consumers.release(self._lease, State.NOT_STARTED, self._progress)
         except (GoogleAPICallError, RetryError, WatcherError) as error:
-            LOG.warning("the name '%s' is free in %s s: %s", self._name, self._seconds, error)
+            LOG.warning(
+                "the lease of consumer '%s' could not be released, it runs out in %s s: %s",
+                self._name,
+                self._seconds,
+                error,
+            )
 
-    def _acquired(self) -> Lease:
-        """The lease; that of a query that was killed runs out first. It is alive if it renews."""
-        first: int | None = None
-        while True:
-            try:
-                return self._consumers.acquire(
-                    self._name, self._seconds, self._owner, self._selection
-                )
-            except LeaseHeldError:
-                status = self._consumers.status(self._name)
-                renewed = status.updated_at if status is not None else None
-                first = renewed if first is None else first
-                if renewed != first:
-                    raise
-                time.sleep(PAUSE_SECONDS)
+    def _acquire(self) -> Lease:
+        """The lease; that of a query that was killed runs out first."""
+        claim = Claim(self._name, self._seconds, self._owner, self._selection)
+        return acquire_lease(self._consumers, claim, self._done.wait, ACQUISITION_SECONDS)
 
-    def _renew(self, lease: Lease) -> None:
-        """Goes on whatever happens, but for a lost lease: ``check`` says when it has run out."""
+    def _keep_renewing(self, lease: Lease) -> None:
+        """Continues after any error but a lost lease: ``check`` notices when it has run out."""
         while not self._done.wait(self._seconds / RENEWALS_PER_LEASE):
             try:
-                self._command = self._renewed(lease)
+                self._command = self._renew(lease)
             except LeaseLostError as error:
                 self._lost = error
                 return
@@ -177,6 +160,10 @@ class QueryConsumer:
                 if is_outage(error):
                     self._outages.failed(error)
                 else:
-                    LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
+                    LOG.warning(
+                        "the lease of consumer '%s' could not be renewed, trying again: %s",
+                        self._name,
+                        error,
+                    )
             else:
                 self._outages.answered()

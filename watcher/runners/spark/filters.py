@@ -61,7 +61,7 @@ VALUES_MAX = 500
 
 
 @dataclass(slots=True)
-class Pusher:
+class FilterTranslator:
     """Turns filters into conditions; ``names`` maps the columns that are shown to Spanner's names
     and types."""
 
@@ -73,18 +73,18 @@ class Pusher:
         """Keeps what Spanner can check; what is left to Spark."""
         left = []
         for each in filters:
-            condition = self.condition(each)
+            condition = self.translate(each)
             if condition is None:
                 left.append(each)
             else:
                 self.conditions.append(condition)
         return left
 
-    def condition(self, each: Filter) -> Condition | None:
+    def translate(self, each: Filter) -> Condition | None:
         """A filter as a condition; None where Spark has to check it."""
         if isinstance(each, Not):
-            inner = self.condition(each.child)
-            return negated(inner) if inner is not None else None
+            inner = self.translate(each.child)
+            return negate(inner) if inner is not None else None
         path: tuple[str, ...] = getattr(each, "attribute", ())
         if len(path) != 1 or path[0] not in self.names:
             return None
@@ -95,53 +95,53 @@ class Pusher:
             return Condition(f"{quoted(name)} IS NOT NULL")
         if code not in COMPARED:
             return None
-        return self._compared(each, quoted(name), code)
+        return self._compare(each, quoted(name), code)
 
-    def _compared(self, each: Filter, name: str, code: TypeCode) -> Condition | None:
+    def _compare(self, each: Filter, name: str, code: TypeCode) -> Condition | None:
         if isinstance(each, In):
-            return self._in(each, name, code)
+            return self._match_any(each, name, code)
         value = getattr(each, "value", None)
         if isinstance(each, EqualNullSafe):
             if value is None:
                 return Condition(f"{name} IS NULL")
-            equal = self._equal(name, code, value)
-            return both(Condition(f"{name} IS NOT NULL"), equal) if equal else None
+            equal = self._match_equal(name, code, value)
+            return combine(Condition(f"{name} IS NOT NULL"), equal) if equal else None
         if value is None:
             return None
         if isinstance(each, EqualTo):
-            return self._equal(name, code, value)
+            return self._match_equal(name, code, value)
         if type(each) in SEARCHES and code is TypeCode.STRING:
             function = SEARCHES[type(each)]
             more = " > 0" if function == "STRPOS" else ""
-            return self._param(lambda p: f"{function}({name}, {p}){more}", code, value)
+            return self._bind(lambda p: f"{function}({name}, {p}){more}", code, value)
         if type(each) not in COMPARISONS:
             return None
-        return self._ordered(name, code, COMPARISONS[type(each)], value)
+        return self._order(name, code, COMPARISONS[type(each)], value)
 
-    def _ordered(self, name: str, code: TypeCode, sign: str, value: object) -> Condition | None:
+    def _order(self, name: str, code: TypeCode, sign: str, value: object) -> Condition | None:
         """Spark sees microseconds where Spanner keeps nanoseconds: 'at most t' is 'before t+1'."""
         if code is TypeCode.TIMESTAMP and isinstance(value, datetime) and sign in (">", "<="):
             sign = {">": ">=", "<=": "<"}[sign]
             value += MICROSECOND
-        return self._param(lambda p: f"{name} {sign} {p}", code, value)
+        return self._bind(lambda p: f"{name} {sign} {p}", code, value)
 
-    def _equal(self, name: str, code: TypeCode, value: object) -> Condition | None:
+    def _match_equal(self, name: str, code: TypeCode, value: object) -> Condition | None:
         if code is not TypeCode.TIMESTAMP:
-            return self._param(lambda p: f"{name} = {p}", code, value)
-        low = self._ordered(name, code, ">=", value)
-        high = self._ordered(name, code, "<=", value)
-        return both(low, high) if low is not None and high is not None else None
+            return self._bind(lambda p: f"{name} = {p}", code, value)
+        low = self._order(name, code, ">=", value)
+        high = self._order(name, code, "<=", value)
+        return combine(low, high) if low is not None and high is not None else None
 
-    def _in(self, each: In, name: str, code: TypeCode) -> Condition | None:
+    def _match_any(self, each: In, name: str, code: TypeCode) -> Condition | None:
         if code is TypeCode.TIMESTAMP or not 0 < len(each.value) <= VALUES_MAX:
             return None
-        wired = [wire(value, code) for value in each.value]
+        wired = [encode_parameter(value, code) for value in each.value]
         if any(value is None for value in wired):
             return None
-        parts = [self._param(lambda p: p, code, value) for value in each.value]
-        found = [part for part in parts if part is not None]
-        merged = found[0]
-        for part in found[1:]:
+        parts = [self._bind(lambda p: p, code, value) for value in each.value]
+        conditions = [part for part in parts if part is not None]
+        merged = conditions[0]
+        for part in conditions[1:]:
             merged = Condition(
                 f"{merged.sql}, {part.sql}",
                 {**merged.params, **part.params},
@@ -149,8 +149,8 @@ class Pusher:
             )
         return Condition(f"{name} IN ({merged.sql})", merged.params, merged.types)
 
-    def _param(self, text: Callable[[str], str], code: TypeCode, value: object) -> Condition | None:
-        wired = wire(value, code)
+    def _bind(self, text: Callable[[str], str], code: TypeCode, value: object) -> Condition | None:
+        wired = encode_parameter(value, code)
         if wired is None:
             return None
         name = f"filter{self._params}"
@@ -159,7 +159,7 @@ class Pusher:
         return Condition(text(f"@{name}"), {name: wired}, {name: type_})
 
 
-def both(left: Condition, right: Condition) -> Condition:
+def combine(left: Condition, right: Condition) -> Condition:
     """Two conditions at once."""
     return Condition(
         f"({left.sql}) AND ({right.sql})",
@@ -168,12 +168,12 @@ def both(left: Condition, right: Condition) -> Condition:
     )
 
 
-def negated(condition: Condition) -> Condition:
+def negate(condition: Condition) -> Condition:
     """Spark and Spanner alike: not unknown is unknown."""
     return Condition(f"NOT ({condition.sql})", condition.params, condition.types)
 
 
-def wire(value: object, code: TypeCode) -> WireValue | None:
+def encode_parameter(value: object, code: TypeCode) -> WireValue | None:
     """A value as a parameter of a type; None where Spark means something else by it."""
     if isinstance(value, bool):
         return value if code is TypeCode.BOOL else None

@@ -26,12 +26,12 @@ def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:
     chosen = tuple(keys) or (ENVELOPE_KEY if set(ENVELOPE_KEY) <= set(df.columns) else ())
     missing = [name for name in (*chosen, COMMIT_TIMESTAMP_COLUMN) if name not in df.columns]
     if not chosen or missing:
-        wrong = f"there is no column {missing[0]}" if missing else "no key columns were named"
+        wrong = f"column {missing[0]} does not exist" if missing else "no key columns were named"
         raise ConfigurationError(f"{wrong}; the columns are: {', '.join(df.columns)}")
     if df.isStreaming:
         raise ConfigurationError(
             "the newest row of a key is not known while a stream runs: call newest_per_key inside"
-            " of foreachBatch, and merge what it gives into the sink"
+            " foreachBatch, and merge its result into the sink"
         )
     order = [n for n in (COMMIT_TIMESTAMP_COLUMN, SEQUENCE_COLUMN) if n in df.columns]
     # max_by leaves out rows whose order is NULL; a struct that holds a NULL is none.

@@ -5,13 +5,13 @@ Every one has ``version``, ``database`` and ``source`` (what is read, by the opt
 - ``start``: where the options want to start; the very first offset only.
 - ``position``: everything up to this commit timestamp belongs to this batch or one before it.
 - ``backfill``: tables are still being delivered whole, as of ``position``: ``table`` is the one
-  under way, ``after`` its last key that was delivered (null: none yet).
+  in progress, ``after`` its last key that was delivered (null: none yet).
 - ``tables``, for several tables: those whose changes up to ``position`` belong to this batch or one
   before it. A table that is in the end of a batch and not in its start is new: the batch has
   everything of it.
-- ``from``, in the first end only: the resolved start, or ``earliest`` for a backfill. Spark asks
-  for the first offset again when a query is restarted before its first batch is done, and the same
-  answer would be a later time then.
+- ``from``, in the first end only: the resolved start, or ``earliest`` for a backfill. Spark
+  requests the first offset again when a query is restarted before its first batch is done, and the
+  same answer would be a later time then.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Offset = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OffsetPlace:
     """What an offset says. ``position`` is None for the very first one; ``began`` is None but in
     the first end, where None of ``began_at`` is a backfill. ``tables`` is None where the options
     name one table, and in offsets of earlier releases."""
@@ -52,11 +52,11 @@ class Offsets:
     database: str
     source: str
 
-    def initial(self, start: str) -> Offset:
+    def make_first(self, start: str) -> Offset:
         """The first offset: what the options say, never what the time is."""
         return self._head() | {"start": start}
 
-    def at(
+    def make(
         self,
         position: int,
         backfill: tuple[str, Key | None] | None = None,
@@ -73,20 +73,22 @@ class Offsets:
             offset["backfill"] = {"table": table, "after": key}
         return offset | {"from": began} if began is not None else offset
 
-    def place(self, offset: Mapping[str, Any]) -> Place:
+    def parse(self, offset: Mapping[str, Any]) -> OffsetPlace:
         """What an offset says. Raises CheckpointError for another query's, or a later release's."""
         self._check(offset)
         if "position" not in offset:
-            return Place(None)
-        kept = offset.get("backfill")
+            return OffsetPlace(None)
+        stored = offset.get("backfill")
         backfill = None
-        if kept is not None:
-            after = kept["after"]
-            backfill = (kept["table"], tuple(after) if after is not None else None)
+        if stored is not None:
+            after = stored["after"]
+            backfill = (stored["table"], tuple(after) if after is not None else None)
         began = offset.get("from")
-        at = micros(began) if began not in (None, EARLIEST) else None
+        at = parse_micros(began) if began not in (None, EARLIEST) else None
         tables = tuple(offset["tables"]) if "tables" in offset else None
-        return Place(micros(offset["position"]), backfill, began is not None, at, tables)
+        return OffsetPlace(
+            parse_micros(offset["position"]), backfill, began is not None, at, tables
+        )
 
     def _head(self) -> Offset:
         return {"version": VERSION, "database": self.database, "source": self.source}
@@ -94,18 +96,18 @@ class Offsets:
     def _check(self, offset: Mapping[str, Any]) -> None:
         if offset.get("version") not in VERSIONS:
             raise CheckpointError(
-                f"the checkpoint holds offsets of version {offset.get('version')};"
+                f"the checkpoint contains offsets of version {offset.get('version')};"
                 f" this release reads versions {', '.join(map(str, VERSIONS))}"
             )
         expected = (self.database, self.source)
-        found = (offset.get("database"), offset.get("source", offset.get("table")))
-        if found != expected:
+        actual = (offset.get("database"), offset.get("source", offset.get("table")))
+        if actual != expected:
             raise CheckpointError(
-                f"the checkpoint belongs to {found[1]} of {found[0]}, not to"
-                f" {expected[1]} of {expected[0]}; use a checkpoint of its own for each stream"
+                f"the checkpoint belongs to {actual[1]} of {actual[0]}, not to"
+                f" {expected[1]} of {expected[0]}: use a separate checkpoint for each query"
             )
 
 
-def micros(text: str) -> int:
+def parse_micros(text: str) -> int:
     """An RFC 3339 timestamp as microseconds since 1970."""
     return micros_of(datetime.fromisoformat(text))

@@ -14,8 +14,8 @@ from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice
 from watcher.captures.poll import PollCapture
 from watcher.captures.ranges import RangeCapture, RangeSlice
 from watcher.errors import TableNotFoundError
-from watcher.runners.spark.failing import explaining
-from watcher.runners.spark.reading import Reading
+from watcher.runners.spark.refusals import translate_errors
+from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SchemaChange
 from watcher.spanner.database import connect
 from watcher.spanner.failures import Kind, kind_of
@@ -35,44 +35,46 @@ class PlannedSlice:
     stream: ChangeStreamCapture | None = None
 
 
-def planned(reading: Reading, parts: Iterable[Slice]) -> list[PlannedSlice]:
+def attach_captures(scan: Scan, parts: Iterable[Slice]) -> list[PlannedSlice]:
     """Slices with the captures of a query in one schema."""
     return [
-        PlannedSlice(part, stream=reading.stream)
+        PlannedSlice(part, stream=scan.stream)
         if isinstance(part, PartitionSlice)
-        else PlannedSlice(part, reading.capture(part.table))
+        else PlannedSlice(part, scan.capture(part.table))
         for part in parts
     ]
 
 
-def read_slice(reading: Reading, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
+def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, as the query shows them.
 
-    Raises SchemaChangedError for a column that is gone, unless the options want NULLs instead.
+    Raises SchemaChangedError for a column that was dropped, unless the options want NULLs instead.
     """
     part, capture = slice_.part, slice_.capture
-    with explaining(reading):
+    with translate_errors(scan):
         if isinstance(part, PartitionSlice):
             assert slice_.stream is not None
             for changes in slice_.stream.read(part):
-                yield reading.shaped(changes)
+                yield scan.shape(changes)
             return
         assert capture is not None
-        begun = False
+        started = False
         try:
-            for rows in rows_of(capture, part):
-                begun = True
-                yield reading.shaped(rows)
+            for rows in read_rows(capture, part):
+                started = True
+                yield scan.shape(rows)
         except GoogleAPICallError as error:
-            nulls = reading.options.on_schema_change is SchemaChange.NULLS
-            if begun or not nulls or kind_of(error) is not Kind.SCHEMA:
+            nulls = scan.options.on_schema_change is SchemaChange.NULLS
+            if started or not nulls or kind_of(error) is not Kind.SCHEMA:
                 raise
-            LOG.warning("table %s: %s; columns that are gone are NULL", part.table, error.message)
-            for rows in rows_of(surviving(capture), part):
-                yield reading.shaped(rows)
+            LOG.warning(
+                "table %s: %s; columns that were dropped are NULL", part.table, error.message
+            )
+            for rows in read_rows(drop_missing_columns(capture), part):
+                yield scan.shape(rows)
 
 
-def rows_of(capture: PollCapture, part: Slice) -> Iterator[Rows]:
+def read_rows(capture: PollCapture, part: Slice) -> Iterator[Rows]:
     """The rows of a slice of a window, or of a page of a backfill."""
     if isinstance(part, RangeSlice):
         for batch in RangeCapture(capture).read(part):
@@ -82,7 +84,7 @@ def rows_of(capture: PollCapture, part: Slice) -> Iterator[Rows]:
         yield Rows(capture.table, part.window, batch)
 
 
-def surviving(capture: PollCapture) -> PollCapture:
+def drop_missing_columns(capture: PollCapture) -> PollCapture:
     """A capture of the columns that are still there. Raises TableNotFoundError."""
     table = read_schema(connect(capture.queries.address)).table(capture.table.name)
     if table is None:

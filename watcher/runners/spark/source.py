@@ -6,8 +6,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from watcher.errors import NotWatchableError
-from watcher.runners.spark.batch import batch_reader
-from watcher.runners.spark.reading import Reading, reading, snapshot_reading
+from watcher.runners.spark.batch import make_batch_reader
+from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
+from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import SourceOptions, parse_source_options
 
@@ -29,27 +30,28 @@ class SpannerChanges(DataSource):
         """The table's columns in Spark's types, ``_commit_timestamp``, ``_shard_id`` and
         ``_change_id``; for several tables the envelope."""
         options = parse_source_options(dict(self.options))
-        return self._batched(options).spark_schema
+        return self._resolve_batch(options).spark_schema
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of one streaming query."""
-        return ChangesReader(reading(parse_source_options(dict(self.options))).showing(schema))
+        return ChangesReader(
+            resolve_scan(parse_source_options(dict(self.options))).select_columns(schema)
+        )
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of one batch: changes when a start or an end is given, else a snapshot."""
         options = parse_source_options(dict(self.options))
-        found = self._batched(options).showing(schema)
-        return batch_reader(found)
+        return make_batch_reader(self._resolve_batch(options).select_columns(schema))
 
-    def _batched(self, options: SourceOptions) -> Reading:
-        """Spark does not say here whether it is about a stream, which needs an index, or a batch,
+    def _resolve_batch(self, options: SourceOptions) -> Scan:
+        """Spark does not say here whether this is a stream, which needs an index, or a batch,
         for which a commit timestamp is enough."""
         try:
-            return reading(options)
+            return resolve_scan(options)
         except NotWatchableError as error:
             if options.reads_changes:
                 raise
             try:
-                return snapshot_reading(options)
+                return resolve_snapshot_scan(options)
             except NotWatchableError:
                 raise error from None

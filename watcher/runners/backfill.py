@@ -1,34 +1,22 @@
-"""Delivers whole tables before their first change, page by page, and goes on after a crash."""
+"""Delivers whole tables before their first change, page by page; resumes after a crash."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from watcher.captures.backfill import PAGE_ROWS, BackfillCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import BackfillMove, Positions
 from watcher.failpoints import failpoint
+from watcher.runners.instance import Instance
 from watcher.runners.sinks import Sink
 from watcher.spanner.timestamps import timestamp_text
 
 LOG = logging.getLogger("watcher.backfill")
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """Who delivers: a consumer, and the token of its lease (None: it has none).
-
-    ``check`` raises when this instance may not deliver any more.
-    """
-
-    consumer: str
-    owner: str | None
-    check: Callable[[], None]
-
-
-class Backfilling:
+class BackfillDelivery:
     """The backfills of one consumer. A page is delivered, then the progress is saved.
 
     At least once, with the same rows and the same ids. Nothing is delivered, and no progress saved,
@@ -50,28 +38,30 @@ class Backfilling:
         self._page_rows = page_rows
         self._waiting: dict[str, BackfillProgress] = {}
 
-    def keep_in(self, positions: Positions) -> None:
-        """Goes on with other positions: the same ones, over a new connection."""
+    def replace_positions(self, positions: Positions) -> None:
+        """Continues over a new connection."""
         self._positions = positions
 
     def replace_captures(self, captures: Mapping[str, BackfillCapture]) -> None:
-        """Goes on with the tables as the schema is now; what is gone is done."""
+        """Continues with the tables of another schema; one that was dropped is done."""
         self._captures = captures
         for table in [name for name in self._waiting if name not in captures]:
             self._save(table, self._waiting[table], None)
 
     def resume(self) -> None:
-        """Takes up what is under way."""
-        stored = self._positions.backfills(self._instance.consumer)
+        """Reads which backfills are in progress."""
+        if not self._captures:
+            return
+        stored = self._positions.load_backfills(self._instance.consumer)
         self._waiting = {table: p for table, p in stored.items() if table in self._captures}
 
     @property
-    def under_way(self) -> bool:
-        """True while there are pages to be delivered."""
+    def in_progress(self) -> bool:
+        """True while there are pages to deliver."""
         return bool(self._waiting)
 
-    def step(self) -> dict[str, int]:
-        """Delivers a page; how many rows, by table."""
+    def deliver_page(self) -> dict[str, int]:
+        """Delivers the next page; how many rows, by table."""
         table, progress = next(iter(self._waiting.items()))
         batches, after = self._captures[table].page(progress, self._page_rows)
         try:

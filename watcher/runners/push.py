@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.streamed_tables import StreamedTables, without_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
-from watcher.runners.backfilling import Instance
+from watcher.runners.instance import Instance
 from watcher.runners.sinks import Sink
-from watcher.runners.watching import Delivered, Follow, Watching, ignore, ignore_saved
+from watcher.runners.windows import FIXED_TABLES, Delivered, TableFollower, WindowDelivery
 from watcher.spanner.timestamps import timestamp_text
 from watcher.window import Window
 
@@ -21,12 +20,12 @@ LOG = logging.getLogger("watcher")
 SAVE_SECONDS = 1.0
 
 
-class Pushing(Watching):
-    """As ``Watching``, without windows: a change is delivered when it comes, those of each key in
-    commit order. The position that is saved is the watermark, every second.
+class PushDelivery(WindowDelivery):
+    """As ``WindowDelivery``, without windows: a change is delivered when it comes, the changes of a
+    key in commit order. The position that is saved is the watermark, every second.
 
-    At least once: after a crash or a stop everything above the saved watermark comes again; after a
-    drain nothing does.
+    At least once: after a crash or a stop everything above the saved watermark is delivered again;
+    after a drain nothing is.
     """
 
     def __init__(
@@ -36,9 +35,8 @@ class Pushing(Watching):
         instance: Instance,
         sink: Sink,
         seconds: float,
-        follow: Follow = ignore,
+        follower: TableFollower = FIXED_TABLES,
         idle_seconds: float = 0.0,
-        saved: Callable[[], None] = ignore_saved,
     ) -> None:
         """``seconds``: how long a poll waits for a change."""
         super().__init__(
@@ -47,22 +45,21 @@ class Pushing(Watching):
             instance,
             sink,
             0,
-            follow=follow,
+            follower=follower,
             idle_seconds=idle_seconds,
-            saved=saved,
         )
         self._seconds = seconds
         self._queries: OpenQueries | None = None
         self._starts: dict[str, int] = {}
         self._saved_at = 0.0
 
-    def keep_in(self, positions: Positions) -> None:
-        """As ``Watching.keep_in``; what was open was open over the old connection."""
+    def replace_positions(self, positions: Positions) -> None:
+        """As ``WindowDelivery.replace_positions``; the queries are opened again."""
         self.close()
-        super().keep_in(positions)
+        super().replace_positions(positions)
 
     def replace_source(self, source: Source) -> None:
-        """As ``Watching.replace_source``."""
+        """As ``WindowDelivery.replace_source``."""
         self.close()
         super().replace_source(source)
 
@@ -72,7 +69,7 @@ class Pushing(Watching):
         return self._source
 
     def poll(self, until: int | None = None) -> Delivered:
-        """Delivers what comes; with ``until`` there is more until the watermark is there."""
+        """Delivers what arrives; with ``until`` there is more until the watermark reaches it."""
         try:
             return super().poll(until)
         except BaseException:
@@ -90,28 +87,28 @@ class Pushing(Watching):
         if self._queries is not None:
             self._advance(self._queries.watermark)
 
-    def _poll(self, until: int | None) -> Delivered:
-        queries = self._queries or self._opened()
+    def _deliver_window(self, until: int | None) -> Delivered:
+        queries = self._queries or self._open()
         taken = queries.take(self._seconds)
         reached = min(self._starts.values())
         newest = max((record.commit_timestamp for _, record in taken), default=reached)
         rows = self._tables.gathered(taken, Window(reached, max(reached, newest)))
-        counts = self._hand_over(rows) if rows is not None else {}
+        counts = self._deliver_rows(rows) if rows is not None else {}
         mark = queries.watermark
         drained = until is not None and mark >= until
         if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
             self._advance(mark)
-            if self._due():
-                self._followed(mark, mark)
-                self._saved()
+            if self._is_due():
+                self._follow_to(mark, mark)
+                self._follower.note_saved()
         return Delivered(mark, counts, more=bool(taken) or (until is not None and not drained))
 
-    def _opened(self) -> OpenQueries:
-        self._starts = self.positions()
+    def _open(self) -> OpenQueries:
+        self._starts = self.read_positions()
         self._queries = self._tables.open(min(self._starts.values()))
         return self._queries
 
-    def _hand_over(self, rows: StreamRows) -> dict[str, int]:
+    def _deliver_rows(self, rows: StreamRows) -> dict[str, int]:
         """What is new for each table goes to the sink."""
         low = min(self._starts.values())
         late = {table: at for table, at in self._starts.items() if at > low}
@@ -133,6 +130,6 @@ class Pushing(Watching):
         ]
         self._positions.save_all(moves, self._instance.owner)
         self._starts = {table: max(at, mark) for table, at in self._starts.items()}
-        self._kept = None
+        self._known = None
         self._saved_at = time.monotonic()
         LOG.info("watermark %s", timestamp_text(mark))

@@ -9,7 +9,7 @@ from typing import TypeVar
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.errors import IndexMissingError, WatcherError
-from watcher.runners.spark.reading import Reading, schema_changed
+from watcher.runners.spark.scan import Scan, schema_change_error
 from watcher.spanner.database import explained
 from watcher.spanner.failures import Kind, kind_of
 from watcher.spanner.outages import outlasting
@@ -18,31 +18,31 @@ Answer = TypeVar("Answer")
 
 
 @contextmanager
-def explaining(reading: Reading) -> Iterator[None]:
+def translate_errors(scan: Scan) -> Iterator[None]:
     """Raises errors of Spanner's API as ours."""
     try:
         yield
     except (GoogleAPICallError, RetryError) as error:
-        raise translated(error, reading) from error
+        raise translate_error(error, scan) from error
 
 
-def answered(reading: Reading, call: Callable[[], Answer]) -> Answer:
+def call_with_retries(scan: Scan, call: Callable[[], Answer]) -> Answer:
     """What a call of the driver's answers. It outlasts an outage of ``outageSeconds``, so it must
     be one that may be made twice; errors are raised as ours."""
-    with explaining(reading):
-        return outlasting(reading.queries.outages, call)
+    with translate_errors(scan):
+        return outlasting(scan.queries.outages, call)
 
 
-def translated(error: GoogleAPICallError | RetryError, reading: Reading) -> WatcherError:
+def translate_error(error: GoogleAPICallError | RetryError, scan: Scan) -> WatcherError:
     """An error of Spanner's API as ours."""
-    options = reading.options
+    options = scan.options
     kind = kind_of(error)
     if kind is Kind.INDEX:
         return IndexMissingError(
-            f"the index that {options.source} is read through is gone ({error.message}); make it"
-            f" again: spanner-watcher ddl apply --database {options.address}"
-            f" --table {reading.tables[0]}"
+            f"the index that {options.source} is read through was dropped ({error.message}): create"
+            f" it again with: spanner-watcher ddl apply --database {options.address}"
+            f" --table {scan.tables[0]}"
         )
     if kind is Kind.SCHEMA:
-        return schema_changed(options, str(error.message))
+        return schema_change_error(options, str(error.message))
     return explained(error, options.address)

@@ -10,19 +10,19 @@ from watcher.captures.balance import balanced
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
-from watcher.runners.spark.reading import Reading
+from watcher.runners.spark.scan import Scan
 from watcher.window import Slice, Window
 
 
-class Planning(Protocol):
-    """What the driver of a query asks, of the tables of one schema."""
+class WindowSource(Protocol):
+    """What a ``BatchPlanner`` reads of the tables of one schema."""
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """A timestamp at which a strong read is served now (or ``at``), and the tables that have
         changed since where they start."""
         ...
 
-    def first_change(self, windows: Mapping[str, Window]) -> int:
+    def find_first_change(self, windows: Mapping[str, Window]) -> int:
         """A timestamp before which nothing in the windows changed."""
         ...
 
@@ -30,75 +30,75 @@ class Planning(Protocol):
         """An end at which the windows hold about so many rows."""
         ...
 
-    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def plan_slices(self, windows: Mapping[str, Window]) -> list[Slice]:
         """What the tasks of a batch read."""
         ...
 
 
-def planning(reading: Reading) -> Planning:
+def make_window_source(scan: Scan) -> WindowSource:
     """That of the query's capture."""
-    if reading.stream is not None:
-        return StreamPlanning(reading, reading.stream)
-    return PollPlanning(reading)
+    if scan.stream is not None:
+        return StreamedWindows(scan, scan.stream)
+    return PolledWindows(scan)
 
 
-class PollPlanning:
+class PolledWindows:
     """Through the indexes of the tables."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._tables = PolledTables(reading.captures)
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
+        self._tables = PolledTables(scan.captures)
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
-        """As ``Planning.look``: one call for every 50 tables."""
+        """As ``WindowSource.look``: one call for every 50 tables."""
         return self._tables.look(starts, at)
 
-    def first_change(self, windows: Mapping[str, Window]) -> int:
-        """As ``Planning.first_change``."""
+    def find_first_change(self, windows: Mapping[str, Window]) -> int:
+        """As ``WindowSource.find_first_change``."""
         return min(self._tables.capture(name).end_of(w, 1) for name, w in windows.items())
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
-        """As ``Planning.cut``, by an index-only count."""
+        """As ``WindowSource.cut``, by an index-only count."""
         return self._tables.cut(windows, max_rows)
 
-    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
-        """As ``Planning.slices``: of about the same size, by one query of the indexes."""
-        options = self._reading.options
-        captures = [c for c in self._reading.captures if c.table.name in windows]
+    def plan_slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+        """As ``WindowSource.plan_slices``: of about the same size, by one query of the indexes."""
+        options = self._scan.options
+        captures = [c for c in self._scan.captures if c.table.name in windows]
         try:
             return balanced(captures, windows, options.shard_groups, options.rows_per_slice)
         except VersionExpiredError:
-            # Each slice is read strongly then, and says so.
+            # Each slice is then read as of now, and logs it.
             return [part for c in captures for part in c.plan(windows[c.table.name])]
 
 
-class StreamPlanning:
+class StreamedWindows:
     """From a change stream, which cannot be counted without being read."""
 
-    def __init__(self, reading: Reading, stream: ChangeStreamCapture) -> None:
-        self._reading = reading
+    def __init__(self, scan: Scan, stream: ChangeStreamCapture) -> None:
+        self._scan = scan
         self._stream = stream
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
-        """As ``Planning.look``: a call, and one a partition until one has a change."""
+        """As ``WindowSource.look``: a call, and one a partition until one has a change."""
         begin = min(starts.values())
         if at is None:
-            at, _ = self._reading.queries.stream.look("SELECT 1", {}, {})
+            at, _ = self._scan.queries.stream.look("SELECT 1", {}, {})
         window = Window(begin, max(begin, at))
-        # At the start of a query the position may not be one that the stream keeps yet.
+        # At the start of a query the stream may not keep records as old as the position.
         changed = begin > 0 and not window.empty and self._stream.any_change(window)
         return Look(window.end, frozenset(starts if changed else ()))
 
-    def first_change(self, windows: Mapping[str, Window]) -> int:
-        """As ``Planning.first_change``: not known, so the start."""
+    def find_first_change(self, windows: Mapping[str, Window]) -> int:
+        """As ``WindowSource.find_first_change``: the start, because it is not known."""
         return min(window.start for window in windows.values())
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:  # noqa: ARG002
-        """As ``Planning.cut``: not known, so the whole."""
+        """As ``WindowSource.cut``: the end, because rows cannot be counted."""
         return max(window.end for window in windows.values())
 
-    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
-        """As ``Planning.slices``: the partitions that are active when the window begins."""
+    def plan_slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+        """As ``WindowSource.plan_slices``: the partitions that are active at its start."""
         begin = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
         return list(self._stream.plan(Window(begin, end)))

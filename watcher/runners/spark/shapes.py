@@ -34,7 +34,7 @@ STREAM_FIELDS = (
     pa.field("_record_sequence", pa.string()),
     pa.field("_transaction_tag", pa.string()),
 )
-"""What only a change stream knows."""
+"""Columns that only a change stream has."""
 
 ENVELOPE = pa.schema(
     [
@@ -76,24 +76,24 @@ OF_STREAM = {
 """Columns of a query, and those of ``watcher.captures.change_stream.CHANGES``."""
 
 
-def format_of(options: SourceOptions) -> AnyEnvelope:
+def resolve_format(options: SourceOptions) -> AnyEnvelope:
     """The envelope that the options name. Raises ConfigurationError."""
     chosen = make_envelope(options.envelope or "plain", options.envelope_options, options.stream)
     if chosen.needs_order:
         raise ConfigurationError(
-            f"rows of Spark have no order for the barriers of '{options.envelope}' to stand in;"
-            " leave barriers out: each micro-batch is whole up to its end"
+            f"the barriers of '{options.envelope}' need an order, which rows in Spark do not have:"
+            " leave barriers out, because each micro-batch is complete up to its end"
         )
     return chosen
 
 
-def stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:
-    """Rows as they stand in the table."""
-    arrays = [stored_column(rows, field) for field in shown]
+def shape_stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:
+    """Rows in the columns of their table."""
+    arrays = [shape_column(rows, field) for field in shown]
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
 
 
-def stored_column(rows: Rows, field: pa.Field) -> pa.Array:
+def shape_column(rows: Rows, field: pa.Field) -> pa.Array:
     """A column of a batch; NULLs for one that its table does not have any more."""
     if field.name == CHANGE_ID_COLUMN:
         return pa.array(change_ids(rows), field.type)
@@ -101,25 +101,25 @@ def stored_column(rows: Rows, field: pa.Field) -> pa.Array:
         return pa.repeat("READ", rows.batch.num_rows)
     if field.name not in rows.batch.schema.names:
         return pa.nulls(rows.batch.num_rows, field.type)
-    return shown_column(rows.batch.column(field.name), rows.table.name, field)
+    return convert_column(rows.batch.column(field.name), rows.table.name, field)
 
 
-def shown_column(column: pa.Array, table: str, field: pa.Field) -> pa.Array:
+def convert_column(column: pa.Array, table: str, field: pa.Field) -> pa.Array:
     """A column as a query shows it. Captures give TIMESTAMPs of a key as text."""
     if pa.types.is_timestamp(field.type) and pa.types.is_string(column.type):
         return key_timestamps(column, table, field.name)
     return column.cast(field.type)
 
 
-def typed(
+def shape_typed(
     rows: StreamRows, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
 ) -> pa.RecordBatch:
     """Changes of one table in its own columns; of a delete the key, and NULLs."""
-    found = own_columns(rows.batch, table, shown, nanoseconds)
+    own = decode_own_columns(rows.batch, table, shown, nanoseconds)
     arrays = []
     for field in shown:
-        if field.name in found:
-            arrays.append(shown_column(found[field.name], table.name, field))
+        if field.name in own:
+            arrays.append(convert_column(own[field.name], table.name, field))
         elif field.name == SHARD_ID_COLUMN:
             arrays.append(pa.nulls(rows.batch.num_rows, field.type))
         else:
@@ -127,7 +127,7 @@ def typed(
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
 
 
-def own_columns(
+def decode_own_columns(
     batch: pa.RecordBatch, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
 ) -> dict[str, pa.Array]:
     """The columns of a table that are shown, from the JSON of its changes."""
@@ -137,41 +137,41 @@ def own_columns(
     key = table.primary_key
     decoders = [decoder(type_, nanoseconds, name in key) for name, type_ in columns]
     schema = arrow_schema(columns, nanoseconds, key)
-    found = record_batch(wire_cells(batch, schema.names), schema, decoders)
-    return dict(zip(schema.names, found.columns, strict=True))
+    decoded = record_batch(encode_cells(batch, schema.names), schema, decoders)
+    return dict(zip(schema.names, decoded.columns, strict=True))
 
 
-def wire_cells(batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes]:
+def encode_cells(batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes]:
     """The cells of columns, row by row, as Spanner's API would have sent them."""
-    found: list[bytes] = []
+    cells: list[bytes] = []
     keys, news = (batch.column(name).to_pylist() for name in ("key", "new_values"))
     for key, new in zip(keys, news, strict=True):
         row: dict[str, object] = json.loads(key)
         if new is not None:
             row |= json.loads(new)
-        found += [wire_value(row.get(name)).SerializeToString() for name in names]
-    return found
+        cells += [encode_value(row.get(name)).SerializeToString() for name in names]
+    return cells
 
 
-def wire_value(given: object) -> Value:
+def encode_value(value: object) -> Value:
     """A value of JSON as Spanner's API writes it."""
-    if given is None:
+    if value is None:
         return Value(null_value=NULL_VALUE)
-    if isinstance(given, bool):
-        return Value(bool_value=given)
-    if isinstance(given, int | float):
-        return Value(number_value=given)
-    if isinstance(given, list):
-        return Value(list_value=ListValue(values=[wire_value(item) for item in given]))
-    return Value(string_value=given if isinstance(given, str) else json.dumps(given))
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    if isinstance(value, int | float):
+        return Value(number_value=value)
+    if isinstance(value, list):
+        return Value(list_value=ListValue(values=[encode_value(item) for item in value]))
+    return Value(string_value=value if isinstance(value, str) else json.dumps(value))
 
 
-def enveloped(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:
+def shape_envelope(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:
     """Changes of any table as rows of one form."""
-    return rows_of([uniform(change) for change in changes], shown)
+    return build_batch([make_envelope_row(change) for change in changes], shown)
 
 
-def uniform(change: Change) -> dict[str, object]:
+def make_envelope_row(change: Change) -> dict[str, object]:
     """A change as a row of ``STREAM_ENVELOPE``."""
     origin, old = change.origin, change.old_values
     return {
@@ -179,7 +179,7 @@ def uniform(change: Change) -> dict[str, object]:
         "operation": str(change.operation),
         COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
         "key": json_text(change.key),
-        "values": json_text(whole_row(change)),
+        "values": json_text(merge_row(change)),
         CHANGE_ID_COLUMN: change.id,
         "old_values": json_text(old) if old is not None else None,
         "_transaction_id": origin.transaction_id if origin else None,
@@ -188,12 +188,14 @@ def uniform(change: Change) -> dict[str, object]:
     }
 
 
-def messages(changes: Iterable[Change], chosen: AnyEnvelope, shown: pa.Schema) -> pa.RecordBatch:
+def shape_messages(
+    changes: Iterable[Change], chosen: AnyEnvelope, shown: pa.Schema
+) -> pa.RecordBatch:
     """Changes of any table in a format of others."""
-    return rows_of(list(message_rows(changes, chosen)), shown)
+    return build_batch(list(encode_messages(changes, chosen)), shown)
 
 
-def message_rows(changes: Iterable[Change], chosen: AnyEnvelope) -> Iterator[dict[str, object]]:
+def encode_messages(changes: Iterable[Change], chosen: AnyEnvelope) -> Iterator[dict[str, object]]:
     """The messages of changes as rows of ``MESSAGE``."""
     for change in changes:
         for message in chosen.encode(change):
@@ -206,13 +208,13 @@ def message_rows(changes: Iterable[Change], chosen: AnyEnvelope) -> Iterator[dic
             }
 
 
-def rows_of(rows: Sequence[Mapping[str, object]], shown: pa.Schema) -> pa.RecordBatch:
+def build_batch(rows: Sequence[Mapping[str, object]], shown: pa.Schema) -> pa.RecordBatch:
     """Rows as columns."""
     arrays = [pa.array([row[field.name] for row in rows], field.type) for field in shown]
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
 
 
-def whole_row(change: Change) -> dict[str, Cell]:
+def merge_row(change: Change) -> dict[str, Cell]:
     """Key and values in the order of the table's columns."""
     cells = {**change.key, **(change.new_values or {})}
     return {name: cells[name] for name, _ in change.shape.columns if name in cells}

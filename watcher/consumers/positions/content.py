@@ -1,0 +1,102 @@
+"""Positions that one process keeps as a whole: what a file and memory have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from watcher.captures.progress import BackfillProgress
+from watcher.consumers.positions.values import (
+    BackfillMove,
+    Move,
+    Position,
+    Registered,
+    Registration,
+    apply_moves,
+    check_backfills,
+    plan_registration,
+)
+
+
+@dataclass(slots=True)
+class Content:
+    """Everything that is kept, by consumer and table."""
+
+    positions: dict[tuple[str, str], int] = field(default_factory=dict)
+    backfills: dict[tuple[str, str], BackfillProgress] = field(default_factory=dict)
+
+    def positions_by_table(self, consumer: str) -> dict[str, int]:
+        """The positions of a consumer."""
+        return {table: at for (name, table), at in self.positions.items() if name == consumer}
+
+    def backfills_by_table(self, consumer: str) -> dict[str, BackfillProgress]:
+        """The backfills of a consumer."""
+        return {t: progress for (name, t), progress in self.backfills.items() if name == consumer}
+
+
+class WholePositions:
+    """``Positions`` over a ``Content``, which is read and replaced as a whole. One process is its
+    own owner: the comparison with what is expected keeps a second instance out."""
+
+    def _read(self) -> Content:
+        """What is kept now."""
+        raise NotImplementedError
+
+    def _change(self) -> AbstractContextManager[Content]:
+        """The content to change, alone; kept at the end unless an error is raised."""
+        raise NotImplementedError
+
+    def load(self, consumer: str, table: str) -> Position | None:
+        """As ``Positions.load``."""
+        micros = self._read().positions.get((consumer, table))
+        return None if micros is None else Position(consumer, table, micros)
+
+    def register(self, registration: Registration, owner: str | None = None) -> Registered:  # noqa: ARG002
+        """As ``Positions.register``."""
+        consumer = registration.consumer
+        with self._change() as content:
+            plan = plan_registration(registration, content.positions_by_table(consumer), {})
+            content.positions |= {(consumer, table): at for table, at in plan.moved.items()}
+            content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
+        return plan
+
+    def save(self, position: Position, expected: int | None) -> None:
+        """As ``Positions.save``."""
+        self.save_all([Move(position, expected)])
+
+    def save_all(
+        self,
+        moves: Sequence[Move],
+        owner: str | None = None,  # noqa: ARG002
+        backfills: Sequence[BackfillMove] = (),
+        consumer: str | None = None,
+    ) -> None:
+        """As ``Positions.save_all``."""
+        name = consumer or ""
+        with self._change() as content:
+            check_backfills(name, content.backfills_by_table(name), backfills)
+            content.positions |= apply_moves(content.positions, moves)
+            for move in backfills:
+                content.backfills.pop((name, move.table), None)
+                if move.progress is not None:
+                    content.backfills[name, move.table] = move.progress
+
+    def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:  # noqa: ARG002
+        """As ``Positions.remove``."""
+        with self._change() as content:
+            for table in tables:
+                content.positions.pop((consumer, table), None)
+                content.backfills.pop((consumer, table), None)
+
+    def load_all(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.load_all``."""
+        return self._read().positions_by_table(consumer)
+
+    def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
+        """As ``Positions.load_backfills``."""
+        return self._read().backfills_by_table(consumer)
+
+    def list_all(self) -> tuple[Position, ...]:
+        """As ``Positions.list_all``."""
+        return tuple(Position(c, t, micros) for (c, t), micros in self._read().positions.items())

@@ -1,0 +1,63 @@
+"""Clears the tables of a watcher on a schedule."""
+
+from __future__ import annotations
+
+import logging
+
+from watcher.captures.poll_tables import PolledTables
+from watcher.consumers.clearing import Clearing
+from watcher.errors import WatcherError
+from watcher.runners.connection import Connection
+from watcher.runners.lease_keeper import LeaseKeeper
+from watcher.runners.metrics import Metrics
+from watcher.runners.sources import WatchedTables
+from watcher.settings.watcher import ClearingConfig
+from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.outages import is_outage
+from watcher.tables.values import WatchedTable
+
+LOG = logging.getLogger("watcher")
+
+
+class PeriodicClearing:
+    """Removes delivered rows from the indexes, while this instance owns its lease."""
+
+    def __init__(
+        self,
+        settings: ClearingConfig,
+        connection: Connection,
+        lease: LeaseKeeper,
+        metrics: Metrics,
+    ) -> None:
+        self._settings = settings
+        self._connection = connection
+        self._lease = lease
+        self._metrics = metrics
+
+    def clear(self, source: WatchedTables) -> None:
+        """Clears every table. What may go away is left to the next clearing."""
+        for name in source.tables:
+            if not isinstance(source, PolledTables):
+                raise WatcherError(f"{name} is not polled, so it has no index to clear")
+            self._clear_table(source.capture(name).table)
+
+    def _clear_table(self, table: WatchedTable) -> None:
+        settings = self._settings
+        try:
+            result = Clearing(
+                self._connection.database,
+                table,
+                self._connection.positions,
+                settings.margin,
+                settings.method,
+                self._lease.fence,
+            ).clear(settings.rows_max, settings.report_after)
+        except Exception as error:
+            kind = kind_of(error)
+            if kind is Kind.PERMANENT:
+                raise
+            self._connection.lost |= kind is Kind.SESSION
+            level = logging.INFO if is_outage(error) else logging.WARNING
+            LOG.log(level, "clearing of %s is postponed: %s", table.name, error)
+        else:
+            self._metrics.count_cleared(table.name, result.rows)

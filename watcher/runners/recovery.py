@@ -1,0 +1,104 @@
+"""What a watcher does when a window fails: waits, connects again, reads the schema again, ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.retry import exponential_sleep_generator
+
+from watcher.errors import WatcherError
+from watcher.runners.connection import Connection
+from watcher.runners.lease_keeper import LeaseKeeper
+from watcher.runners.run_settings import RunSettings
+from watcher.spanner.failures import Kind, advice, kind_of
+from watcher.spanner.outages import is_outage
+
+LOG = logging.getLogger("watcher")
+PAUSE_SECONDS_FIRST = 1.0
+PAUSE_SECONDS_MAX = 60.0
+SCHEMA_CHANGES_MAX = 5
+"""So many windows in a row that fail because of the schema are an error."""
+
+
+def generate_pauses(first_seconds: float) -> Iterator[float]:
+    """How long to wait after each failure in a row: longer each time, with jitter."""
+    yield from exponential_sleep_generator(first_seconds, PAUSE_SECONDS_MAX)
+
+
+class Recovery:
+    """The failures in a row of one run."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        connection: Connection,
+        lease: LeaseKeeper,
+        reread_schema: Callable[[], None],
+    ) -> None:
+        """``reread_schema`` continues with the tables of the current schema."""
+        self._settings = settings
+        self._connection = connection
+        self._lease = lease
+        self._reread_schema = reread_schema
+        self._schema_failures = 0
+        self._pauses = generate_pauses(PAUSE_SECONDS_FIRST)
+        self.failures = 0
+
+    def reset(self) -> None:
+        """A window was delivered."""
+        self._settings.resolver.queries.outages.answered()
+        self.failures = self._schema_failures = 0
+        self._pauses = generate_pauses(PAUSE_SECONDS_FIRST)
+        self._settings.lifecycle.note_success()
+
+    def handle(self, error: Exception) -> float:
+        """How many seconds to wait before the next try. Raises the error when it is permanent."""
+        self._settings.metrics.count_error(type(error).__name__)
+        kind = self._classify(error)
+        if kind is Kind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
+            self._schema_failures += 1
+            LOG.warning("the schema has changed (%s); reading it again", error)
+            self._reread_schema()
+            return 0.0
+        if kind is Kind.SESSION:
+            LOG.warning("the session is lost; connecting again: %s", error)
+            self._connection.lost = True
+        elif kind is not Kind.RETRY:
+            hint = advice(error)
+            LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
+            raise error
+        return self._back_off(error)
+
+    def _back_off(self, error: Exception) -> float:
+        """An outage is reported once, by its own lines; other errors each time, also to
+        operators."""
+        pause = next(self._pauses)
+        self.failures += 1
+        self._settings.metrics.count_retry("window")
+        self._settings.lifecycle.note_failure()
+        outage = is_outage(error)
+        if outage:
+            self._settings.resolver.queries.outages.failed(error)
+        level = logging.INFO if outage else logging.WARNING
+        LOG.log(level, "trying again in %.1f s (failure %d): %s", pause, self.failures, error)
+        if not outage:
+            self._lease.store_error(error)
+        return pause
+
+    def _classify(self, error: Exception) -> Kind:
+        """What to do about an error. Another index may have replaced one that was dropped."""
+        kind = kind_of(error)
+        if kind is not Kind.INDEX:
+            return kind
+        if self._settings.config.on_missing_index == "scan":
+            return Kind.SCHEMA
+        try:
+            self._settings.resolver.resolve_latest()
+        except WatcherError as second:
+            LOG.info("no other index replaces it: %s", second)
+            return Kind.INDEX
+        except GoogleAPICallError as second:
+            return kind_of(second)
+        return Kind.SCHEMA

@@ -1,0 +1,217 @@
+"""One run of a watcher: windows after backfills, beside renewals of the lease and clearing."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from watcher.captures.streamed_tables import StreamedTables
+from watcher.runners.backfill import BackfillDelivery
+from watcher.runners.clearing import PeriodicClearing
+from watcher.runners.connection import Connection
+from watcher.runners.lease_keeper import LeaseKeeper
+from watcher.runners.push import PushDelivery
+from watcher.runners.recovery import Recovery
+from watcher.runners.registration import Registrar
+from watcher.runners.run_settings import RunSettings
+from watcher.runners.schedule import Schedule
+from watcher.runners.sinks import Sink
+from watcher.runners.table_resolver import Tables
+from watcher.runners.windows import Delivered, WindowDelivery
+
+LOG = logging.getLogger("watcher")
+IDLE_INTERVALS_MAX = 10
+FAILURES_OF_ONCE_MAX = 8
+"""So many failures in a row end ``WatcherRun.deliver_once``."""
+RENEWALS_PER_LEASE = 4
+
+
+def idle_seconds(idle: int, interval: float) -> float:
+    """How long an adaptive watcher waits, beside its interval, after so many idle polls."""
+    return min(idle, IDLE_INTERVALS_MAX - 1) * interval
+
+
+class WatcherRun:
+    """Lives from the acquisition of the lease to its release; ``open_run`` makes it."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        connection: Connection,
+        lease: LeaseKeeper,
+        tables: Tables,
+        once: bool,
+    ) -> None:
+        """Registers the consumer in ``tables``. ``once``: the run has an end."""
+        self._settings = settings
+        self._connection = connection
+        self._lease = lease
+        self._tables = tables
+        self._idle_polls = 0
+        self._not_before = 0.0
+        self._registrar = Registrar(settings.config.start, connection, lease, settings.resolver)
+        self._recovery = Recovery(settings, connection, lease, self._reread_schema)
+        sink = settings.make_sink(lease.check)
+        self._windows = self._make_delivery(sink, once)
+        self._backfill = BackfillDelivery(
+            tables.backfills,
+            connection.positions,
+            lease.instance,
+            sink,
+            settings.config.backfill_rows,
+        )
+        self._registrar.register_first(tables)
+        self._backfill.resume()
+
+    def _make_delivery(self, sink: Sink, once: bool) -> WindowDelivery:
+        """Window by window, or with queries that stay open, which have no end."""
+        config, source = self._settings.config, self._tables.source
+        positions, instance = self._connection.positions, self._lease.instance
+        if isinstance(source, StreamedTables) and config.stream.push and not once:
+            return PushDelivery(
+                source, positions, instance, sink, config.interval, self, config.refresh
+            )
+        return WindowDelivery(
+            source,
+            positions,
+            instance,
+            sink,
+            config.max_rows,
+            config.transactions,
+            self,
+            config.refresh,
+        )
+
+    # Until stopped.
+
+    def deliver_until_stopped(self) -> None:
+        """Delivers windows on a schedule. Raises what cannot be fixed by trying again."""
+        config = self._settings.config
+        schedule = Schedule(self._settings.lifecycle.stopping)
+        schedule.poll(config.interval, "poll", self._poll)
+        self._schedule_renewals(schedule)
+        if config.clearing is not None:
+            clearing = PeriodicClearing(
+                config.clearing, self._connection, self._lease, self._settings.metrics
+            )
+            schedule.every(
+                config.clearing.every, "clearing", lambda: clearing.clear(self._tables.source)
+            )
+        try:
+            schedule.start()
+            schedule.wait()
+            self._windows.finish()
+        finally:
+            schedule.end()
+            self._windows.close()
+
+    def _schedule_renewals(self, schedule: Schedule) -> None:
+        if self._lease.exists:
+            seconds = self._settings.config.lease / RENEWALS_PER_LEASE
+            schedule.every(seconds, "lease", self._lease.renew)
+
+    def _poll(self) -> bool:
+        """Delivers a window unless paused or backing off; True when the next may follow at once."""
+        lifecycle = self._settings.lifecycle
+        if lifecycle.paused or time.monotonic() < self._not_before:
+            return False
+        # A drain that is asked for while the window is in progress is for the next one.
+        until = lifecycle.drain_to
+        try:
+            more = self._deliver(until)
+        except Exception as error:  # noqa: BLE001 (classified, and raised if it is permanent)
+            self._not_before = time.monotonic() + self._recovery.handle(error)
+            return False
+        if not more and until is not None:
+            lifecycle.stop()
+        return more or until != lifecycle.drain_to
+
+    # Once.
+
+    def deliver_once(self) -> int:
+        """Delivers what is there now; the number of rows."""
+        lifecycle, totals = self._settings.lifecycle, self._settings.totals
+        before = totals.rows
+        schedule = Schedule(lifecycle.stopping)
+        self._schedule_renewals(schedule)
+        try:
+            schedule.start()
+            while not lifecycle.interrupted and self._deliver_or_retry():
+                pass
+            schedule.stop()
+            schedule.wait()
+        except Exception:
+            schedule.stop()
+            schedule.wait()  # raises what a renewal raised: it is why the window was not retried
+            raise
+        finally:
+            schedule.end()
+        return totals.rows - before
+
+    def _deliver_or_retry(self) -> bool:
+        """Delivers a window; what may go away is tried again, but not for ever."""
+        lifecycle = self._settings.lifecycle
+        while True:
+            try:
+                return self._deliver(lifecycle.drain_to)
+            except Exception as error:
+                if self._recovery.failures >= FAILURES_OF_ONCE_MAX:
+                    raise
+                if lifecycle.stopping.wait(self._recovery.handle(error)):
+                    raise
+
+    # One window.
+
+    def _deliver(self, until: int | None) -> bool:
+        """Delivers a page of a backfill or a window; True when there may be more."""
+        if self._connection.lost:
+            self._connection.reopen()
+            self._windows.replace_positions(self._connection.positions)
+            self._backfill.replace_positions(self._connection.positions)
+        self._lease.renew_expired()
+        if self._backfill.in_progress:
+            rows = self._backfill.deliver_page()
+            self._settings.totals.count_rows(sum(rows.values()))
+            self._settings.metrics.count_backfilled(rows)
+            return True
+        delivered = self._windows.poll(until)
+        self._note_delivered(delivered)
+        return delivered.more
+
+    def _note_delivered(self, delivered: Delivered) -> None:
+        config = self._settings.config
+        self._recovery.reset()
+        self._settings.totals.count_window(delivered.total)
+        self._settings.metrics.count_window(delivered.rows, delivered.end)
+        self._idle_polls = 0 if delivered.total else self._idle_polls + 1
+        if config.adaptive and not delivered.more:
+            pause = idle_seconds(self._idle_polls, config.interval)
+            self._not_before = time.monotonic() + pause
+
+    # Tables as the schema changes.
+
+    def follow(self, timestamp: int) -> None:
+        """As ``TableFollower.follow``."""
+        tables = self._settings.resolver.resolve_at(timestamp, self._registrar.unread)
+        if tables.source is not self._windows.source:
+            self._adopt(tables)
+
+    def note_saved(self) -> None:
+        """As ``TableFollower.note_saved``."""
+        self._registrar.remove_dropped(self._tables)
+
+    def _reread_schema(self) -> None:
+        """Continues with the tables of the current schema."""
+        self._adopt(self._settings.resolver.resolve_latest())
+
+    def _adopt(self, tables: Tables) -> None:
+        """Continues with the tables of another schema; those that are new are registered."""
+        before = frozenset(self._tables.source.tables)
+        for name in sorted(before ^ set(tables.source.tables)):
+            change = "not watched any more" if name in before else "watched now, too"
+            LOG.warning("table %s is %s", name, change)
+        self._backfill.replace_captures(tables.backfills)
+        self._registrar.register_new(tables, before)
+        self._backfill.resume()
+        self._windows.replace_source(tables.source)
+        self._tables = tables

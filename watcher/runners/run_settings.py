@@ -1,0 +1,30 @@
+"""What a watcher hands to each of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from watcher.consumers.positions import MemoryPositions
+from watcher.runners.lifecycle import Lifecycle
+from watcher.runners.metrics import Metrics
+from watcher.runners.sinks import Sink
+from watcher.runners.table_resolver import TableResolver
+from watcher.runners.totals import Totals
+from watcher.settings.watcher import WatchConfig
+
+MakeSink = Callable[[Callable[[], None]], Sink]
+"""Makes the sink of a run, given what raises when this instance must not deliver any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a watcher hands to each of its runs, and keeps from one to the next."""
+
+    config: WatchConfig
+    make_sink: MakeSink
+    resolver: TableResolver
+    memory: MemoryPositions
+    lifecycle: Lifecycle
+    metrics: Metrics
+    totals: Totals

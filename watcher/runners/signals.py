@@ -1,0 +1,67 @@
+"""Stops cleanly on SIGTERM and SIGINT, within bounds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+LOG = logging.getLogger("watcher.schedule")
+EXIT_GAVE_UP = 75
+"""What a process exits with that could not stop in time (EX_TEMPFAIL)."""
+EXIT_SIGNALLED = 128
+"""A shell's exit code of a process that a signal ended: this, and the signal's number."""
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def stop_on_signals(stop: Callable[[], None], grace_seconds: float) -> None:
+    """SIGTERM and SIGINT call ``stop``, once. A process that has not ended ``grace_seconds`` later,
+    because it waits for a server that does not answer, say, exits with 75; at a second signal it
+    exits at once, with 128 and the signal. Nothing was acknowledged that is not saved.
+
+    Call it in the main thread. Python runs a handler in the main thread only, and not while that
+    thread waits for a lock and the kernel has given the signal to another one, or just before it
+    began to wait. So the C handler itself writes the signal's number to a pipe, and a thread reads
+    it.
+    """
+    pipe, wakeup_fd = os.pipe()
+    os.set_blocking(wakeup_fd, False)
+    threading.Thread(
+        target=stop_or_exit, args=(pipe, stop, grace_seconds), name="signals", daemon=True
+    ).start()
+    signal.set_wakeup_fd(wakeup_fd, warn_on_full_buffer=False)
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: None)
+
+
+def stop_or_exit(pipe: int, stop: Callable[[], None], grace_seconds: float) -> None:
+    """Waits for the first signal, stops, and ends the process when that takes too long."""
+    read_stop_signal(pipe, None)
+    LOG.warning(
+        "stopping: waiting up to %.0f s for the window in progress;"
+        " press Ctrl-C again to exit at once",
+        grace_seconds,
+    )
+    stop()
+    second = read_stop_signal(pipe, grace_seconds)
+    if second is not None:
+        LOG.warning("exiting at once; what was in progress is delivered again at the next start")
+        os._exit(EXIT_SIGNALLED + second)
+    LOG.error("what was in progress did not end in %.0f s; exiting without it", grace_seconds)
+    os._exit(EXIT_GAVE_UP)
+
+
+def read_stop_signal(pipe: int, seconds: float | None) -> int | None:
+    """The next signal to stop that comes through a pipe; None when it does not come in time."""
+    until = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = None if until is None else max(0.0, until - time.monotonic())
+        if not select.select([pipe], [], [], left)[0]:
+            return None
+        number = os.read(pipe, 1)[0]
+        if number in STOP_SIGNALS:
+            return number

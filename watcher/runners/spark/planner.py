@@ -1,0 +1,316 @@
+"""Plans the micro-batches of a streaming query: where each ends, and its slices."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from google.api_core.exceptions import InvalidArgument, NotFound
+from pyspark.sql.streaming.datasource import (
+    ReadLimit,
+    ReadMaxRows,
+)
+
+from watcher.captures import Look
+from watcher.captures.poll_tables import shortened
+from watcher.errors import (
+    CheckpointError,
+    NotWatchableError,
+    TableNotFoundError,
+    VersionExpiredError,
+)
+from watcher.runners.spark.consumer import QueryConsumer
+from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
+from watcher.runners.spark.pages import BackfillPlace, Pages
+from watcher.runners.spark.resolution import make_scan_selection
+from watcher.runners.spark.resolved_scan import ResolvedScan
+from watcher.runners.spark.scan import Scan
+from watcher.runners.spark.slices import PlannedSlice, attach_captures
+from watcher.runners.spark.window_sources import make_window_source
+from watcher.runners.strong_read import read_now
+from watcher.runners.table_rules import map_change_sets
+from watcher.settings.fields import EARLIEST, resolve_start
+from watcher.settings.spark import SourceOptions
+from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.outages import Outages
+from watcher.spanner.timestamps import timestamp_text
+from watcher.tables.epochs import Epochs
+from watcher.window import BEGINNING, Window
+
+
+class BatchPlanner:
+    """Plans the micro-batches of a query that runs. It knows where the query was asked to end, and
+    what it has seen.
+
+    A window is read with the tables, columns, index and shards of the schema at its end, and its
+    offset names the tables: what a batch holds follows from its offsets alone.
+    """
+
+    def __init__(self, scan: Scan) -> None:
+        options = scan.options
+        self._scan = scan
+        self._epochs = Epochs(
+            scan.queries.stream, lambda schema: ResolvedScan.resolve(scan, schema)
+        )
+        self._latest = ResolvedScan.start(scan)
+        self._pages: tuple[int, Pages] | None = None
+        self.offsets = Offsets(options.address.path, options.source)
+        self._until: int | None = None
+        self._seen: int | None = None
+        self._changed: tuple[int, frozenset[str]] | None = None
+        self._advanced_at = 0.0
+        self._consumer = make_consumer(options, scan.queries.outages)
+
+    def fix_end(self) -> None:
+        """The query ends at a timestamp that is served now."""
+        self._until = read_now(self._scan.queries)
+
+    def newest_offset(self) -> Offset | None:
+        """The newest timestamp that was seen."""
+        return self.offsets.make(self._seen) if self._seen is not None else None
+
+    def plan_end(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Where the next batch ends."""
+        place = self.offsets.parse(start)
+        if place.position is not None:
+            self._register(self._list_starts(place.tables or self._latest.scan.tables, place))
+        if self._consumer is not None and self._consumer.is_paused():
+            return start
+        if place.backfill is not None:
+            assert place.position is not None
+            return self._plan_page_end(place.position, place.backfill, place.tables, limit, None)
+        if place.position is None and start["start"] == EARLIEST:
+            return self._plan_first_page_end(limit)
+        return self._plan_window_end(start, place, limit)
+
+    def _plan_first_page_end(self, limit: ReadLimit) -> Offset:
+        """A backfill is of the tables as they are where it is registered."""
+        at = self._until if self._until is not None else read_now(self._scan.queries)
+        at = self._register_begin(at, now=True)
+        tables = self._list_tables(self._resolve_at(at).scan)
+        first = self._open_pages(at, tables).first
+        return self._plan_page_end(at, first, tables, limit, EARLIEST)
+
+    def _plan_window_end(self, start: Offset, place: OffsetPlace, limit: ReadLimit) -> Offset:
+        """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
+        clearing does not wait for it."""
+        first = place.position is None
+        begin = self._resolve_begin(start) if place.position is None else place.position
+        place = replace(place, position=begin)
+        look = self._look(place)
+        end = look.end if self._until is None else max(begin, min(look.end, self._until))
+        recent = time.monotonic() - self._advanced_at < self._scan.options.idle_seconds
+        moves = bool(look.changed) and end > begin
+        if not moves and not first and (recent or self._until is not None):
+            return start
+        end, current, changed = self._resolve_end(place, look, end, limit)
+        starts = self._list_starts(current.scan.tables, place)
+        self._register(starts)
+        self._advanced_at = time.monotonic()
+        self._changed = (end, changed) if changed is not None else None
+        began = timestamp_text(begin) if first else None
+        return self.offsets.make(end, None, began, self._list_tables(current.scan))
+
+    def _resolve_end(
+        self, place: OffsetPlace, look: Look, end: int, limit: ReadLimit
+    ) -> tuple[int, ResolvedScan, frozenset[str] | None]:
+        """The window's end within the limits, the query in the schema that is valid there, and
+        which tables changed; None where that was not looked at there."""
+        current = self._resolve_at(end)
+        current.check_tables(place.tables or ())
+        changed: frozenset[str] | None = look.changed if end == look.end else None
+        if current is not self._latest:
+            self._latest = current
+            starts = self._list_starts(current.scan.tables, place)
+            changed = current.windows.look(starts, end).changed
+        windows = self._make_windows(place, end, current.scan, changed)
+        if not any(not window.empty for window in windows.values()):
+            return end, current, changed
+        cut = self._limit_end(current, windows, end, limit)
+        if cut == end:
+            return end, current, changed
+        try:
+            shorter = self._resolve_at(cut)
+            shorter.check_tables(place.tables or ())
+        except (NotWatchableError, TableNotFoundError):
+            return end, current, changed
+        # What has changed again since, or was deleted, is known only at the cut: all are read.
+        return cut, shorter, None
+
+    def _limit_end(
+        self, current: ResolvedScan, windows: Mapping[str, Window], end: int, limit: ReadLimit
+    ) -> int:
+        """The window's end, or an earlier one for the limits of rows and of time."""
+        span = round(self._scan.options.max_span_per_batch * 1_000_000)
+        if span:
+            end = min(end, current.windows.find_first_change(windows) + span)
+        if isinstance(limit, ReadMaxRows):
+            shorter = {name: shortened(window, end) for name, window in windows.items()}
+            end = min(end, current.windows.cut(shorter, limit.max_rows))
+        return end
+
+    def _plan_page_end(
+        self,
+        at: int,
+        place: BackfillPlace,
+        tables: Sequence[str] | None,
+        limit: ReadLimit,
+        began: str | None,
+    ) -> Offset:
+        rows = self._scan.options.backfill_rows_per_batch
+        if isinstance(limit, ReadMaxRows):
+            rows = min(rows, limit.max_rows)
+        self._advanced_at = time.monotonic()
+        pages = self._open_pages(at, tables)
+        end = self.offsets.make(at, pages.plan(at, place, rows), began, tables)
+        pages.remember(json.dumps(end, sort_keys=True))
+        return end
+
+    def plan_slices(self, start: Offset, end: Offset) -> list[PlannedSlice]:
+        """What the tasks of a batch read."""
+        before, after = self.offsets.parse(start), self.offsets.parse(end)
+        if before == after:
+            return []  # a query that was paused before its first batch
+        if after.position is None:
+            raise CheckpointError(f"the offset {end} does not say where its batch ends")
+        paged = before.backfill is not None or (after.first_end and after.began_at is None)
+        plan = self._plan_page if paged else self._plan_window
+        return plan(before, after, after.position, end)
+
+    def _plan_page(
+        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+    ) -> list[PlannedSlice]:
+        """The slices of a page of a backfill; known where this process has planned its end."""
+        scan = self._resolve_at(position).scan.select_tables(after.tables)
+        self._register(dict.fromkeys(scan.tables, position))
+        pages = self._open_pages(position, after.tables)
+        known = pages.recall(json.dumps(end, sort_keys=True))
+        first = before.backfill or pages.first
+        return attach_captures(scan, known or pages.plan_between(position, first, after.backfill))
+
+    def _plan_window(
+        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+    ) -> list[PlannedSlice]:
+        """The slices of a window."""
+        scan = self._resolve_at(position).scan.select_tables(after.tables)
+        begin = after.began_at if after.first_end else before.position
+        if begin is None:
+            raise CheckpointError(f"the offset {end} does not say where its window begins")
+        place = replace(before, position=begin)
+        self._register(self._list_starts(scan.tables, place))
+        seen = self._changed
+        changed = seen[1] if seen is not None and seen[0] == position else None
+        windows = self._make_windows(place, position, scan, changed)
+        return (
+            attach_captures(scan, make_window_source(scan).plan_slices(windows)) if windows else []
+        )
+
+    def commit(self, end: Offset) -> None:
+        """Everything up to ``end`` is in the sink."""
+        place = self.offsets.parse(end)
+        if self._consumer is not None and place.position is not None:
+            tables = place.tables or self._scan.tables
+            self._register(dict.fromkeys(tables, place.position))
+            self._consumer.advance(place.position, tables)
+
+    def stop(self) -> None:
+        """Gives the consumer's name back."""
+        if self._consumer is not None:
+            self._consumer.stop()
+
+    # Tables and schemas.
+
+    def _resolve_at(self, timestamp: int) -> ResolvedScan:
+        """The query in the schema at a timestamp; before the version retention period, where rows
+        are read as of now, in the current schema. Raises SchemaChangedError where the columns do
+        not fit any more; one that was not there yet is NULL."""
+        try:
+            resolved = self._epochs.at(timestamp)
+        except VersionExpiredError:
+            _, resolved = self._epochs.latest()
+        if timestamp >= self._scan.known_at:
+            resolved.scan.check_columns(self._scan)
+        return resolved
+
+    def _list_tables(self, scan: Scan) -> tuple[str, ...] | None:
+        """The tables as an offset names them, where the options may mean several."""
+        return scan.tables if self._scan.options.tables is not None else None
+
+    def _list_starts(self, tables: Iterable[str], place: OffsetPlace) -> dict[str, int]:
+        """Where tables begin. One that is not in the start is new: all that lies in its index came
+        after it was made watchable. Of a change stream it came after the start."""
+        assert place.position is not None
+        polled = self._scan.stream is None
+        return {
+            name: BEGINNING
+            if polled and place.tables is not None and name not in place.tables
+            else place.position
+            for name in tables
+        }
+
+    def _make_windows(
+        self, place: OffsetPlace, end: int, scan: Scan, changed: frozenset[str] | None
+    ) -> dict[str, Window]:
+        """The windows of the tables that may have changed."""
+        starts = self._list_starts(scan.tables, place)
+        return {
+            name: Window(start, max(start, end))
+            for name, start in starts.items()
+            if changed is None or name in changed
+        }
+
+    def _open_pages(self, at: int, tables: Sequence[str] | None) -> Pages:
+        """The pages of the tables as they were at a timestamp."""
+        if self._pages is None or self._pages[0] != at:
+            self._pages = (at, Pages(self._resolve_at(at).scan.select_tables(tables)))
+        return self._pages[1]
+
+    # Timestamps and positions.
+
+    def _register(self, starts: Mapping[str, int]) -> None:
+        if self._consumer is not None:
+            self._consumer.register(starts, with_sets=self._map_change_sets())
+
+    def _map_change_sets(self) -> Mapping[str, str]:
+        return map_change_sets(capture.table for capture in self._latest.scan.captures)
+
+    def _register_begin(self, at: int, now: bool) -> int:
+        """Where the query begins: registered there, so that clearing does not pass it."""
+        if self._consumer is None:
+            return at
+        starts = dict.fromkeys(self._latest.scan.tables, at)
+        registered = self._consumer.register(starts, now, self._map_change_sets())
+        return max(at, *registered.values())
+
+    def _resolve_begin(self, start: Offset) -> int:
+        explicit = resolve_start(start["start"])
+        if explicit is None:
+            return self._register_begin(read_now(self._scan.queries), now=True)
+        return self._register_begin(explicit, now=False)
+
+    def _look(self, place: OffsetPlace) -> Look:
+        """What changed by now; once more where the tables are not what they were."""
+        try:
+            look = self._look_in_latest(place)
+        except (InvalidArgument, NotFound) as error:
+            if kind_of(error) not in (Kind.SCHEMA, Kind.INDEX):
+                raise
+            _, self._latest = self._epochs.latest()
+            self._latest.check_tables(place.tables or ())
+            look = self._look_in_latest(place)
+        self._seen = look.end
+        return look
+
+    def _look_in_latest(self, place: OffsetPlace) -> Look:
+        tables = self._latest.scan.tables
+        return self._latest.windows.look(self._list_starts(tables, place))
+
+
+def make_consumer(options: SourceOptions, outages: Outages) -> QueryConsumer | None:
+    """The consumer that a query is; its selection is for clearing, of tables that are polled."""
+    if options.consumer is None:
+        return None
+    selection = None if options.streamed else make_scan_selection(options).to_text()
+    return QueryConsumer(options, options.consumer, selection, outages)

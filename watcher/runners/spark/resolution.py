@@ -1,0 +1,193 @@
+"""Options and a schema -> the scan of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ddl.schema import Schema, TypeCode
+from watcher.captures.change_stream import (
+    ChangeStreamCapture,
+    Wanted,
+    WatchedStream,
+    WholeRows,
+    columns_told,
+    find_stream,
+)
+from watcher.captures.poll import PollCapture
+from watcher.change import Shape
+from watcher.consumers.positions import own_tables
+from watcher.envelopes import Known
+from watcher.errors import ConfigurationError
+from watcher.runners.spark.scan import Scan, narrow_capture
+from watcher.runners.spark.shapes import (
+    ENVELOPE,
+    ID_FIELD,
+    JSON_FIELDS,
+    MESSAGE,
+    STREAM_ENVELOPE,
+    STREAM_FIELDS,
+    resolve_format,
+)
+from watcher.runners.spark.variants import use_variants
+from watcher.settings.fields import EARLIEST
+from watcher.settings.spark import JsonType, SourceOptions, split_names
+from watcher.spanner.database import connect
+from watcher.spanner.queries import Queries
+from watcher.tables.discovery import watched_table, whole_table
+from watcher.tables.schema_reader import read_epoch
+from watcher.tables.selection import Selection, is_glob, one, select, select_streamed
+from watcher.tables.shards import groups
+from watcher.tables.values import WatchedTable
+
+
+def resolve_scan(options: SourceOptions) -> Scan:
+    """Finds the tables. Raises TableNotFoundError, NotWatchableError, and ConfigurationError when
+    the capture cannot fill the envelope."""
+    connect(options.address)
+    queries = make_scan_queries(options)
+    epoch = read_epoch(queries.stream)
+    return replace(resolve_scan_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
+
+
+def resolve_scan_in(schema: Schema, options: SourceOptions, queries: Queries) -> Scan:
+    """The tables of a query in a schema. Errors as ``resolve_scan``."""
+    database = options.address.path
+    if options.streamed:
+        return resolve_streamed_scan(options, schema, database, queries)
+    resolve_format(options).check(Known("poll", backfill=options.starting_timestamp == EARLIEST))
+    captures = tuple(
+        PollCapture(
+            queries,
+            table,
+            groups(table.shard_values, options.shard_groups),
+            options.nanoseconds,
+        )
+        for table in find_tables(options, schema, database)
+    )
+    return Scan(options, captures, make_shown_schema(options, captures))
+
+
+def make_scan_queries(options: SourceOptions) -> Queries:
+    """Where a query reads; its captures have it in common, also on an executor."""
+    return Queries(options.address, options.read_options, options.outage_seconds)
+
+
+def make_shown_schema(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
+    """The columns of a query. Raises ConfigurationError for VARIANT where there can be none."""
+    variant = options.json_type is JsonType.VARIANT
+    if options.envelope is not None:
+        if variant:
+            raise ConfigurationError(
+                "'jsonType' variant is for columns of tables and for 'tables'; the key and the"
+                f" value of the envelope '{options.envelope}' are bytes: leave it out"
+            )
+        return MESSAGE
+    if options.uniform:
+        shown = STREAM_ENVELOPE if options.streamed else ENVELOPE
+        return use_variants(shown, JSON_FIELDS) if variant else shown
+    table = captures[0]
+    more = STREAM_FIELDS if options.streamed else ()
+    shown = pa.schema([*table.typed_schema, ID_FIELD, *more])
+    return use_variants(shown, json_columns(table.table)) if variant else shown
+
+
+def json_columns(table: WatchedTable) -> set[str]:
+    """The columns of JSON, and of arrays of it."""
+    return {
+        name
+        for name, type_ in table.columns
+        if TypeCode.JSON in (type_.code, type_.element.code if type_.element else None)
+    }
+
+
+def resolve_streamed_scan(
+    options: SourceOptions, schema: Schema, database: str, queries: Queries
+) -> Scan:
+    """The tables of a change stream."""
+    selection = make_scan_selection(options)
+    named = [name for name in selection.include if not is_glob(name)]
+    spelled = [whole_table(schema, name, database).name for name in named]
+    stream = find_stream(schema, options.stream, spelled, database)
+    tables = select_streamed(schema, selection, stream.tables, database)
+    known = stream.captured.with_whole_row if options.whole_rows else stream.captured
+    backfill = options.starting_timestamp == EARLIEST
+    resolve_format(options).check(Known("change-stream", known, backfill))
+    if not options.uniform:
+        tables = tuple(keep_captured_columns(options, schema, stream, table) for table in tables)
+    wanted_changes = Wanted(
+        frozenset(table.name for table in tables),
+        frozenset(options.operations),
+        options.transaction_tag,
+        selection=selection if options.tables is not None else None,
+    )
+    shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
+    whole = WholeRows(queries, shapes) if options.whole_rows else None
+    captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
+    capture = ChangeStreamCapture(queries, stream, wanted_changes, whole)
+    return Scan(options, captures, make_shown_schema(options, captures), capture)
+
+
+def keep_captured_columns(
+    options: SourceOptions, schema: Schema, stream: WatchedStream, table: WatchedTable
+) -> WatchedTable:
+    """A table with the columns that its changes contain. Raises ConfigurationError where a change
+    contains only some of them: NULL would mean two things."""
+    if options.whole_rows:
+        return table
+    if not stream.captured.whole_row:
+        raise ConfigurationError(
+            f"change stream {stream.name} has value_capture_type {stream.captured}, which does not"
+            " contain whole rows: set the option 'wholeRows' to 'true' to have them read, use"
+            " 'tables' instead of 'table', or create a stream with NEW_ROW_AND_OLD_VALUES"
+        )
+    definition = schema.table(table.name)
+    names = columns_told(schema, stream.name, definition) if definition is not None else ()
+    return replace(table, columns=tuple(pair for pair in table.columns if pair[0] in names))
+
+
+def make_scan_selection(options: SourceOptions) -> Selection:
+    """The tables that the options name."""
+    named = (options.table,) if options.table is not None else split_names(options.tables or "")
+    return Selection(named, split_names(options.exclude), own_tables(options.positions_table))
+
+
+def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:
+    """The tables that the options name, by name."""
+    if options.table is not None:
+        yield watched_table(schema, options.table, database)
+        return
+    tables = select(schema, make_scan_selection(options), {}, database)
+    yield from sorted(tables, key=lambda table: table.name)
+
+
+def resolve_snapshot_scan(options: SourceOptions) -> Scan:
+    """As ``resolve_scan``; one table may be without an index, because it is read whole."""
+    connect(options.address)
+    queries = make_scan_queries(options)
+    return resolve_whole_scan_in(read_epoch(queries.stream).schema, options, queries)
+
+
+def resolve_whole_scan_in(schema: Schema, options: SourceOptions, queries: Queries) -> Scan:
+    """As ``resolve_scan_in``; one table may be without an index, because it is read whole."""
+    if options.table is None or options.uniform or options.streamed:
+        return resolve_scan_in(schema, options, queries)
+    table = one(schema, options.table, options.address.path, None, scan=True)
+    capture = PollCapture(queries, table, (), options.nanoseconds)
+    return Scan(options, (capture,), make_shown_schema(options, (capture,)))
+
+
+def resolve_scan_again(scan: Scan, schema: Schema, whole: bool = False) -> Scan:
+    """The same query in another schema: with its tables, columns, index and shards. The columns
+    that it shows stay; those that a table does not have are NULL. ``whole``: tables are read whole.
+
+    Raises NotWatchableError or TableNotFoundError where it cannot be read.
+    """
+    resolve = resolve_whole_scan_in if whole else resolve_scan_in
+    fresh = resolve(schema, scan.options, scan.queries)
+    captures = fresh.captures
+    if not scan.options.uniform:
+        captures = tuple(narrow_capture(each, scan.shown.names) for each in captures)
+    return replace(fresh, captures=captures, shown=scan.shown, known_at=scan.known_at)

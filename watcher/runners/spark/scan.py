@@ -1,0 +1,158 @@
+"""What one query reads: its tables, and which of their columns it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from watcher.captures import Changed, StreamRows
+from watcher.captures.change_stream import (
+    ChangeStreamCapture,
+)
+from watcher.captures.changes import changes_of
+from watcher.captures.poll import PollCapture
+from watcher.errors import ConfigurationError, SchemaChangedError
+from watcher.runners.spark.shapes import (
+    CHANGE_ID_COLUMN,
+    resolve_format,
+    shape_envelope,
+    shape_messages,
+    shape_stored,
+    shape_typed,
+)
+from watcher.runners.spark.variants import convert_to_variants, use_texts
+from watcher.settings.spark import SchemaChange, SourceOptions
+from watcher.spanner.queries import Queries
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The tables of a query, and the columns that it shows. Picklable: executors shape rows.
+
+    With a ``stream`` changes come from it, and the captures read whole tables, for a backfill.
+    """
+
+    options: SourceOptions
+    captures: tuple[PollCapture, ...]
+    shown: pa.Schema
+    stream: ChangeStreamCapture | None = None
+    known_at: int = 0
+    """The read timestamp (microseconds since 1970) of the schema that the columns are from."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables."""
+        return tuple(self._captures_by_name)
+
+    @cached_property
+    def _captures_by_name(self) -> dict[str, PollCapture]:
+        return {capture.table.name: capture for capture in self.captures}
+
+    @property
+    def queries(self) -> Queries:
+        """Where the query reads."""
+        return self.captures[0].queries
+
+    def capture(self, table: str) -> PollCapture:
+        """The capture of a table."""
+        return self._captures_by_name[table]
+
+    @property
+    def spark_schema(self) -> StructType:
+        """The columns in Spark's types."""
+        schema: StructType = from_arrow_schema(self.shown)
+        return schema
+
+    def select_tables(self, tables: Container[str] | None) -> Scan:
+        """The same query with some of its tables; None is all of them."""
+        if tables is None:
+            return self
+        return replace(self, captures=tuple(c for c in self.captures if c.table.name in tables))
+
+    def check_columns(self, before: Scan) -> None:
+        """Raises SchemaChangedError where a table has another type in a column that the query
+        shows, or has lost it, unless the options want NULLs then. ``before`` is the query as it
+        began."""
+        if self.options.uniform or self.stream is not None:
+            return
+        types = dict(self.captures[0].table.columns)
+        stop = self.options.on_schema_change is SchemaChange.STOP
+        for name, was in before.captures[0].table.columns:
+            if name not in self.shown.names:
+                continue
+            if name not in types and stop:
+                raise schema_change_error(self.options, f"column {name} was dropped")
+            if types.get(name, was).code is not was.code:
+                became = types[name].code
+                raise schema_change_error(
+                    self.options, f"column {name} was {was.code.value} and is {became.value}"
+                )
+
+    @cached_property
+    def _texts(self) -> pa.Schema:
+        return use_texts(self.shown)
+
+    def select_columns(self, schema: StructType) -> Scan:
+        """The same tables with the columns that the caller's schema names; others are not read.
+
+        Raises ConfigurationError for a column or a type that is not there.
+        """
+        shown = to_arrow_schema(schema, timezone="UTC")
+        for field in shown:
+            self._check_field(field)
+        if self.options.uniform:
+            return replace(self, shown=shown)
+        captures = tuple(narrow_capture(each, shown.names) for each in self.captures)
+        return replace(self, captures=captures, shown=shown)
+
+    def _check_field(self, field: pa.Field) -> None:
+        place = self.shown.get_field_index(field.name)
+        if place < 0:
+            raise ConfigurationError(
+                f"column {field.name} does not exist; the columns are:"
+                f" {', '.join(self.shown.names)}"
+            )
+        type_ = self.shown.field(place).type
+        if not type_.equals(field.type):
+            raise ConfigurationError(
+                f"column {field.name} has type {type_}, but the given schema says {field.type}"
+            )
+
+    def shape(self, rows: Changed) -> pa.RecordBatch:
+        """The columns that the query shows, of what changed in one of its tables."""
+        shaped = self._shape_texts(rows)
+        return shaped if self._texts is self.shown else convert_to_variants(shaped, self.shown)
+
+    def _shape_texts(self, rows: Changed) -> pa.RecordBatch:
+        options = self.options
+        if options.envelope is not None:
+            changes = changes_of(rows, options.address.path)
+            return shape_messages(changes, resolve_format(options), self._texts)
+        if options.uniform:
+            return shape_envelope(changes_of(rows, options.address.path), self._texts)
+        if isinstance(rows, StreamRows):
+            return shape_typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
+        return shape_stored(rows, self._texts)
+
+
+def schema_change_error(options: SourceOptions, what: str) -> SchemaChangedError:
+    """The refusal of a schema that the query does not fit any more."""
+    return SchemaChangedError(
+        f"the schema of {options.source} has changed while the query ran ({what}):"
+        " restart the query to read the current columns, or set the option"
+        " 'onSchemaChange' to 'nulls' to continue with NULLs for a column that was dropped"
+    )
+
+
+def narrow_capture(capture: PollCapture, names: Sequence[str]) -> PollCapture:
+    """A capture that reads only some columns, and the key where ids are shown."""
+    read = set(names)
+    if CHANGE_ID_COLUMN in read:
+        read |= set(capture.table.primary_key)
+    columns = tuple(pair for pair in capture.table.columns if pair[0] in read)
+    return replace(capture, table=replace(capture.table, columns=columns))

@@ -1,0 +1,96 @@
+"""Opens what a run needs, and releases the consumer's name when the run ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from watcher.consumers.states import State
+from watcher.errors import UnavailableError
+from watcher.runners.connection import Connection
+from watcher.runners.lease_keeper import LeaseKeeper
+from watcher.runners.lifecycle import Lifecycle
+from watcher.runners.recovery import generate_pauses
+from watcher.runners.run import WatcherRun
+from watcher.runners.run_settings import RunSettings
+from watcher.spanner.database import connect
+from watcher.spanner.failures import Kind, kind_of
+
+LOG = logging.getLogger("watcher")
+PAUSE_SECONDS_FIRST = 0.5
+MAY_GO_AWAY = (Kind.RETRY, Kind.SESSION)
+
+Opened = TypeVar("Opened")
+
+
+@contextmanager
+def open_run(settings: RunSettings, once: bool) -> Iterator[WatcherRun]:
+    """A run of a watcher; ``once``: it has an end. A server that does not answer is an error at
+    once; what fails after the first answer, and may go away, is tried again.
+
+    Raises LeaseHeldError while another instance runs as this consumer.
+    """
+    lifecycle = settings.lifecycle
+    lifecycle.begin_run()
+    settings.resolver.queries.outages.stopping = lifecycle.stopping
+    try:
+        connect(settings.config.address)
+        connection = retry(lifecycle, lambda: Connection(settings.config, settings.memory))
+    except BaseException:
+        lifecycle.end_run(failed=True)
+        raise
+    lease = LeaseKeeper(settings, connection)
+    try:
+        yield retry(lifecycle, lambda: start(settings, connection, lease, once))
+    except BaseException as error:
+        lifecycle.end_run(failed=True)
+        lease.release(error)
+        raise
+    lifecycle.end_run(failed=False)
+    lease.release(None)
+
+
+def start(
+    settings: RunSettings, connection: Connection, lease: LeaseKeeper, once: bool
+) -> WatcherRun:
+    """Takes the consumer's name and registers it; may be called again when it has failed."""
+    if connection.lost:
+        connection.reopen()
+    try:
+        lease.acquire(settings.resolver.selection)
+        run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
+        settings.lifecycle.state = State.RUNNING
+        lease.obey_stored_command()
+    except Exception:
+        connection.lost = True  # the next attempt connects again
+        raise
+    serve_metrics(settings)
+    return run
+
+
+def serve_metrics(settings: RunSettings) -> None:
+    """Serves the metrics where they are configured; queries then ask how many rows were scanned."""
+    config = settings.config.metrics
+    if config is None:
+        return
+    stream = settings.resolver.queries.stream
+    stream.counts_scans = True
+    settings.metrics.measure_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
+    settings.metrics.serve(config.host, config.port)
+
+
+def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
+    """What an attempt opens; tried again while it fails with what may go away."""
+    pauses = generate_pauses(PAUSE_SECONDS_FIRST)
+    while True:
+        try:
+            return attempt()
+        except Exception as error:
+            if isinstance(error, UnavailableError) or kind_of(error) not in MAY_GO_AWAY:
+                raise
+            pause = next(pauses)
+            LOG.warning("starting again in %.1f s: %s", pause, error)
+            if lifecycle.stopping.wait(pause):
+                raise

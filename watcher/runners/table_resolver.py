@@ -1,0 +1,105 @@
+"""Which tables a watcher watches in a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ddl.schema import Schema
+from watcher.captures.backfill import BackfillCapture
+from watcher.runners.sources import (
+    WatchedTables,
+    make_queries,
+    make_selection,
+    resolve_polled,
+    resolve_streamed,
+)
+from watcher.runners.table_rules import check_still_polled
+from watcher.settings.watcher import WatchConfig
+from watcher.tables.epochs import Epochs
+from watcher.tables.selection import matches
+from watcher.tables.values import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """A schema, the tables in it that are watched, and those of them that are backfilled."""
+
+    schema: Schema
+    source: WatchedTables
+    backfills: Mapping[str, BackfillCapture]
+
+
+class TableResolver:
+    """Lasts as long as the watcher, and remembers which tables it has watched."""
+
+    def __init__(self, config: WatchConfig) -> None:
+        self._config = config
+        self.queries = make_queries(config)
+        self._epochs = Epochs(self.queries.stream, self._resolve)
+        self._watched: frozenset[str] = frozenset()
+        self._ever_watched: frozenset[str] = frozenset()
+
+    @property
+    def selection(self) -> str | None:
+        """The tables that are polled, in the form that other consumers read: clearing waits for
+        this consumer in tables that it has not registered yet."""
+        if self._config.capture == "change-stream":
+            return None
+        return make_selection(self._config).to_text()
+
+    def resolve_latest(self) -> Tables:
+        """The tables to watch in the current schema.
+
+        Raises NotWatchableError when the index of a watched table was dropped and is required.
+        """
+        _, tables = self._epochs.latest()
+        return self._check(tables)
+
+    def resolve_at(self, timestamp: int, unread: frozenset[str]) -> Tables:
+        """The tables to watch in the schema at a read timestamp; the same object for the same
+        schema. ``unread`` tables may not be watchable there yet.
+
+        Raises VersionExpiredError before the version retention period, NotWatchableError.
+        """
+        return self._check(self._epochs.at(timestamp), unread)
+
+    def _check(self, tables: Tables, unread: frozenset[str] = frozenset()) -> Tables:
+        watched = frozenset(tables.source.tables)
+        existing = [table.name for table in tables.schema.tables]
+        check_still_polled(
+            self._watched - watched - unread, existing, "set on_missing_index = 'scan'"
+        )
+        self._watched = watched
+        self._ever_watched |= watched
+        return tables
+
+    def _resolve(self, schema: Schema) -> Tables:
+        source = self._resolve_source(schema)
+        return Tables(schema, source, self._resolve_backfills(source))
+
+    def _resolve_source(self, schema: Schema) -> WatchedTables:
+        """Tables that were watched may, with ``on_missing_index = "scan"``, be read without their
+        index."""
+        config, name = self._config, self._config.address.path
+        if config.capture == "change-stream":
+            return resolve_streamed(config, self.queries, schema, name)
+        scan = self._ever_watched if config.on_missing_index == "scan" else None
+        return resolve_polled(config, self.queries, schema, name, scan)
+
+    def _resolve_backfills(self, source: WatchedTables) -> dict[str, BackfillCapture]:
+        """The tables that are delivered whole before their changes."""
+        specs = {name.casefold(): spec for name, spec in self._config.table.items()}
+        captures = {}
+        for name in source.tables:
+            if not matches(name, self._config.backfill):
+                continue
+            spec = specs.get(name.casefold(), TableSpec())
+            low, high = encode_bound(spec.backfill_from), encode_bound(spec.backfill_to)
+            captures[name] = BackfillCapture(source.capture(name), low, high)
+        return captures
+
+
+def encode_bound(key: tuple[str | int, ...] | None) -> tuple[str, ...] | None:
+    """A key of the configuration as Spanner's API writes it: INT64 as text."""
+    return tuple(str(part) for part in key) if key is not None else None
