@@ -12,8 +12,9 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import accumulate, groupby
 
+from interleavings.races import Order, block_begin, footprints, order_class, races, unit_of
 from interleavings.scheduler import CRASH_AFTER, CRASH_BEFORE, StuckError
 
 DECISIVE = ("Commit", "a callback", "offset", "batch")
@@ -162,12 +163,17 @@ class RandomWalk:
 
 
 class Exhaustive:
-    """Every schedule with at most so many preemptions, those with fewer first, each once."""
+    """Every schedule with at most so many preemptions, those with fewer first, each once.
+
+    Where ``learn`` is told what the steps were, only those of which the outcome could differ.
+    """
 
     def __init__(self, preemptions: int) -> None:
         self._bound = preemptions
         self._waiting: list[deque[tuple[str, ...]]] = [deque() for _ in range(preemptions + 1)]
         self._waiting[0].append(())
+        self._seen: set[tuple[str, ...]] = {()}
+        self._orders: set[Order] = set()
 
     def __iter__(self) -> Iterator[Prescribed]:
         """Choosers, each for one run; ``learn`` must be called after it."""
@@ -177,14 +183,50 @@ class Exhaustive:
     def _following(self) -> tuple[str, ...] | None:
         return next((queue.popleft() for queue in self._waiting if queue), None)
 
-    def learn(self, run: Prescribed) -> None:
-        """Adds the schedules that leave a run at one of its steps after its prefix."""
-        cost = 0
+    def learn(self, run: Prescribed, labels: Sequence[str] | None = None) -> None:
+        """Adds the schedules that leave a run at one of its steps. ``labels``: what was sent at
+        each step; without them every step is one where another unit might go on."""
+        if labels is not None and self._known(order_class([s.chosen for s in run.steps], labels)):
+            return
         chosen = tuple(step.chosen for step in run.steps)
-        for place, step in enumerate(run.steps):
-            if place >= len(run.prefix):
-                for token in step.tokens:
-                    total = cost + step.cost(token)
-                    if token != step.chosen and total <= self._bound:
-                        self._waiting[total].append((*chosen[:place], token))
-            cost += step.cost(step.chosen)
+        costs = list(accumulate((step.cost(step.chosen) for step in run.steps), initial=0))
+        others = everywhere(run) if labels is None else where_it_matters(run, labels)
+        for place, token in others:
+            total = costs[place] + run.steps[place].cost(token)
+            prefix = (*chosen[:place], token)
+            if total <= self._bound and prefix not in self._seen:
+                self._seen.add(prefix)
+                self._waiting[total].append(prefix)
+
+    def _known(self, order: Order) -> bool:
+        known = order in self._orders
+        self._orders.add(order)
+        return known
+
+
+def everywhere(run: Prescribed) -> Iterator[tuple[int, str]]:
+    """All that could have been chosen after a run's prefix."""
+    for place in range(len(run.prefix), len(run.steps)):
+        for token in run.steps[place].tokens:
+            if token != run.steps[place].chosen:
+                yield place, token
+
+
+def where_it_matters(run: Prescribed, labels: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """What could have been chosen with another outcome: a step before one that it depends on, and
+    a crash before or after what the actor writes."""
+    chosen = [step.chosen for step in run.steps]
+    prints = footprints(chosen, labels)
+    for raced, unit in races(chosen, prints):
+        for place in {raced, block_begin(chosen, raced)}:
+            step = run.steps[place]
+            able = [token for token in step.tokens if token[-1] not in CRASHES]
+            for token in [unit] if unit in able else able:
+                if token != unit_of(step.chosen):
+                    yield place, token
+    for place, step in enumerate(run.steps):
+        if prints[place].writes:
+            for kind in CRASHES:
+                token = unit_of(step.chosen) + kind
+                if token in step.tokens and token != step.chosen:
+                    yield place, token

@@ -21,7 +21,7 @@ from interleavings.choosers import (
 )
 from interleavings.fast import faster
 from interleavings.known_schemas import KnownSchemas
-from interleavings.scenarios.base import Scenario
+from interleavings.scenarios.base import Variant
 from interleavings.schedule import explored_schedules
 from interleavings.scheduler import Chooser, Scheduler, StuckError
 from interleavings.virtual_time import controlled
@@ -49,29 +49,36 @@ class Outcome:
 class Summary:
     """What came of many schedules."""
 
-    scenario: str
+    variant: str
     schedules: int = 0
     steps: int = 0
     seconds: float = 0.0
     failures: list[Outcome] = field(default_factory=list)
     first_failure: int | None = None
 
+    def add(self, part: Summary) -> None:
+        """Adds what came of more schedules."""
+        self.schedules += part.schedules
+        self.steps += part.steps
+        self.seconds += part.seconds
+        self.failures += part.failures
+
 
 class Explorer:
-    """A scenario in its world. Leave the ``with`` block to close it."""
+    """A variant of a scenario in its world. Leave the ``with`` block to close it."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
         self._length = 1
         self._stack = ExitStack()
 
     def __enter__(self) -> Explorer:
-        self.world = World(self.scenario.statements, self.scenario.watchable)
+        self.world = World(self.variant.statements, self.variant.watchable)
         self._stack.callback(self.world.close)
         self._stack.enter_context(self.world.opened())
         self._stack.enter_context(controlled(self.world.clock))
         self._stack.enter_context(explored_schedules())
-        schemas = KnownSchemas(self.world, bool(self.scenario.quiet))
+        schemas = KnownSchemas(self.world, bool(self.variant.quiet))
         self._stack.enter_context(faster(schemas))
         logging.disable(logging.CRITICAL)
         self._stack.callback(logging.disable, logging.NOTSET)
@@ -83,22 +90,22 @@ class Explorer:
 
     def run(self, chooser: Chooser, name: str = "") -> Outcome:
         """One schedule."""
-        scenario, world = self.scenario, self.world
-        world.reset("0", scenario.schema_changes)
+        variant, world = self.variant, self.world
+        world.reset("0", variant.schema_changes)
         run = Run(world)
-        world.gate.quiet_texts = scenario.quiet
+        world.gate.quiet_texts = variant.quiet
         world.gate.observer = run.record.observe
-        self._alone(lambda: scenario.prelude(run))
-        scheduler = Scheduler(world.clock, chooser, dict(scenario.crashes or {}))
-        for actor, body in scenario.actors.items():
+        self._alone(lambda: variant.prelude(run))
+        scheduler = Scheduler(world.clock, chooser, dict(variant.crashes or {}))
+        for actor, body in variant.actors.items():
             scheduler.add(actor, self._life(run, actor, body))
         problems: list[str] = []
         try:
             scheduler.run()
             world.end_transactions()
             world.clock.advance(LONG_SECONDS + 1)
-            self._alone(lambda: scenario.finale(run))
-            problems = judges.verdict(run.record, scenario.expectations, run.kept)
+            self._alone(lambda: variant.finale(run))
+            problems = judges.verdict(run.record, variant.expectations, run.kept)
         except StuckError as error:
             problems = [f"stuck: {error}"]
         except Exception as error:  # noqa: BLE001 (a finding)
@@ -109,7 +116,7 @@ class Explorer:
         return Outcome(trace, labels, tuple(problems), name)
 
     def _life(self, run: Run, actor: str, body):  # type: ignore[no-untyped-def]
-        return lambda: run.lasting(actor, lambda: body(run), self.scenario.allowed)
+        return lambda: run.lasting(actor, lambda: body(run), self.variant.allowed)
 
     def _alone(self, body) -> None:  # type: ignore[no-untyped-def]
         """Something that is not explored, on virtual time."""
@@ -124,7 +131,7 @@ class Explorer:
 
     def chooser(self, seed: int, number: int) -> Chooser:
         """The chooser of one schedule of a seed."""
-        text = f"{self.scenario.name} {seed} {number}"
+        text = f"{self.variant.name} {seed} {number}"
         if number % 3 == 1:
             return BeforeCommits(text, self._length, 0.3)
         if number % 3 == 2:
@@ -136,12 +143,12 @@ class Explorer:
         searched = Exhaustive(preemptions)
         for number, chooser in enumerate(islice(searched, schedules)):
             outcome = self.run(chooser, f"exhaustive schedule {number}")
-            searched.learn(chooser)
+            searched.learn(chooser, outcome.labels)
             yield outcome
 
     def summary(self, outcomes: Iterator[Outcome], *, until_failure: bool = False) -> Summary:
         """Runs them all, or until one fails."""
-        found = Summary(self.scenario.name)
+        found = Summary(self.variant.name)
         began = time.perf_counter()
         for outcome in outcomes:
             found.schedules += 1

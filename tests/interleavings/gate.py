@@ -82,9 +82,14 @@ def method_of(details: Any) -> str:
 def label_of(method: str, request: Any, text: str) -> str:
     """What an RPC is, for a person who reads a schedule."""
     if text:
-        return f"{method} {' '.join(text.split())[:90]}"
+        return " ".join([method, *text.split()])
     table = getattr(request, "table", "")
     if table:
         return f"{method} {table}"
-    mutations = getattr(request, "mutations", ())
-    return f"{method} {len(mutations)} mutations" if method == "Commit" else method
+    return " ".join([method, *mutated(request)]) if method == "Commit" else method
+
+
+def mutated(request: Any) -> list[str]:
+    """The tables of a commit's mutations."""
+    kinds = ((mutation, mutation.WhichOneof("operation")) for mutation in request.mutations)
+    return sorted({getattr(mutation, kind).table for mutation, kind in kinds})

@@ -18,7 +18,7 @@ from watcher.tables.schema_reader import SchemaEpoch
 
 READ_DIGEST = watcher.tables.schema_reader.read_digest
 READ_EPOCH = watcher.tables.schema_reader.read_epoch
-LABEL = "ExecuteSql the schema"
+LABEL = "ExecuteSql SELECT FROM INFORMATION_SCHEMA"
 KNOWN = "known_epochs"
 """The attribute of a schema of the server that has what the product has read of it."""
 

@@ -36,11 +36,11 @@ INTERVALS_MAX = 1_000
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault, the part of issue 14 that it belongs to, and the scenario in which it shows."""
+    """A fault, the part of the protocol that it belongs to, and the variant in which it shows."""
 
     name: str
     part: str
-    scenario: str
+    variant: str
     patch: Callable[[], AbstractContextManager[None]]
 
 

@@ -7,7 +7,7 @@ import time
 from interleavings.choosers import Prescribed, parsed
 from interleavings.explore import Explorer, Outcome
 from interleavings.mutations import MUTATIONS, Mutation
-from interleavings.scenarios import ALL
+from interleavings.scenarios import VARIANTS
 
 SCHEDULES_MAX = 2_000
 """So many are tried at most to find a fault."""
@@ -15,7 +15,7 @@ SCHEDULES_MAX = 2_000
 
 def find(mutation: Mutation, schedules: int, seed: int) -> tuple[int, Outcome | None]:
     """How many schedules it took to find a fault; None when it was not found."""
-    with Explorer(ALL[mutation.scenario]) as explorer, mutation.patch():
+    with Explorer(VARIANTS[mutation.variant]) as explorer, mutation.patch():
         for number, outcome in enumerate(explorer.random(seed, schedules), start=1):
             if outcome.problems:
                 return number, outcome
@@ -24,7 +24,7 @@ def find(mutation: Mutation, schedules: int, seed: int) -> tuple[int, Outcome | 
 
 def holds_without(mutation: Mutation, outcome: Outcome) -> bool:
     """Whether the schedule that found the fault is good without it, as far as it still exists."""
-    with Explorer(ALL[mutation.scenario]) as explorer:
+    with Explorer(VARIANTS[mutation.variant]) as explorer:
         return not explorer.run(Prescribed(parsed(outcome.text), lenient=True)).problems
 
 
@@ -38,7 +38,7 @@ def prove(schedules: int, seed: int) -> int:
         seconds = time.perf_counter() - began
         count = str(number) if outcome is not None else "not found"
         print(
-            f"{mutation.name:<48}{mutation.part:<6}{mutation.scenario:<20}{count:>10}{seconds:>9.0f}",
+            f"{mutation.name:<48}{mutation.part:<6}{mutation.variant:<20}{count:>10}{seconds:>9.0f}",
             flush=True,
         )
         if outcome is None:

@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from interleavings.choosers import Prescribed, parsed
 from interleavings.explore import Explorer, Outcome, Summary
-from interleavings.scenarios import ALL
+from interleavings.scenarios import SCENARIOS, VARIANTS, variants_of
 
 FAILURES_SHOWN = 3
 SCHEDULES = 300
+LABEL_LENGTH = 110
 CHUNK = 500
 """So many schedules are a task of a process."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 when a schedule failed, or a mutation was not found."""
-    given = parser().parse_args(arguments)
-    names = list(ALL) if given.scenario == "all" else given.scenario.split(",")
-    if unknown := [name for name in names if name not in ALL]:
-        print(f"there is no scenario '{unknown[0]}'; there are: {', '.join(ALL)}")
+    options = parser().parse_args(arguments)
+    names = list(SCENARIOS) if options.scenario == "all" else options.scenario.split(",")
+    known = {**SCENARIOS, **VARIANTS}
+    if unknown := [name for name in names if name not in known]:
+        print(f"there is no scenario '{unknown[0]}'; choose from: {', '.join(known)}")
         return 2
-    if given.replay is not None:
-        return replay(names[0], given.replay)
-    if given.mutations:
+    if options.replay is not None:
+        return replay(names[0], options.replay)
+    if options.mutations:
         from interleavings.prove import SCHEDULES_MAX, prove
 
-        return prove(given.schedules or SCHEDULES_MAX, given.seed)
-    given.schedules = given.schedules or SCHEDULES
-    summaries = explored(names, given)
+        return prove(options.schedules or SCHEDULES_MAX, options.seed)
+    options.schedules = options.schedules or SCHEDULES
+    summaries = explore_all(names, options)
     show(summaries)
     return int(any(summary.failures for summary in summaries))
 
@@ -41,87 +46,132 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The options."""
     options = argparse.ArgumentParser(prog="make explore", description=__doc__)
-    options.add_argument("--scenario", default="all", help="names with commas between, or all")
-    options.add_argument("--schedules", type=int, help="at most, of each scenario or fault")
+    options.add_argument(
+        "--scenario", default="all", help="scenarios or variants with commas between, or all"
+    )
+    options.add_argument(
+        "--schedules", type=int, help="at most, of each scenario (in even parts of its variants)"
+    )
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--mode", choices=["random", "exhaustive"], default="random")
     options.add_argument("--preemptions", type=int, default=2, help="at most, when exhaustive")
     options.add_argument("--jobs", type=int, default=2, help="processes")
-    options.add_argument("--replay", help="a schedule as a failure shows it")
+    options.add_argument(
+        "--results", type=Path, help="a file of what was run; it is not run again with this file"
+    )
+    options.add_argument("--replay", help="a schedule as a failure shows it; --scenario VARIANT")
     options.add_argument("--mutations", action="store_true", help="put faults back and find them")
     return options
 
 
-def explored(names: Iterable[str], given: argparse.Namespace) -> list[Summary]:
-    """What came of each scenario, over all processes."""
-    totals = {name: Summary(name) for name in names}
+@dataclass(frozen=True)
+class Task:
+    """Schedules for a process: of a seed those from ``first`` on, or all with few preemptions."""
+
+    variant: str
+    seed: int
+    first: int
+    schedules: int
+    preemptions: int | None = None
+
+    def run(self) -> Summary:
+        """What came of them."""
+        with Explorer(VARIANTS[self.variant]) as explorer:
+            if self.preemptions is None:
+                return explorer.summary(explorer.random(self.seed, self.schedules, self.first))
+            return explorer.summary(explorer.exhaustive(self.preemptions, self.schedules))
+
+
+def tasks_of(names: Sequence[str], options: argparse.Namespace) -> list[Task]:
+    """Everything that is to be run."""
+    tasks = []
+    for name in names:
+        for variant, schedules in shares(name, options.schedules).items():
+            if options.mode == "exhaustive":
+                tasks.append(Task(variant, 0, 0, options.schedules, options.preemptions))
+                continue
+            for first in range(0, schedules, CHUNK):
+                count = min(CHUNK, schedules - first)
+                tasks.append(Task(variant, options.seed, first, count))
+    return tasks
+
+
+def shares(name: str, schedules: int) -> dict[str, int]:
+    """How many of a scenario's schedules each variant has."""
+    variants = variants_of(name)
+    share, rest = divmod(schedules, len(variants))
+    return {each.name: share + int(place < rest) for place, each in enumerate(variants)}
+
+
+def explore_all(names: Sequence[str], options: argparse.Namespace) -> list[Summary]:
+    """What came of each variant, over all processes."""
+    tasks = tasks_of(names, options)
+    totals = {task.variant: Summary(task.variant) for task in tasks}
+    known = read_results(options.results)
+    for task in tasks:
+        if task in known:
+            totals[task.variant].add(known[task])
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.jobs, context) as pool:
-        if given.mode == "exhaustive":
-            tasks = [
-                pool.submit(exhaust, name, given.preemptions, given.schedules) for name in totals
-            ]
-        else:
-            tasks = [
-                pool.submit(explore, name, given.seed, first, min(CHUNK, given.schedules - first))
-                for name in totals
-                for first in range(0, given.schedules, CHUNK)
-            ]
-        for task in as_completed(tasks):
-            part = task.result()
-            add(totals[part.scenario], part)
-            print(f"{part.scenario}: {part.schedules} schedules", file=sys.stderr, flush=True)
+    with ProcessPoolExecutor(options.jobs, context) as pool:
+        running = {pool.submit(task.run): task for task in tasks if task not in known}
+        for done in as_completed(running):
+            part = done.result()
+            totals[part.variant].add(part)
+            if options.results is not None:
+                write_result(options.results, running[done], part)
+            print(f"{part.variant}: {part.schedules} schedules", file=sys.stderr, flush=True)
     return list(totals.values())
 
 
-def add(total: Summary, part: Summary) -> None:
-    """Adds what one process has found."""
-    total.schedules += part.schedules
-    total.steps += part.steps
-    total.seconds += part.seconds
-    total.failures += part.failures
+def read_results(path: Path | None) -> dict[Task, Summary]:
+    """What earlier runs have written to a file."""
+    if path is None or not path.exists():
+        return {}
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {Task(**line["task"]): summary_of(line["summary"]) for line in lines}
 
 
-def explore(name: str, seed: int, first: int, schedules: int) -> Summary:
-    """A task: some schedules of a seed."""
-    with Explorer(ALL[name]) as explorer:
-        return explorer.summary(explorer.random(seed, schedules, first))
+def summary_of(values: dict[str, Any]) -> Summary:
+    """A summary as it was written."""
+    failures = [Outcome(**each) for each in values.pop("failures")]
+    return Summary(**values, failures=failures)
 
 
-def exhaust(name: str, preemptions: int, schedules: int) -> Summary:
-    """A task: all schedules with few preemptions."""
-    with Explorer(ALL[name]) as explorer:
-        return explorer.summary(explorer.exhaustive(preemptions, schedules))
+def write_result(path: Path, task: Task, summary: Summary) -> None:
+    """Adds a line to the file."""
+    with path.open("a") as file:
+        file.write(json.dumps({"task": asdict(task), "summary": asdict(summary)}) + "\n")
 
 
 def show(summaries: Sequence[Summary]) -> None:
-    """The table, and how to replay what failed."""
-    print(f"{'scenario':<24}{'schedules':>10}{'steps':>8}{'failures':>10}{'seconds':>9}{'ms':>7}")
+    """The table, and how to replay what failed. Milliseconds are those of a process that may have
+    shared its core."""
+    print(f"{'variant':<24}{'schedules':>10}{'steps':>8}{'failures':>10}{'seconds':>9}{'ms':>7}")
     for each in summaries:
         count = max(each.schedules, 1)
         print(
-            f"{each.scenario:<24}{each.schedules:>10}{each.steps / count:>8.0f}"
+            f"{each.variant:<24}{each.schedules:>10}{each.steps / count:>8.0f}"
             f"{len(each.failures):>10}{each.seconds:>9.0f}{each.seconds / count * 1000:>7.0f}"
         )
     for each in summaries:
         for outcome in each.failures[:FAILURES_SHOWN]:
             print()
-            print(failure_text(each.scenario, outcome))
+            print(failure_text(each.variant, outcome))
 
 
-def failure_text(scenario: str, outcome: Outcome) -> str:
+def failure_text(variant: str, outcome: Outcome) -> str:
     """A schedule that failed, and how to run it again."""
     problems = "\n".join(f"  {problem}" for problem in outcome.problems)
-    command = f"make explore EXPLORE_ARGS=\"--scenario {scenario} --replay '{outcome.text}'\""
-    return f"{scenario}, {outcome.name}:\n{problems}\n  {command}"
+    command = f"make explore EXPLORE_ARGS=\"--scenario {variant} --replay '{outcome.text}'\""
+    return f"{variant}, {outcome.name}:\n{problems}\n  {command}"
 
 
 def replay(name: str, text: str) -> int:
     """Runs one schedule again and shows its steps."""
-    with Explorer(ALL[name]) as explorer:
+    with Explorer(VARIANTS[name]) as explorer:
         outcome = explorer.run(Prescribed(parsed(text)))
     for token, label in zip(outcome.trace, outcome.labels, strict=True):
-        print(f"{token:<6}{label}")
+        print(f"{token:<6}{label[:LABEL_LENGTH]}")
     print(
         failure_text(name, replace(outcome, name="replayed")) if outcome.problems else "no failure"
     )

@@ -10,8 +10,8 @@ import pytest
 
 from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, parsed, shown
 from interleavings.explore import Explorer
-from interleavings.scenarios import ALL
-from interleavings.scenarios.base import Scenario
+from interleavings.scenarios import VARIANTS
+from interleavings.scenarios.base import Variant
 from interleavings.scheduler import Chooser, Crashed, Scheduler, StuckError, current_scheduler
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import controlled
@@ -146,9 +146,17 @@ def test_tokens_are_written_and_read() -> None:
 
 def test_an_rpc_that_was_executed_before_its_actor_died_has_happened() -> None:
     """The first commit of W is its third token: it begins, it is about to send, it has sent."""
-    scenario = ALL["latest"]
-    with Explorer(Scenario("crash", {"W": scenario.actors["W"]}, (), crashes={"W": 1})) as explorer:
+    variant = VARIANTS["latest"]
+    with Explorer(Variant("crash", {"W": variant.actors["W"]}, (), crashes={"W": 1})) as explorer:
         lived = explorer.run(Prescribed(parsed("W W?")))
         died = explorer.run(Prescribed(parsed("W W!")))
     assert lived.problems == died.problems == ()
     assert lived.trace[:2] == ("W", "W?")
+
+
+def test_nothing_runs_beside_a_schedule() -> None:
+    """A thread of the server takes locks in the machine's time: no schedule could repeat that."""
+    before = set(threading.enumerate())
+    with Explorer(VARIANTS["latest"]):
+        more = {thread.name for thread in set(threading.enumerate()) - before}
+    assert not {name for name in more if not name.startswith("maintenance-multiplexed")}, more

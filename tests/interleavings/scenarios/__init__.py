@@ -1,19 +1,56 @@
-"""Who meets whom: each scenario says its tables, its actors and what its consumers promise."""
+"""Who meets whom. A scenario is a question; its variants are ways to ask it, each with its tables,
+its actors and what its consumers promise."""
 
 from __future__ import annotations
 
 from interleavings.scenarios import operators, schema, spark, streams, transactions, watching
-from interleavings.scenarios.base import Scenario
+from interleavings.scenarios.base import Variant
 
-ALL: dict[str, Scenario] = {
-    each.name: each
-    for each in (
-        *watching.SCENARIOS,
-        *spark.SCENARIOS,
-        *schema.SCENARIOS,
-        *streams.SCENARIOS,
-        *transactions.SCENARIOS,
-        *operators.SCENARIOS,
-    )
+SCENARIOS: dict[str, tuple[Variant, ...]] = {
+    # A consumer starts while another delivers and clears.
+    "start": (watching.BACKFILL, watching.LATEST, watching.OPERATOR, transactions.TRANSACTIONS),
+    # Instances of one consumer replace each other, freeze, and wait for their turn.
+    "instances": (
+        watching.TAKEOVER,
+        watching.TAKEOVER_BACKFILL,
+        watching.FROZEN,
+        watching.FROZEN_BACKFILL,
+        watching.STANDBY,
+        transactions.TRANSACTIONS_TAKEOVER,
+    ),
+    # What operators do, and the ways of clearing.
+    "operators": (operators.PAUSED, operators.BY_INDEX, operators.TIME_SHARDS),
+    # Tables, columns, indexes and shards change under a watcher.
+    "schema": (
+        schema.NEW_TABLE,
+        schema.ADD_COLUMN,
+        schema.RESHARD,
+        operators.INDEX_AGAIN,
+        operators.COLUMNS,
+    ),
+    # Spark queries that start, start earlier, are stopped, killed and replaced.
+    "spark": (
+        spark.EARLIEST,
+        spark.EARLIER,
+        spark.STOPPED,
+        transactions.SPARK_CUT,
+        transactions.SPARK_TAKEOVER,
+    ),
+    "spark-schema": (schema.SPARK_RESHARD, schema.SPARK_NEW_TABLE, operators.SPARK_COLUMNS),
+    # The other capture.
+    "change-stream": (
+        streams.STREAM_LATEST,
+        streams.STREAM_TAKEOVER,
+        streams.STREAM_NEW_TABLE,
+        streams.SPARK_STREAM_NEW_TABLE,
+    ),
 }
-"""Every scenario by its name."""
+"""The variants of every scenario."""
+
+VARIANTS: dict[str, Variant] = {each.name: each for some in SCENARIOS.values() for each in some}
+"""Every variant by its name."""
+
+
+def variants_of(name: str) -> tuple[Variant, ...]:
+    """The variants of a scenario, or the one with this name. Raises KeyError."""
+    return SCENARIOS[name] if name in SCENARIOS else (VARIANTS[name],)

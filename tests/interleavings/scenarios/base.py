@@ -1,4 +1,4 @@
-"""What a scenario is, and what many share."""
+"""What a variant of a scenario is, and what many share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nothing(_run: Run) -> None:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Variant:
     """``prelude`` runs before the actors, ``finale`` after them, neither is explored. An actor in
     ``crashes`` may crash so often, at any RPC. ``allowed`` are errors that end an actor lawfully.
     ``quiet``: queries whose answer no actor changes."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from interleavings.actors import Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
-    Scenario,
+    Variant,
     begin_with_rows,
     catch_up,
     deliver_and_clear,
@@ -26,14 +26,14 @@ def begin_with_known(run: Run) -> None:
     run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
-PAUSED = Scenario(
+PAUSED = Variant(
     "paused",
     {"W": write_rows, "A": lambda run: deliver_and_clear(run, lease=4.0), "O": pause_and_resume},
     (Expectation("a"),),
     prelude=begin_with_known,
     finale=catch_up("a"),
 )
-BY_INDEX = Scenario(
+BY_INDEX = Variant(
     "clearing-by-index",
     {
         "W": write_rows,
@@ -55,7 +55,7 @@ def make_index_again(run: Run) -> None:
     run.write(("Rows", 2, "2.1"))
 
 
-INDEX_AGAIN = Scenario(
+INDEX_AGAIN = Variant(
     "index-again",
     {"D": make_index_again, "A": deliver_and_clear},
     (Expectation("a"),),
@@ -83,7 +83,7 @@ def drop_and_add(run: Run) -> None:
     run.write(("Rows", 4, "4.0"), columns={"More": "4"})
 
 
-COLUMNS = Scenario(
+COLUMNS = Variant(
     "columns",
     {"D": drop_and_add, "A": deliver_and_clear},
     (Expectation("a"),),
@@ -92,7 +92,7 @@ COLUMNS = Scenario(
     schema_changes=True,
     quiet=(),
 )
-SPARK_COLUMNS = Scenario(
+SPARK_COLUMNS = Variant(
     "spark-columns",
     {"D": drop_and_add, "Q": query(3, 2, startingTimestamp="earliest")},
     (Expectation("q", exactly=True),),
@@ -125,7 +125,7 @@ def follow_minutes(run: Run) -> None:
     run.watcher("a", tables=["*"], start="earliest", interval=0.001, **BY_TIME).run()
 
 
-TIME_SHARDS = Scenario(
+TIME_SHARDS = Variant(
     "time-shards",
     {"W": write_late, "A": follow_minutes, "T": lambda run: run.pass_time(LATE_SECONDS)},
     (Expectation("a"),),
@@ -133,4 +133,3 @@ TIME_SHARDS = Scenario(
     watchable=(),
     finale=catch_up("a", **BY_TIME),
 )
-SCENARIOS = (PAUSED, BY_INDEX, INDEX_AGAIN, COLUMNS, SPARK_COLUMNS, TIME_SHARDS)

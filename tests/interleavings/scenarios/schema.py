@@ -7,7 +7,7 @@ from google.api_core.exceptions import InvalidArgument
 from interleavings.actors import Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
-    Scenario,
+    Variant,
     begin_with_rows,
     catch_up,
     deliver_and_clear,
@@ -67,7 +67,7 @@ def both_follow(run: Run) -> None:
     run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
-NEW_TABLE = Scenario(
+NEW_TABLE = Variant(
     "new-table",
     {"D": add_table, "A": lambda run: deliver_and_clear(run, refresh=0), "B": follow},
     (Expectation("a"), Expectation("b")),
@@ -85,7 +85,7 @@ def add_column(run: Run) -> None:
     run.write(("Rows", 4, "4.0"), columns={"Extra": "4"})
 
 
-ADD_COLUMN = Scenario(
+ADD_COLUMN = Variant(
     "add-column",
     {"D": add_column, "A": deliver_and_clear},
     (Expectation("a"),),
@@ -104,7 +104,7 @@ def reshard(run: Run) -> None:
     run.write(("Rows", 1, "1.1"), ("Rows", 10, "10.0"))
 
 
-RESHARD = Scenario(
+RESHARD = Variant(
     "reshard",
     {"D": reshard, "A": deliver_and_clear},
     (Expectation("a"),),
@@ -114,7 +114,7 @@ RESHARD = Scenario(
     quiet=(),
     allowed=INDEX_GONE,
 )
-SPARK_RESHARD = Scenario(
+SPARK_RESHARD = Variant(
     "spark-reshard",
     {"D": reshard, "Q": query(3, 2, startingTimestamp="earliest")},
     (Expectation("q", exactly=True),),
@@ -124,7 +124,7 @@ SPARK_RESHARD = Scenario(
     quiet=(),
     allowed=INDEX_GONE,
 )
-SPARK_NEW_TABLE = Scenario(
+SPARK_NEW_TABLE = Variant(
     "spark-new-table",
     {"D": add_table, "Q": query(3, 2, startingTimestamp="earliest")},
     (Expectation("q", exactly=True),),
@@ -134,4 +134,3 @@ SPARK_NEW_TABLE = Scenario(
     schema_changes=True,
     quiet=(),
 )
-SCENARIOS = (NEW_TABLE, ADD_COLUMN, RESHARD, SPARK_RESHARD, SPARK_NEW_TABLE)

@@ -6,7 +6,7 @@ from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
     Body,
-    Scenario,
+    Variant,
     begin_with_rows,
     catch_up,
     deliver_and_clear,
@@ -60,7 +60,7 @@ def drain_query(*consumers: str, **options: str) -> Body:
     return finale
 
 
-EARLIEST = Scenario(
+EARLIEST = Variant(
     "spark-earliest",
     {
         "W": write_rows,
@@ -99,7 +99,7 @@ def drain_earlier(run: Run) -> None:
     drain_query("a", "h", startingTimestamp=timestamp_text(run.kept["begin"]))(run)
 
 
-EARLIER = Scenario(
+EARLIER = Variant(
     "spark-earlier",
     {"W": write_rows, "A": deliver_and_clear, "H": go_on, "Q": earlier},
     (Expectation("a"), Expectation("q", begin_key="begin", exactly=True)),
@@ -125,7 +125,7 @@ def obey(run: Run) -> None:
         run.record.problems.append(f"the query's command is {command}, and nobody resumed it")
 
 
-STOPPED = Scenario(
+STOPPED = Variant(
     "spark-stopped",
     {"Q": query(2, 2, startingTimestamp="earliest"), "O": stop_query},
     (),
@@ -134,4 +134,3 @@ STOPPED = Scenario(
     crashes={"Q": 1},
     allowed=(LeaseHeldError, WatcherError),
 )
-SCENARIOS = (EARLIEST, EARLIER, STOPPED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
-from interleavings.scenarios.base import ROWS, Scenario, catch_up, write_rows
+from interleavings.scenarios.base import ROWS, Variant, catch_up, write_rows
 from interleavings.scenarios.spark import drain_query, query
 from interleavings.scenarios.watching import TAKEN_OVER, begin_slowly, instance, time_passes
 
@@ -29,7 +29,7 @@ def registered(run: Run) -> None:
     run.write(*(("Rows", key, f"{key}.1") for key in (2, 3)))
 
 
-STREAM_LATEST = Scenario(
+STREAM_LATEST = Variant(
     "stream-latest",
     {"W": write_rows, "B": start_latest},
     (Expectation("b", from_registration=True),),
@@ -40,7 +40,7 @@ STREAM_LATEST = Scenario(
     crashes={"B": 1},
 )
 FILLING = STREAMED | {"backfill": ["*"], "backfill_rows": 2}
-STREAM_TAKEOVER = Scenario(
+STREAM_TAKEOVER = Variant(
     "stream-takeover",
     {"W": write_rows, "A": instance(**FILLING), "B": instance(**FILLING), "T": time_passes},
     (Expectation("a"),),
@@ -66,7 +66,7 @@ def follow(run: Run) -> None:
     run.watcher("a", tables=["*"], refresh=0, interval=0.001, **STREAMED).run()
 
 
-STREAM_NEW_TABLE = Scenario(
+STREAM_NEW_TABLE = Variant(
     "stream-new-table",
     {"D": add_table, "A": follow},
     (Expectation("a", tables=("Fresh",)),),
@@ -78,7 +78,7 @@ STREAM_NEW_TABLE = Scenario(
     quiet=(),
 )
 SPARK_STREAM = {"startingTimestamp": "earliest", "capture": "change-stream"}
-SPARK_STREAM_NEW_TABLE = Scenario(
+SPARK_STREAM_NEW_TABLE = Variant(
     "spark-stream-new-table",
     {"D": add_table, "Q": query(3, 2, **SPARK_STREAM)},
     (Expectation("q"),),
@@ -90,4 +90,3 @@ SPARK_STREAM_NEW_TABLE = Scenario(
     schema_changes=True,
     quiet=(),
 )
-SCENARIOS = (STREAM_LATEST, STREAM_TAKEOVER, STREAM_NEW_TABLE, SPARK_STREAM_NEW_TABLE)

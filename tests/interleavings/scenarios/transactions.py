@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
-from interleavings.scenarios.base import ROWS, Body, Scenario, catch_up, deliver_and_clear
+from interleavings.scenarios.base import ROWS, Body, Variant, catch_up, deliver_and_clear
 from interleavings.scenarios.spark import query_of
 from interleavings.scenarios.watching import TAKEN_OVER, instance, time_passes
 from interleavings.scheduler import current_scheduler
@@ -36,7 +36,7 @@ def write_pairs(run: Run) -> None:
 
 
 PAIRS = {"transactions": True, "max_rows": 2}
-TRANSACTIONS = Scenario(
+TRANSACTIONS = Variant(
     "transactions",
     {"W": write_pairs, "A": lambda run: deliver_and_clear(run, **PAIRS)},
     (Expectation("a"),),
@@ -44,7 +44,7 @@ TRANSACTIONS = Scenario(
     finale=catch_up("a", **PAIRS),
     **TWO,  # type: ignore[arg-type]
 )
-TRANSACTIONS_TAKEOVER = Scenario(
+TRANSACTIONS_TAKEOVER = Variant(
     "transactions-takeover",
     {"W": write_pairs, "A": instance(**PAIRS), "B": instance(**PAIRS), "T": time_passes},
     (Expectation("a"),),
@@ -89,7 +89,7 @@ def drain_one_by_one(run: Run) -> None:
     query_of(run).deliver()
 
 
-SPARK_CUT = Scenario(
+SPARK_CUT = Variant(
     "spark-cut",
     {"W": delete_some, "Q": one_by_one(3, 2)},
     (Expectation("q", begin_key="begin", exactly=True),),
@@ -137,7 +137,7 @@ def drain_second(run: Run) -> None:
     query_of(run, name="r").deliver()
 
 
-SPARK_TAKEOVER = Scenario(
+SPARK_TAKEOVER = Variant(
     "spark-takeover",
     {
         "W": write_one,
@@ -154,4 +154,3 @@ SPARK_TAKEOVER = Scenario(
     finale=drain_second,
     allowed=TAKEN_OVER,
 )
-SCENARIOS = (TRANSACTIONS, TRANSACTIONS_TAKEOVER, SPARK_CUT, SPARK_TAKEOVER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
-    Scenario,
+    Variant,
     begin_with_rows,
     catch_up,
     deliver_and_clear,
@@ -37,7 +37,7 @@ def start_latest(run: Run) -> None:
     run.watcher("b", tables=["*"], lease=SHORT_SECONDS).run_once()
 
 
-BACKFILL = Scenario(
+BACKFILL = Variant(
     "backfill",
     {"W": write_rows, "A": deliver_and_clear, "B": fill},
     (Expectation("a"), Expectation("b")),
@@ -45,7 +45,7 @@ BACKFILL = Scenario(
     finale=catch_up("a", "b"),
     crashes={"B": 1},
 )
-LATEST = Scenario(
+LATEST = Variant(
     "latest",
     {"W": write_rows, "A": deliver_and_clear, "B": start_latest},
     (Expectation("a"), Expectation("b", from_registration=True)),
@@ -77,7 +77,7 @@ def begin_slowly(run: Run) -> None:
     run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
-TAKEOVER = Scenario(
+TAKEOVER = Variant(
     "takeover",
     {"W": write_rows, "A": instance(), "B": instance(), "T": time_passes},
     (Expectation("a"),),
@@ -86,7 +86,7 @@ TAKEOVER = Scenario(
     allowed=TAKEN_OVER,
 )
 FILLING = {"start": "latest", "backfill": ["*"], "backfill_rows": 2}
-TAKEOVER_BACKFILL = Scenario(
+TAKEOVER_BACKFILL = Variant(
     "takeover-backfill",
     {"W": write_rows, "A": instance(**FILLING), "B": instance(**FILLING), "T": time_passes},
     (Expectation("a"),),
@@ -102,7 +102,7 @@ def write_and_wait(run: Run) -> None:
     run.pass_time(SHORT_SECONDS * 2)
 
 
-FROZEN = Scenario(
+FROZEN = Variant(
     "frozen",
     {"W": write_and_wait, "A": instance(), "B": instance()},
     (Expectation("a"),),
@@ -110,7 +110,7 @@ FROZEN = Scenario(
     finale=catch_up("a"),
     allowed=TAKEN_OVER,
 )
-FROZEN_BACKFILL = Scenario(
+FROZEN_BACKFILL = Variant(
     "frozen-backfill",
     {"W": write_and_wait, "A": instance(**FILLING), "B": instance(**FILLING)},
     (Expectation("a"),),
@@ -125,7 +125,7 @@ def standby(run: Run) -> None:
     run.watcher("a", tables=["*"], start="earliest", standby=True).run_once()
 
 
-STANDBY = Scenario(
+STANDBY = Variant(
     "standby",
     {"W": write_rows, "A": standby, "B": standby, "C": standby},
     (Expectation("a"),),
@@ -169,21 +169,11 @@ def both_catch_up(run: Run) -> None:
     catch_up("b", start="latest")(run)
 
 
-OPERATOR = Scenario(
+OPERATOR = Variant(
     "operator",
     {"W": write_rows, "A": deliver_and_clear, "B": start_again, "O": forget},
     (Expectation("a"), Expectation("b", from_registration=True)),
     prelude=begin_with_two,
     finale=both_catch_up,
     allowed=(LeaseHeldError,),
-)
-SCENARIOS = (
-    BACKFILL,
-    LATEST,
-    TAKEOVER,
-    TAKEOVER_BACKFILL,
-    FROZEN,
-    FROZEN_BACKFILL,
-    STANDBY,
-    OPERATOR,
 )
