@@ -17,7 +17,7 @@ from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
 from watcher.errors import ConfigurationError
 from watcher.spanner.database import DatabaseAddress, connect, create_on_emulator
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COLUMNS = ("Id", "Version", "Payload")
 ROWS_A_COMMIT = 10_000
@@ -110,7 +110,7 @@ def moment(database: Database) -> str:
     """The database's time: everything that was committed before has a timestamp below it."""
     with database.snapshot() as snapshot:
         found: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
-    return timestamp_text(micros_of(found))
+    return format_timestamp(to_micros(found))
 
 
 def load_backlog(database: Database, run: Run) -> None:
@@ -139,7 +139,7 @@ def insert(database: Database, statement: str, low: int, high: int, row_bytes: i
         return transaction
 
     committed = database.run_in_transaction(work).committed
-    return micros_of(committed)
+    return to_micros(committed)
 
 
 def ours(database: Database) -> list[str]:

@@ -54,7 +54,7 @@ class ValueCapture(StrEnum):
         return self in (self.NEW_ROW, self.NEW_ROW_AND_OLD_VALUES)
 
     @property
-    def with_whole_row(self) -> ValueCapture:
+    def as_whole_row(self) -> ValueCapture:
         """The same, once the whole row has been read."""
         return self.NEW_ROW_AND_OLD_VALUES if self.keeps_old else self.NEW_ROW
 

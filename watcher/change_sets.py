@@ -16,7 +16,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.spanner.sql import quoted
+from watcher.spanner.sql import quote_name
 
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
@@ -203,7 +203,7 @@ class ChangeSets:
         starts again. A statement that is still under way publishes its change set again at its end:
         what is delivered early comes once more then.
         """
-        query = pending_change_sets(self._table, self._column, self._timestamp)
+        query = select_pending_change_sets(self._table, self._column, self._timestamp)
         with self._database.snapshot() as snapshot:
             pending = [str(row[0]) for row in snapshot.execute_sql(query)]
         self._publish(pending)
@@ -224,9 +224,9 @@ class ChangeSets:
         target.insert(self._table, (self._column, self._timestamp), [(number, COMMIT_TIMESTAMP)])
 
 
-def pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
+def select_pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
     """The ids of change sets whose rows are being written."""
     return (
-        f"SELECT {quoted(id_column)} FROM {quoted(table)}"  # noqa: S608
-        f" WHERE {quoted(timestamp_column)} IS NULL"
+        f"SELECT {quote_name(id_column)} FROM {quote_name(table)}"  # noqa: S608
+        f" WHERE {quote_name(timestamp_column)} IS NULL"
     )

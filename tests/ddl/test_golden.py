@@ -12,7 +12,7 @@ from ddl.parse import parse_schema
 from ddl.plan import make_plan
 from ddl.schema import Dialect, Schema
 from watcher.consumers.clearing import statement
-from watcher.tables.discovery import watched_table
+from watcher.tables.discovery import find_watched_table
 
 GOLDEN = Path(__file__).parent / "golden"
 SINGERS = (
@@ -85,7 +85,7 @@ def postgres_text(before: str, options: WatchOptions) -> str:
 
 
 def clearing_statement(schema: Schema) -> str:
-    return statement(watched_table(schema, "Singers", "d"))
+    return statement(find_watched_table(schema, "Singers", "d"))
 
 
 @pytest.mark.parametrize("case", CASES)

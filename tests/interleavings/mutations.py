@@ -17,7 +17,7 @@ import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
 from watcher.captures import Look
-from watcher.captures.change_stream.watched import Wanted
+from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.poll import PollCapture
 from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import SpannerPositions, consumers_table
@@ -27,7 +27,7 @@ from watcher.runners.delivery import Delivering
 from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.streaming import Driver
 from watcher.tables.epochs import Epochs
-from watcher.window import ShardGroup, Slice, Window
+from watcher.window import ShardGroup, ShardSlice, Window
 
 CLEARER = "a"
 """The consumer that clears, in every scenario."""
@@ -252,10 +252,13 @@ def streams_frozen() -> Iterator[None]:
         found = real(reading, schema).only(reading.tables)
         return replace(found, stream=reading.stream)
 
-    def listed(wanted: Wanted, name: str) -> bool:
-        return not wanted.tables or name in wanted.tables
+    def listed(changes: ChangeFilter, name: str) -> bool:
+        return not changes.tables or name in changes.tables
 
-    with replaced(Reading, "in_schema", in_schema), replaced(Wanted, "_takes_table", listed):
+    with (
+        replaced(Reading, "in_schema", in_schema),
+        replaced(ChangeFilter, "_accepts_table", listed),
+    ):
         yield
 
 
@@ -273,7 +276,7 @@ def read_by_intervals() -> Iterator[None]:
     """A window is read by the intervals that it touches, and looked at by IS NOT NULL."""
     real = PollCapture._read_at
 
-    def read_at(capture: PollCapture, part: Slice, at: int | None) -> Iterator[Any]:
+    def read_at(capture: PollCapture, part: ShardSlice, at: int | None) -> Iterator[Any]:
         shards = ShardGroup(0, intervals_of(part.window))
         return real(capture, replace(part, shards=shards), at)
 

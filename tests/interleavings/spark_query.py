@@ -17,7 +17,7 @@ from interleavings.scheduler import current_scheduler, current_unit
 from watcher.runners.spark.reading import reading
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import source_options
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 
 @dataclass
@@ -93,7 +93,7 @@ class SparkQuery:
                 self.name,
                 self.name,
                 (row["table"], key),
-                micros_of(at) if at is not None else None,
+                to_micros(at) if at is not None else None,
                 values,
                 row["operation"] == "READ",
                 (0, 0),

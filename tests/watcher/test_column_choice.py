@@ -18,8 +18,8 @@ from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
 from watcher.runners.spark.reading import Reading, shown_of
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.queries import Queries
-from watcher.tables.discovery import watched_table, whole_table
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
 TABLE = """CREATE TABLE {} (Id INT64 NOT NULL, Name STRING(MAX), Proto a.b.Message,
@@ -32,7 +32,7 @@ def table_of(
     spec: TableSpec = SPEC, name: str = "T", key: str = "Id", ddl: str = TABLE
 ) -> WatchedTable:
     """A table as the embedded server never has it: with columns of protocol buffers."""
-    return watched_table(parse_schema(ddl.format(name, key)), name, "d", spec)
+    return find_watched_table(parse_schema(ddl.format(name, key)), name, "d", spec)
 
 
 def names_of(table: WatchedTable) -> list[str]:
@@ -52,7 +52,7 @@ def test_columns_that_cannot_be_decoded_are_left_out_with_one_line(
 
 
 def test_a_table_read_whole_leaves_them_out_too() -> None:
-    table = whole_table(parse_schema(TABLE.format("T", "Id")), "T", "d")
+    table = find_whole_table(parse_schema(TABLE.format("T", "Id")), "T", "d")
     assert names_of(table) == ["Id", "Name", "Gone", "At"]
 
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_chosen_is_refused(spec: TableSpec, words: str) -> None:
 
 def test_a_spark_query_with_a_schema_of_its_own_reads_no_other_column() -> None:
     options = SourceOptions(project="p", instance="i", database="d", table="T")
-    capture = PollCapture(Queries(options.address), table_of(), ())
+    capture = PollCapture(QueryClient(options.address), table_of(), ())
     reading = Reading(options, (capture,), shown_of(options, (capture,)))
     asked = from_arrow_schema(pa.schema([("Id", pa.int64()), ("Name", pa.string())]))
     assert names_of(reading.showing(asked).captures[0].table) == ["Id", "Name"]
@@ -222,4 +222,4 @@ def test_the_strategy_of_change_sets_reads_what_is_chosen() -> None:
            CREATE INDEX SongsByChangeSet ON Songs(ChangeSetId)"""
     )
     spec = TableSpec(change_sets="Sets", columns=("A",))
-    assert names_of(watched_table(schema, "Songs", "d", spec)) == ["Id", "A"]
+    assert names_of(find_watched_table(schema, "Songs", "d", spec)) == ["Id", "A"]

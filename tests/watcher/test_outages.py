@@ -22,8 +22,8 @@ from emulator.process import ServerProcess, spawn
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
 SECONDS_MAX = 60
 OUTAGE_SECONDS = 8.0
-BEGINS = re.compile(r"does not answer; trying again")
-ENDS = re.compile(r"answers again, after (\d+\.\d) s")
+BEGINS = re.compile(r"does not answer; retrying")
+ENDS = re.compile(r"answers again after (\d+\.\d) s")
 STOPPING = "press Ctrl-C again to end at once"
 
 

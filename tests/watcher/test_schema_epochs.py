@@ -17,7 +17,7 @@ from watcher.captures import Changed
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
 from watcher.spanner.stream import QueryStream
-from watcher.tables.discovery import discover
+from watcher.tables.discovery import discover_table
 
 SECONDS = 60
 HOUR = 3600
@@ -487,7 +487,7 @@ def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
         write(database, 2)
         seen.wait(2)
         wait_for(lambda: set(positions.of("c")) == {"T"})
-        done = Clearing(database, discover(database, "T"), positions).clear()
+        done = Clearing(database, discover_table(database, "T"), positions).clear()
         assert done.rows == 1
         change_schema(database, *watchable("U", 3))
         write(database, 5, 6, 7, table="U")
@@ -513,7 +513,7 @@ def test_a_table_that_is_dropped_and_made_again_while_it_is_down(
     assert row_ids(delivered(database)) == [("T", 2)]
     positions = SpannerPositions(database)
     assert set(positions.of("c")) == {"T"}
-    assert Clearing(database, discover(database, "T"), positions).clear().rows == 1
+    assert Clearing(database, discover_table(database, "T"), positions).clear().rows == 1
 
 
 def wait_for(reached: Callable[[], bool]) -> None:

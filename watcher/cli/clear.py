@@ -21,8 +21,8 @@ from watcher.runners.schedule import Schedule
 from watcher.settings.fields import duration_seconds
 from watcher.settings.watcher import GRACE_SECONDS
 from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.timestamps import timestamp_text
-from watcher.tables.discovery import discover
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.discovery import discover_table
 
 
 def command(
@@ -64,7 +64,7 @@ def command(
     margin_seconds = duration_seconds(margin)
     pause = duration_seconds(every) if every is not None else None
     client = connect(DatabaseAddress.parse(database))
-    watched = discover(client, table)
+    watched = discover_table(client, table)
     positions = SpannerPositions(client, positions_table)
     clearing = Clearing(client, watched, positions, margin_seconds, method)
     if explain:
@@ -79,7 +79,7 @@ def command(
             "table": watched.name,
             "dry_run": dry_run,
             "rows": result.rows,
-            "up_to": timestamp_text(result.safe),
+            "up_to": format_timestamp(result.safe),
             "slowest_consumer": result.slowest_consumer,
         }
         if json_output:
@@ -103,7 +103,7 @@ def command(
 
 def show(explanation: Explanation, json_output: bool) -> None:
     """What each method would read and write."""
-    safe = timestamp_text(explanation.safe)
+    safe = format_timestamp(explanation.safe)
     if json_output:
         print_json(asdict(explanation) | {"safe": safe})
         return

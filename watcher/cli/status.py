@@ -17,10 +17,10 @@ from watcher.consumers.positions import TABLE, Position, SpannerPositions, consu
 from watcher.consumers.states import ConsumerStatus
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import timestamp_text
-from watcher.tables.discovery import discover
-from watcher.tables.shards import groups
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.discovery import discover_table
+from watcher.tables.shards import group_shards
 from watcher.window import Window
 
 
@@ -56,7 +56,7 @@ def command(
     found = [
         {
             "consumer": each.consumer,
-            "at": timestamp_text(each.occurred_at),
+            "at": format_timestamp(each.occurred_at),
             "kind": each.kind,
             "message": each.message,
         }
@@ -85,7 +85,7 @@ def described(
         "table": position.table,
         "state": str(life.state) if life else "NOT_STARTED",
         "alive": life.alive if life else False,
-        "position": timestamp_text(position.micros),
+        "position": format_timestamp(position.micros),
         "lag_seconds": round(time.time() - position.micros / 1_000_000, 3),
         "lag_rows": None,
         "delivered_rows": progress.rows if progress else None,
@@ -93,10 +93,10 @@ def described(
         "dead_letters": progress.dead_letters if progress else None,
     }
     try:
-        watched = discover(client, position.table)
+        watched = discover_table(client, position.table)
     except (NotWatchableError, TableNotFoundError) as error:
         return shown | {"note": str(error)}
-    capture = PollCapture(Queries(address), watched, ())
+    capture = PollCapture(QueryClient(address), watched, ())
     window, changed = capture.look(position.micros)
     shown["lag_rows"] = capture.count(window) if changed else 0
     if by_shard_group:
@@ -108,7 +108,7 @@ def lags(capture: PollCapture, window: Window, count: int) -> dict[str, int]:
     """The lag in rows of each group of shards."""
     return {
         str(group.number): capture.count(window, group)
-        for group in groups(capture.table.shard_values, count)
+        for group in group_shards(capture.table.shard_values, count)
     }
 
 

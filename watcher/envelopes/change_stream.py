@@ -9,7 +9,7 @@ from watcher.change import Change, Operation, Origin, Shape
 from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
 from watcher.envelopes.values import Writing
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 
@@ -50,7 +50,7 @@ class ChangeStream(Options):
 
     def resolved(self, micros: int) -> tuple[Message, ...]:
         """As ``Envelope.resolved``."""
-        record: Json = {"heartbeat_record": {"timestamp": timestamp_text(micros)}}
+        record: Json = {"heartbeat_record": {"timestamp": format_timestamp(micros)}}
         return (Message(None, json_bytes(record)),)
 
 
@@ -60,7 +60,7 @@ def data_change_record(change: Change, origin: Origin, writing: Writing) -> dict
     new = writing.row(change.shape, change.new_values or {})
     old = writing.row(change.shape, change.old_values or {})
     return {
-        "commit_timestamp": timestamp_text(change.commit_timestamp),
+        "commit_timestamp": format_timestamp(change.commit_timestamp),
         "record_sequence": origin.record_sequence,
         "server_transaction_id": origin.transaction_id,
         "is_last_record_in_transaction_in_partition": origin.last_in_transaction_in_partition,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddl.schema import Type, TypeCode
-from watcher.captures.changes import plain
+from watcher.captures.changes import to_json
 from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
 from watcher.errors import EnvelopeError
@@ -53,7 +53,7 @@ class Writing:
 
 def scalar(value: Value) -> Json:
     """A cell that is no array, by its Python type."""
-    written = plain(value)
+    written = to_json(value)
     if written is None or isinstance(written, bool | int | float | str):
         return written
     raise EnvelopeError(f"a cell cannot be a {type(value).__name__}")

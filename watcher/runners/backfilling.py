@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from watcher.captures.backfill import PAGE_ROWS, BackfillCapture
+from watcher.captures.key_ranges import PAGE_ROWS, KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import BackfillMove, Positions
 from watcher.failpoints import failpoint
 from watcher.runners.sinks import Sink
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.backfill")
 
@@ -37,7 +37,7 @@ class Backfilling:
 
     def __init__(
         self,
-        captures: Mapping[str, BackfillCapture],
+        captures: Mapping[str, KeyRangeCapture],
         positions: Positions,
         instance: Instance,
         sink: Sink,
@@ -54,7 +54,7 @@ class Backfilling:
         """Goes on with other positions: the same ones, over a new connection."""
         self._positions = positions
 
-    def replace_captures(self, captures: Mapping[str, BackfillCapture]) -> None:
+    def replace_captures(self, captures: Mapping[str, KeyRangeCapture]) -> None:
         """Goes on with the tables as the schema is now; what is gone is done."""
         self._captures = captures
         for table in [name for name in self._waiting if name not in captures]:
@@ -73,7 +73,7 @@ class Backfilling:
     def step(self) -> dict[str, int]:
         """Delivers a page; how many rows, by table."""
         table, progress = next(iter(self._waiting.items()))
-        batches, after = self._captures[table].page(progress, self._page_rows)
+        batches, after = self._captures[table].read_page(progress, self._page_rows)
         try:
             for rows in batches:
                 self._instance.check()
@@ -85,7 +85,7 @@ class Backfilling:
         failpoint("after-backfill-page-before-progress")
         self._save(table, progress, after)
         if after is None:
-            LOG.info("table %s is backfilled as of %s", table, timestamp_text(progress.at))
+            LOG.info("table %s is backfilled as of %s", table, format_timestamp(progress.at))
         return {table: sum(rows.batch.num_rows for rows in batches)}
 
     def _save(self, table: str, before: BackfillProgress, after: BackfillProgress | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
-from watcher.captures.backfill import BackfillCapture
+from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import (
     FilePositions,
@@ -22,6 +22,7 @@ from watcher.errors import LeaseHeldError, NotWatchableError
 from watcher.runners.sources import WatchedTables, polled, queries_of, selection_of, streamed
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
+from watcher.spanner.keys import KeyRange
 from watcher.tables.epochs import Epochs
 from watcher.tables.selection import matches
 from watcher.tables.values import TableSpec
@@ -157,7 +158,7 @@ class Connection:
         positions.create()
         return positions, Consumers(database, consumers_table(kept.table))
 
-    def backfill_captures(self, source: WatchedTables) -> Mapping[str, BackfillCapture]:
+    def backfill_captures(self, source: WatchedTables) -> Mapping[str, KeyRangeCapture]:
         """The tables that are to be delivered whole first."""
         specs = {name.casefold(): spec for name, spec in self._config.table.items()}
         captures = {}
@@ -165,8 +166,14 @@ class Connection:
             if not matches(name, self._config.backfill):
                 continue
             spec = specs.get(name.casefold(), TableSpec())
-            captures[name] = BackfillCapture(
-                source.capture(name), raw_bound(spec.backfill_from), raw_bound(spec.backfill_to)
+            captures[name] = KeyRangeCapture(
+                source.capture(name),
+                KeyRange(
+                    raw_bound(spec.backfill_from),
+                    raw_bound(spec.backfill_to),
+                    start_inside=True,
+                    end_inside=False,
+                ),
             )
         return captures
 

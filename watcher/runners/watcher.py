@@ -40,9 +40,9 @@ from watcher.runners.watching import Delivered, Watching
 from watcher.settings.fields import resolve_start
 from watcher.settings.watcher import WatchConfig, watch_config
 from watcher.spanner.database import connect
-from watcher.spanner.failures import Kind, advice, kind_of
+from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
 from watcher.spanner.outages import is_outage
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
@@ -259,9 +259,10 @@ class Watcher:
             try:
                 self._open(self._sink)
             except Exception as error:
-                if kind_of(error) not in (Kind.RETRY, Kind.SESSION) or isinstance(
-                    error, UnavailableError
-                ):
+                if classify_error(error) not in (
+                    FailureKind.RETRY,
+                    FailureKind.SESSION,
+                ) or isinstance(error, UnavailableError):
                     raise
                 pause = backoff_seconds(self._failures)
                 self._failures += 1
@@ -372,8 +373,8 @@ class Watcher:
                     " from its index before it came: for those, use a backfill",
                     held.consumer,
                     name,
-                    timestamp_text(registered.positions[name]),
-                    timestamp_text(cleared),
+                    format_timestamp(registered.positions[name]),
+                    format_timestamp(cleared),
                 )
         if self._backfilling is not None:
             self._backfilling.resume()
@@ -404,7 +405,7 @@ class Watcher:
 
     def _now(self) -> int:
         """A timestamp at which a strong read is served now, whatever tables there are."""
-        return self._connection.queries.stream.look("SELECT 1", {}, {})[0]
+        return self._connection.queries.stream.fetch_read_timestamp()
 
     def _measure_queries(self) -> None:
         """From now on queries ask how many rows were scanned for them."""
@@ -460,7 +461,7 @@ class Watcher:
     def _succeeded(self, delivered: Delivered) -> None:
         if self._state is State.FAILED:
             self._state = State.RUNNING
-        self._connection.queries.outages.answered()
+        self._connection.queries.outages.record_answer()
         self._failures = self._schema_failures = 0
         self._windows += 1
         self._rows += delivered.total
@@ -472,20 +473,20 @@ class Watcher:
     def _failed(self, error: Exception) -> None:
         """Backs off from what may go away, reads the schema again, or ends."""
         self.metrics.failure(type(error).__name__)
-        kind = kind_of(error)
-        if kind is Kind.INDEX:
+        kind = classify_error(error)
+        if kind is FailureKind.INDEX:
             kind = self._kind_of_missing_index()
-        if kind is Kind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
+        if kind is FailureKind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
             self._schema_failures += 1
             LOG.warning("the schema has changed (%s); reading it again", error)
             self._replace_source()
             return
-        if kind is Kind.SESSION:
+        if kind is FailureKind.SESSION:
             LOG.warning("the session is lost; connecting again: %s", error)
             self._lost = True
-            kind = Kind.RETRY
-        if kind is not Kind.RETRY:
-            hint = advice(error)
+            kind = FailureKind.RETRY
+        if kind is not FailureKind.RETRY:
+            hint = suggest_fix(error)
             LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
             raise error
         outage = is_outage(error)
@@ -495,24 +496,24 @@ class Watcher:
         self._not_before = time.monotonic() + pause
         self._state = State.FAILED
         if outage:
-            self._connection.queries.outages.failed(error)
+            self._connection.queries.outages.record_failure(error)
         level = logging.INFO if outage else logging.WARNING
         LOG.log(level, "again in %.1f s (failure %d): %s", pause, self._failures, error)
         if not outage:
             self._store(error)
 
-    def _kind_of_missing_index(self) -> Kind:
+    def _kind_of_missing_index(self) -> FailureKind:
         """What to do when an index is gone: another may have taken its place."""
         if self.config.on_missing_index == "scan":
-            return Kind.SCHEMA
+            return FailureKind.SCHEMA
         try:
             self._connection.latest_tables()
         except WatcherError as error:
             LOG.info("no other index takes its place: %s", error)
-            return Kind.INDEX
+            return FailureKind.INDEX
         except GoogleAPICallError as error:
-            return kind_of(error)
-        return Kind.SCHEMA
+            return classify_error(error)
+        return FailureKind.SCHEMA
 
     def _follow(self, timestamp: int) -> None:
         """From now on the tables are those of the schema at a read timestamp."""
@@ -553,12 +554,12 @@ class Watcher:
         except LeaseLostError:
             raise
         except Exception as error:
-            kind = kind_of(error)
-            if kind not in (Kind.RETRY, Kind.SESSION):
+            kind = classify_error(error)
+            if kind not in (FailureKind.RETRY, FailureKind.SESSION):
                 raise
-            self._lost = self._lost or kind is Kind.SESSION
+            self._lost = self._lost or kind is FailureKind.SESSION
             if is_outage(error):
-                self._connection.queries.outages.failed(error)
+                self._connection.queries.outages.record_failure(error)
                 return
             LOG.warning("the lease could not be renewed, trying again: %s", error)
             return
@@ -596,9 +597,9 @@ class Watcher:
                     self._fence(),
                 ).clear(clearing.rows_max, clearing.report_after)
             except Exception as error:
-                if kind_of(error) is Kind.PERMANENT:
+                if classify_error(error) is FailureKind.PERMANENT:
                     raise
-                self._lost = self._lost or kind_of(error) is Kind.SESSION
+                self._lost = self._lost or classify_error(error) is FailureKind.SESSION
                 level = logging.INFO if is_outage(error) else logging.WARNING
                 LOG.log(level, "clearing of %s is put off: %s", name, error)
             else:

@@ -18,7 +18,7 @@ from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpired
 from watcher.failpoints import failpoint
 from watcher.runners.backfilling import Instance
 from watcher.runners.sinks import Sink
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
@@ -162,7 +162,7 @@ class Watching:
         self._save(starts, cut)
         if self._later is None:
             self._saved()
-        LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
+        LOG.info("window to %s: %d rows", format_timestamp(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
 
     def _return_to_later(self) -> None:

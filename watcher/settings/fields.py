@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from watcher.errors import ConfigurationError
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 from watcher.window import BEGINNING
 
 LATEST, EARLIEST = "latest", "earliest"
@@ -64,4 +64,4 @@ def resolve_start(text: str) -> int | None:
             f"'{text}' is no start: write {LATEST}, {EARLIEST} or a timestamp such as"
             " 2026-01-31T12:00:00Z"
         ) from error
-    return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

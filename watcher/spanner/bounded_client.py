@@ -42,7 +42,7 @@ CHANNEL_OPTIONS = (
 Method = Callable[..., Any]
 
 
-def bounded(method: Method, seconds: float | None) -> Method:
+def limit_call(method: Method, seconds: float | None) -> Method:
     """A method of the client that ends within bounds unless the caller gives others; ``seconds`` is
     for one try, None leaves it as it is."""
 
@@ -59,15 +59,15 @@ class BoundedClient(SpannerClient):
     """As the generated client. A stream may last as long as before: only its beginning is bounded,
     which is also where it is taken up again."""
 
-    begin_transaction = bounded(SpannerClient.begin_transaction, CALL_SECONDS_MAX)
-    commit = bounded(SpannerClient.commit, COMMIT_SECONDS_MAX)
-    create_session = bounded(SpannerClient.create_session, CALL_SECONDS_MAX)
-    delete_session = bounded(SpannerClient.delete_session, CALL_SECONDS_MAX)
-    execute_batch_dml = bounded(SpannerClient.execute_batch_dml, CALL_SECONDS_MAX)
-    execute_sql = bounded(SpannerClient.execute_sql, CALL_SECONDS_MAX)
-    execute_streaming_sql = bounded(SpannerClient.execute_streaming_sql, None)
-    rollback = bounded(SpannerClient.rollback, CALL_SECONDS_MAX)
-    streaming_read = bounded(SpannerClient.streaming_read, None)
+    begin_transaction = limit_call(SpannerClient.begin_transaction, CALL_SECONDS_MAX)
+    commit = limit_call(SpannerClient.commit, COMMIT_SECONDS_MAX)
+    create_session = limit_call(SpannerClient.create_session, CALL_SECONDS_MAX)
+    delete_session = limit_call(SpannerClient.delete_session, CALL_SECONDS_MAX)
+    execute_batch_dml = limit_call(SpannerClient.execute_batch_dml, CALL_SECONDS_MAX)
+    execute_sql = limit_call(SpannerClient.execute_sql, CALL_SECONDS_MAX)
+    execute_streaming_sql = limit_call(SpannerClient.execute_streaming_sql, None)
+    rollback = limit_call(SpannerClient.rollback, CALL_SECONDS_MAX)
+    streaming_read = limit_call(SpannerClient.streaming_read, None)
 
 
 class BoundedDatabase(Database):

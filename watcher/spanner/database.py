@@ -93,7 +93,7 @@ def connect(address: DatabaseAddress) -> Database:
     Raises UnavailableError, DatabaseNotFoundError or AccessDeniedError within seconds.
     """
     database = open_database(address)
-    check(database, address)
+    check_database(database, address)
     return database
 
 
@@ -144,7 +144,7 @@ def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> b
     return True
 
 
-def check(database: Database, address: DatabaseAddress) -> None:
+def check_database(database: Database, address: DatabaseAddress) -> None:
     """One cheap call without the client's own minutes of retries."""
     try:
         session = database.spanner_api.create_session(
@@ -152,10 +152,10 @@ def check(database: Database, address: DatabaseAddress) -> None:
         )
         database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
     except (GoogleAPICallError, RetryError) as error:
-        raise explained(error, address) from error
+        raise explain_error(error, address) from error
 
 
-def explained(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
+def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
     """The client's error as one of ours, with what to do."""
     if isinstance(error, NotFound):
         return DatabaseNotFoundError(

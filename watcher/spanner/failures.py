@@ -55,7 +55,7 @@ SCHEMA_GONE = re.compile(
 )
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """What to do about an error."""
 
     SESSION = "session"
@@ -70,50 +70,50 @@ class Kind(StrEnum):
     """Somebody has to mend something."""
 
 
-def kind_of(error: BaseException) -> Kind:
+def classify_error(error: BaseException) -> FailureKind:
     """What to do about an error."""
     if isinstance(error, TRANSIENT):
-        return Kind.RETRY
+        return FailureKind.RETRY
     if isinstance(error, SchemaChangedError):
-        return Kind.SCHEMA
+        return FailureKind.SCHEMA
     if isinstance(error, IndexMissingError):
-        return Kind.INDEX
+        return FailureKind.INDEX
     if isinstance(error, InvalidArgument | NotFound):
-        return kind_of_refusal(error)
-    return Kind.PERMANENT
+        return classify_refusal(error)
+    return FailureKind.PERMANENT
 
 
 REFUSALS = (InvalidArgument, NotFound, SchemaChangedError, IndexMissingError)
 """Among them are those of ``refused_by_schema``."""
 
 
-def refused_by_schema(error: BaseException) -> bool:
+def is_schema_refusal(error: BaseException) -> bool:
     """Whether a table, a column or an index is not what a statement takes it for. Spanner judges a
     read by the schema at its read timestamp: it may be refused at one and served at another."""
-    return kind_of(error) in (Kind.SCHEMA, Kind.INDEX)
+    return classify_error(error) in (FailureKind.SCHEMA, FailureKind.INDEX)
 
 
-def kind_of_refusal(error: GoogleAPICallError) -> Kind:
+def classify_refusal(error: GoogleAPICallError) -> FailureKind:
     """A statement that Spanner refuses although it was right once: the schema has changed."""
     message = str(error.message)
     if SESSION_GONE.search(message):
-        return Kind.SESSION
+        return FailureKind.SESSION
     if TRANSACTION_GONE.search(message):
-        return Kind.RETRY
+        return FailureKind.RETRY
     if INDEX_GONE.search(message):
-        return Kind.INDEX
+        return FailureKind.INDEX
     if SCHEMA_GONE.search(message):
-        return Kind.SCHEMA
-    return Kind.PERMANENT
+        return FailureKind.SCHEMA
+    return FailureKind.PERMANENT
 
 
-def advice(error: BaseException) -> str:
+def suggest_fix(error: BaseException) -> str:
     """What somebody can do, as the end of a sentence; empty where there is nothing to say."""
     if isinstance(error, Forbidden | Unauthenticated):
         return "grant roles/spanner.databaseReader (and databaseUser for positions and clearing)"
     if isinstance(error, NotFound):
         return "check the name of the database"
-    if kind_of(error) is Kind.INDEX:
+    if classify_error(error) is FailureKind.INDEX:
         return (
             "make the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
             " 'scan' to read the table without it"

@@ -90,17 +90,17 @@ class DirectedRead:
         """As Spanner's API writes it."""
         if self.exclude:
             excluded = DirectedReadOptions.ExcludeReplicas(
-                replica_selections=messages(self.exclude)
+                replica_selections=build_selections(self.exclude)
             )
             return DirectedReadOptions(exclude_replicas=excluded)
         included = DirectedReadOptions.IncludeReplicas(
-            replica_selections=messages(self.include),
+            replica_selections=build_selections(self.include),
             auto_failover_disabled=self.auto_failover_disabled,
         )
         return DirectedReadOptions(include_replicas=included)
 
 
-def messages(replicas: Sequence[Replica]) -> list[DirectedReadOptions.ReplicaSelection]:
+def build_selections(replicas: Sequence[Replica]) -> list[DirectedReadOptions.ReplicaSelection]:
     """The selections as Spanner's API writes them."""
     return [replica.message for replica in replicas]
 

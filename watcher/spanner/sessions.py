@@ -16,7 +16,7 @@ from google.cloud.spanner_v1 import ExecuteSqlRequest, ReadRequest
 from google.cloud.spanner_v1.database import Database
 
 from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress, open_database
-from watcher.spanner.results.wire import ResultPart, result_part
+from watcher.spanner.results.wire import ResultPart, parse_result_part
 
 SERVICE = "/google.spanner.v1.Spanner/"
 CREATE_SECONDS_MAX = 30.0
@@ -35,8 +35,8 @@ class SharedSession:
         self.metadata: Metadata = (("google-cloud-resource-prefix", database.name),)
         # The generated client would make an object of every value: see results/wire.py.
         channel = self.api.transport.grpc_channel
-        self.execute = stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
-        self.read = stream_call(channel, "StreamingRead", ReadRequest.serialize)
+        self.execute = make_stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
+        self.read = make_stream_call(channel, "StreamingRead", ReadRequest.serialize)
         self._lock = threading.Lock()
         self._name = ""
 
@@ -63,27 +63,27 @@ class SharedSession:
             if name == self._name:
                 self._name = ""
 
-    def routed(self, name: str) -> Metadata:
+    def build_metadata(self, name: str) -> Metadata:
         """The metadata of a stream in a session."""
         return (*self.metadata, to_grpc_metadata([("session", name)]), CLIENT)
 
 
-def stream_call(
+def make_stream_call(
     channel: grpc.Channel, method: str, serializer: Callable[[Any], bytes]
 ) -> StreamCall:
     """A streaming method of Spanner's whose messages are read as ``results.wire`` defines them."""
     call: StreamCall = channel.unary_stream(
-        SERVICE + method, request_serializer=serializer, response_deserializer=result_part
+        SERVICE + method, request_serializer=serializer, response_deserializer=parse_result_part
     )
     return call
 
 
-def shared_session(address: DatabaseAddress) -> SharedSession:
+def get_shared_session(address: DatabaseAddress) -> SharedSession:
     """One client a process and database: tasks of a Spark executor share its channel. No call."""
-    return cached_session(address, os.environ.get(EMULATOR_HOST))
+    return get_cached_session(address, os.environ.get(EMULATOR_HOST))
 
 
 @lru_cache(maxsize=16)
-def cached_session(address: DatabaseAddress, _host: str | None) -> SharedSession:
+def get_cached_session(address: DatabaseAddress, _host: str | None) -> SharedSession:
     """The same address may be on another emulator a moment later."""
     return SharedSession(open_database(address))

@@ -28,38 +28,38 @@ class LossyTimestampError(WatcherError):
     """A TIMESTAMP is finer than microseconds, and that was to be refused, or is part of a key."""
 
 
-def micros_of(moment: datetime) -> int:
+def to_micros(moment: datetime) -> int:
     """A time as microseconds since 1970."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def moment_of(micros: int) -> datetime:
+def to_datetime(micros: int) -> datetime:
     """Microseconds since 1970 as a time in UTC."""
     return EPOCH + timedelta(microseconds=micros)
 
 
-def timestamp_text(micros: int) -> str:
+def format_timestamp(micros: int) -> str:
     """Microseconds since 1970 as RFC 3339."""
-    return moment_of(micros).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return to_datetime(micros).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
-def truncated(texts: pa.Array) -> pa.Array:
+def truncate_timestamps(texts: pa.Array) -> pa.Array:
     """Timestamps as Arrow's: what is finer than microseconds is cut off."""
-    if longest(texts) > MICROSECONDS_LENGTH:
+    if max_length(texts) > MICROSECONDS_LENGTH:
         short = pc.utf8_slice_codeunits(pc.utf8_rtrim(texts, "Z"), 0, MICROSECONDS_LENGTH - 1)
         texts = pc.binary_join_element_wise(short, "Z", "")
     return texts.cast(MICROSECONDS)
 
 
-def rounded_up(texts: pa.Array) -> pa.Array:
+def round_up_timestamps(texts: pa.Array) -> pa.Array:
     """Timestamps as microseconds since 1970: the first that is not before each."""
     finer = pc.match_substring_regex(texts, FINER).cast(pa.int64())
-    return pc.add(truncated(texts).cast(pa.int64()), finer)
+    return pc.add(truncate_timestamps(texts).cast(pa.int64()), finer)
 
 
-def first_finer(texts: pa.Array) -> str | None:
+def find_finer(texts: pa.Array) -> str | None:
     """The first timestamp that has more than zeros behind its microseconds; None without one."""
-    if longest(texts) <= MICROSECONDS_LENGTH:
+    if max_length(texts) <= MICROSECONDS_LENGTH:
         return None
     finer = texts.filter(pc.match_substring_regex(texts, FINER))
     return str(finer[0].as_py()) if len(finer) else None
@@ -67,7 +67,7 @@ def first_finer(texts: pa.Array) -> str | None:
 
 def refuse_finer(texts: pa.Array) -> pa.Array:
     """The same texts. Raises LossyTimestampError when one is finer than microseconds."""
-    finer = first_finer(texts)
+    finer = find_finer(texts)
     if finer is not None:
         raise LossyTimestampError(
             f"the TIMESTAMP {finer} is finer than the microseconds that Arrow and Spark keep;"
@@ -76,20 +76,20 @@ def refuse_finer(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def key_timestamps(texts: pa.Array, table: str, column: str) -> pa.Array:
+def parse_key_timestamps(texts: pa.Array, table: str, column: str) -> pa.Array:
     """Timestamps of a primary key as Arrow's. Raises LossyTimestampError instead of cutting one
     off: two rows would look like one."""
-    finer = first_finer(texts)
+    finer = find_finer(texts)
     if finer is not None:
         raise LossyTimestampError(
             f"column {column} is part of the primary key of {table} and has nanoseconds ({finer}),"
             " which a timestamp in microseconds would lose, and two rows would have one key: set"
             " nanoseconds = 'string'"
         )
-    return truncated(texts)
+    return truncate_timestamps(texts)
 
 
-def exact(texts: pa.Array) -> pa.Array:
+def normalize_timestamps(texts: pa.Array) -> pa.Array:
     """One form for each moment: with six digits, or with nine where six would lose something."""
     lengths = pc.min_max(pc.binary_length(texts))
     if lengths["min"].as_py() == lengths["max"].as_py() == MICROSECONDS_LENGTH:
@@ -103,6 +103,6 @@ def exact(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(seconds, ".", pc.binary_join_element_wise(kept, "Z", ""), "")
 
 
-def longest(texts: pa.Array) -> int:
+def max_length(texts: pa.Array) -> int:
     """The length of the longest text in bytes."""
     return int(pc.max(pc.binary_length(texts)).as_py() or 0)

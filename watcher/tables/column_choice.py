@@ -26,7 +26,7 @@ class ColumnChoice:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
 
-    def takes(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         """Whether a column is chosen."""
         folded = name.casefold()
         included = self.include is None or folded in {each.casefold() for each in self.include}
@@ -43,7 +43,7 @@ def is_readable(type_: Type) -> bool:
     return type_.code in ARROW
 
 
-def columns_of(table: Table, choice: ColumnChoice, always: Collection[str]) -> Columns:
+def choose_columns(table: Table, choice: ColumnChoice, always: Collection[str]) -> Columns:
     """The columns of a table that are read: the chosen ones, its key and ``always``, in the order
     of the table. What cannot be decoded is left out, and said so once.
 
@@ -56,7 +56,7 @@ def columns_of(table: Table, choice: ColumnChoice, always: Collection[str]) -> C
     check_choice(table, choice, required)
     named = {name.casefold() for name in choice.include or ()}
     shown = [c for c in table.columns if not c.hidden or c.name.casefold() in required | named]
-    chosen = [c for c in shown if c.name.casefold() in required or choice.takes(c.name)]
+    chosen = [c for c in shown if c.name.casefold() in required or choice.includes(c.name)]
     unreadable = tuple(column for column in chosen if not is_readable(column.type))
     if unreadable:
         report_left_out(table.name, unreadable)
@@ -68,8 +68,9 @@ def check_key(table: Table, key: Collection[str]) -> None:
     for column in table.columns:
         if column.name.casefold() in key and not is_readable(column.type):
             raise NotWatchableError(
-                f"the key column {table.name}.{column.name} has type {type_name(column.type)},"
-                " which cannot be read; the table cannot be watched"
+                f"the key column {table.name}.{column.name} has type"
+                f" {render_full_type(column.type)}, which cannot be read; the table cannot be"
+                " watched"
             )
 
 
@@ -77,13 +78,13 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
     """Raises ConfigurationError for a name in the choice that will not do."""
     for name in (*(choice.include or ()), *choice.exclude):
         if table.column(name) is None:
-            raise unknown_column(table, name)
+            raise explain_unknown_column(table, name)
     for name in choice.include or ():
         column = table.column(name)
         if column is not None and not is_readable(column.type):
             raise ConfigurationError(
-                f"column {table.name}.{column.name} has type {type_name(column.type)}, which"
-                " cannot be read; take it out of columns"
+                f"column {table.name}.{column.name} has type"
+                f" {render_full_type(column.type)}, which cannot be read; take it out of columns"
             )
     for name in choice.exclude:
         if name.casefold() in required:
@@ -93,7 +94,7 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
             )
 
 
-def unknown_column(table: Table, name: str) -> ConfigurationError:
+def explain_unknown_column(table: Table, name: str) -> ConfigurationError:
     """The refusal of a column that is not there, with the nearest one that is."""
     names = {column.name.casefold(): column.name for column in table.columns}
     near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.5)
@@ -101,10 +102,10 @@ def unknown_column(table: Table, name: str) -> ConfigurationError:
     return ConfigurationError(f"table {table.name} has no column '{name}'; {hint}")
 
 
-def type_name(type_: Type) -> str:
+def render_full_type(type_: Type) -> str:
     """A type as messages write it: PROTO<a.b.C>."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return f"ARRAY<{type_name(type_.element)}>"
+        return f"ARRAY<{render_full_type(type_.element)}>"
     if type_.code in (TypeCode.PROTO, TypeCode.ENUM):
         return f"{type_.code.value}<{type_.proto_name}>"
     return render_type(type_)
@@ -115,7 +116,7 @@ def report_left_out(table: str, columns: tuple[Column, ...]) -> None:
     """One line a table and process, and another one when its columns change: the schema is read
     again and again."""
     names = ", ".join(column.name for column in columns)
-    types = ", ".join(dict.fromkeys(type_name(column.type) for column in columns))
+    types = ", ".join(dict.fromkeys(render_full_type(column.type) for column in columns))
     LOG.warning(
         "table %s: columns %s have types %s that cannot be read and are left out",
         table,

@@ -13,18 +13,18 @@ from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.sessions import SharedSession
 from watcher.spanner.stream import QueryStream
-from watcher.tables.column_choice import columns_of
+from watcher.tables.column_choice import choose_columns
 from watcher.tables.schema_reader import read_epoch
 from watcher.tables.values import ChangeSetSource, ShardValue, TableSpec, WatchedTable
 
 
-def discover(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:
+def discover_table(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:
     """Reads the schema and finds how the table is watched.
 
     Raises TableNotFoundError, NotWatchableError that names the command which makes it watchable, or
     ConfigurationError for a column that the table has not.
     """
-    return watched_table(read_schema(database), name, database.name, spec)
+    return find_watched_table(read_schema(database), name, database.name, spec)
 
 
 def read_schema(database: Database) -> Schema:
@@ -34,7 +34,7 @@ def read_schema(database: Database) -> Schema:
     return read_epoch(QueryStream(session, ReadOptions(), Outages(database.name))).schema
 
 
-def watched_table(
+def find_watched_table(
     schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
 ) -> WatchedTable:
     """As ``discover``, from a schema."""
@@ -44,16 +44,18 @@ def watched_table(
         raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
     spec = spec or TableSpec()
     if spec.change_sets is not None:
-        found = by_change_sets(schema, table, database_name, spec, spec.change_sets)
+        found = find_through_change_sets(schema, table, database_name, spec, spec.change_sets)
     elif spec.shard in (None, "computed") and spec.shard_column is None:
-        found = computed(schema, table, database_name, spec)
+        found = find_computed(schema, table, database_name, spec)
     else:
-        found = specified(schema, table, spec)
-    found = replace(found, deleted=deleted_column(table, spec))
-    return replace(found, columns=columns_of(table, spec.choice, needed(found, table)))
+        found = find_specified(schema, table, spec)
+    found = replace(found, deleted=find_deleted_column(table, spec))
+    return replace(
+        found, columns=choose_columns(table, spec.choice, list_required_columns(found, table))
+    )
 
 
-def needed(found: WatchedTable, table: Table) -> tuple[str, ...]:
+def list_required_columns(found: WatchedTable, table: Table) -> tuple[str, ...]:
     """The columns that are read whatever is chosen, besides the key: the commit timestamp, the mark
     of a delete, and a shard that is text, because it is delivered as it is."""
     stamps = (found.timestamp_column, found.shard_column) if found.change_sets is None else ()
@@ -65,7 +67,7 @@ def needed(found: WatchedTable, table: Table) -> tuple[str, ...]:
     ) + ((found.deleted,) if found.deleted else ())
 
 
-def whole_table(
+def find_whole_table(
     schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
 ) -> WatchedTable:
     """A table that is only ever read whole, because a change stream tells its changes."""
@@ -75,7 +77,7 @@ def whole_table(
         raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
     return WatchedTable(
         name=table.name,
-        columns=columns_of(table, (spec or TableSpec()).choice, ()),
+        columns=choose_columns(table, (spec or TableSpec()).choice, ()),
         primary_key=tuple(part.column for part in table.primary_key),
         timestamp_column="",
         shard_column=None,
@@ -84,13 +86,15 @@ def whole_table(
     )
 
 
-def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) -> WatchedTable:
+def find_computed(
+    schema: Schema, table: Table, database_name: str, spec: TableSpec
+) -> WatchedTable:
     """A table with a null-filtered index on a computed shard and a commit timestamp."""
     index = next(
         (
             i
             for i in schema.indexes_of(table.name)
-            if serves(table, i) and spec.index in (None, i.name)
+            if is_polling_index(table, i) and spec.index in (None, i.name)
         ),
         None,
     )
@@ -100,8 +104,8 @@ def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) 
             " timestamp; make it watchable: spanner-watcher ddl apply"
             f" --database spanner://{database_name} --table {table.name}"
         )
-    shard = column_of(table, index.parts[0].column)
-    timestamp = column_of(table, index.parts[1].column)
+    shard = get_column(table, index.parts[0].column)
+    timestamp = get_column(table, index.parts[1].column)
     values = shard_values(shard.generated or "")
     if values is None:
         raise NotWatchableError(
@@ -117,18 +121,18 @@ def computed(schema: Schema, table: Table, database_name: str, spec: TableSpec) 
         shard_values=values,
         hashed=True,
         index=index.name,
-        processed_column=processed_column(table, shard),
+        processed_column=find_processed_column(table, shard),
         clears_by_null=not timestamp.not_null,
     )
 
 
-def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
+def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
     """A table whose shard and timestamp the configuration names.
 
     Raises NotWatchableError for a column or an index that is not there or will not do.
     """
-    timestamp = timestamp_of(table, spec)
-    shard = column_of(table, spec.shard_column) if spec.shard_column else None
+    timestamp = find_timestamp_column(table, spec)
+    shard = get_column(table, spec.shard_column) if spec.shard_column else None
     if spec.index and not any(i.name == spec.index for i in schema.indexes_of(table.name)):
         raise NotWatchableError(f"table {table.name} has no index {spec.index}")
     return WatchedTable(
@@ -137,14 +141,14 @@ def specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
         primary_key=tuple(part.column for part in table.primary_key),
         timestamp_column=timestamp.name,
         shard_column=shard.name if shard else None,
-        shard_values=values_of(table, shard, spec),
-        index=spec.index or found_index(schema, table, shard, timestamp),
-        processed_column=processed_column(table, shard) if shard else None,
+        shard_values=list_shard_values(table, shard, spec),
+        index=spec.index or find_index(schema, table, shard, timestamp),
+        processed_column=find_processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
     )
 
 
-def by_change_sets(
+def find_through_change_sets(
     schema: Schema, table: Table, database_name: str, spec: TableSpec, sets_name: str
 ) -> WatchedTable:
     """A table whose rows carry the id of the change set that wrote them last."""
@@ -152,10 +156,10 @@ def by_change_sets(
     if sets_table is None:
         raise TableNotFoundError(f"{database_name} has no table {sets_name} of change sets")
     of_sets = replace(spec, change_sets=None, deleted=None, columns=None, exclude_columns=())
-    if not any(serves(sets_table, index) for index in schema.indexes_of(sets_table.name)):
+    if not any(is_polling_index(sets_table, index) for index in schema.indexes_of(sets_table.name)):
         of_sets = replace(of_sets, shard=spec.shard or "none")
-    sets = watched_table(schema, sets_name, database_name, of_sets)
-    column = column_of(table, spec.change_set_column)
+    sets = find_watched_table(schema, sets_name, database_name, of_sets)
+    column = get_column(table, spec.change_set_column)
     index = next(
         (
             i.name
@@ -176,12 +180,14 @@ def by_change_sets(
         primary_key=tuple(part.column for part in table.primary_key),
         processed_column=None,
         change_sets=ChangeSetSource(
-            sets_table.name, column_of(sets_table, spec.change_set_column).name, column.name, index
+            sets_table.name, get_column(sets_table, spec.change_set_column).name, column.name, index
         ),
     )
 
 
-def values_of(table: Table, shard: Column | None, spec: TableSpec) -> tuple[ShardValue, ...] | None:
+def list_shard_values(
+    table: Table, shard: Column | None, spec: TableSpec
+) -> tuple[ShardValue, ...] | None:
     """The shard values that a query names."""
     if shard is None or spec.shard in ("not-null", "time", "none"):
         return None
@@ -194,10 +200,10 @@ def values_of(table: Table, shard: Column | None, spec: TableSpec) -> tuple[Shar
     return tuple(values)
 
 
-def timestamp_of(table: Table, spec: TableSpec) -> Column:
+def find_timestamp_column(table: Table, spec: TableSpec) -> Column:
     """The commit-timestamp column that is named, or the only one."""
     if spec.timestamp_column is not None:
-        column = column_of(table, spec.timestamp_column)
+        column = get_column(table, spec.timestamp_column)
         if not column.allow_commit_timestamp:
             raise NotWatchableError(
                 f"{table.name}.{column.name} holds no commit timestamps"
@@ -214,9 +220,7 @@ def timestamp_of(table: Table, spec: TableSpec) -> Column:
     return found[0]
 
 
-def found_index(
-    schema: Schema, table: Table, shard: Column | None, timestamp: Column
-) -> str | None:
+def find_index(schema: Schema, table: Table, shard: Column | None, timestamp: Column) -> str | None:
     """A null-filtered index on exactly (shard, timestamp), if there is one."""
     wanted = [column.name.casefold() for column in (shard, timestamp) if column is not None]
     for index in schema.indexes_of(table.name):
@@ -227,11 +231,11 @@ def found_index(
     return None
 
 
-def deleted_column(table: Table, spec: TableSpec) -> str | None:
+def find_deleted_column(table: Table, spec: TableSpec) -> str | None:
     """The column of a soft delete. Raises NotWatchableError unless it is BOOL or TIMESTAMP."""
     if spec.deleted is None:
         return None
-    column = column_of(table, spec.deleted)
+    column = get_column(table, spec.deleted)
     if column.type.code not in (TypeCode.BOOL, TypeCode.TIMESTAMP):
         raise NotWatchableError(
             f"{table.name}.{column.name} marks no deletes: it must be BOOL or TIMESTAMP"
@@ -239,7 +243,7 @@ def deleted_column(table: Table, spec: TableSpec) -> str | None:
     return column.name
 
 
-def serves(table: Table, index: Index) -> bool:
+def is_polling_index(table: Table, index: Index) -> bool:
     """True for a null-filtered index on (generated INT64, commit timestamp)."""
     if len(index.parts) != 2:
         return False
@@ -251,7 +255,7 @@ def serves(table: Table, index: Index) -> bool:
     return bool(shard and shard.generated and timestamp and timestamp.allow_commit_timestamp)
 
 
-def column_of(table: Table, name: str) -> Column:
+def get_column(table: Table, name: str) -> Column:
     """A column that the index vouches for."""
     column = table.column(name)
     if column is None:
@@ -259,7 +263,7 @@ def column_of(table: Table, name: str) -> Column:
     return column
 
 
-def processed_column(table: Table, shard: Column) -> str | None:
+def find_processed_column(table: Table, shard: Column) -> str | None:
     """The column of CASE WHEN Processed THEN NULL ..., if the shard is computed so."""
     words = (shard.generated or "").split()
     if [word.upper() for word in words[:2]] != ["CASE", "WHEN"]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from ddl.schema import Schema
 from watcher.errors import NotWatchableError, TableNotFoundError
-from watcher.tables.discovery import watched_table, whole_table
+from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
 LOG = logging.getLogger("watcher.selection")
@@ -28,7 +28,7 @@ class Selection:
     ours: tuple[str, ...] = ()
     """The tables in which the product keeps its own state: never watched by a glob."""
 
-    def means(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         """True for a table that is selected, or will be once it is there."""
         selected = matches(name, self.include) and not matches(name, self.exclude)
         return selected and name not in self.ours
@@ -68,7 +68,7 @@ def select(
     for name in names:
         if not matches(name, selection.exclude):
             spec = by_name.get(name.casefold())
-            table = one(schema, name, database_name, spec, scan=scan is not None)
+            table = find_table(schema, name, database_name, spec, scan=scan is not None)
             found[table.name] = table
     for candidate in (table.name for table in schema.tables):
         wanted = matches(candidate, globs) and not matches(candidate, selection.exclude)
@@ -76,7 +76,7 @@ def select(
             continue
         spec = by_name.get(candidate.casefold())
         try:
-            found[candidate] = one(
+            found[candidate] = find_table(
                 schema, candidate, database_name, spec, scan=candidate in (scan or ())
             )
         except NotWatchableError as error:
@@ -108,7 +108,7 @@ def select_streamed(
     for name in (*names, *meant):
         if not matches(name, selection.exclude):
             spec = by_name.get(name.casefold())
-            table = whole_table(schema, name, database_name, spec)
+            table = find_whole_table(schema, name, database_name, spec)
             found[table.name] = table
     if not found:
         raise TableNotFoundError(
@@ -126,15 +126,15 @@ def check_configured(schema: Schema, specs: Mapping[str, TableSpec], database_na
         raise TableNotFoundError(f"{database_name} has no table {unknown[0]}, which is configured")
 
 
-def one(
+def find_table(
     schema: Schema, name: str, database_name: str, spec: TableSpec | None, scan: bool
 ) -> WatchedTable:
     """A table through its index; without one where that is allowed and the timestamp is there."""
     try:
-        return watched_table(schema, name, database_name, spec)
+        return find_watched_table(schema, name, database_name, spec)
     except NotWatchableError:
         if not scan:
             raise
         LOG.warning("table %s has no index to poll through: each poll scans the table", name)
         free = replace(spec or TableSpec(), shard="none", shard_column=None, index=None)
-        return watched_table(schema, name, database_name, free)
+        return find_watched_table(schema, name, database_name, free)

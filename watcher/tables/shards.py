@@ -9,7 +9,7 @@ from watcher.tables.values import ShardValue
 from watcher.window import ShardGroup
 
 
-def groups(values: Sequence[ShardValue] | None, count: int) -> tuple[ShardGroup, ...]:
+def group_shards(values: Sequence[ShardValue] | None, count: int) -> tuple[ShardGroup, ...]:
     """Splits all shard values into ``count`` groups whose sizes differ by one at most.
 
     More groups than values give one group a value; values that cannot be listed give none.

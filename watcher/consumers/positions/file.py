@@ -23,7 +23,7 @@ from watcher.consumers.positions.values import (
     plan_registration,
 )
 from watcher.errors import CheckpointError
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FILE_VERSION = 1
 OLD_BACKFILLS = ".backfills"
@@ -139,7 +139,7 @@ class FilePositions:
             version = stored["version"]
             content = Content(
                 {
-                    (r["consumer"], r["table"]): micros_of(datetime.fromisoformat(r["position"]))
+                    (r["consumer"], r["table"]): to_micros(datetime.fromisoformat(r["position"]))
                     for r in stored["positions"]
                 },
                 {
@@ -166,7 +166,7 @@ def backfills_of(content: Content, consumer: str) -> dict[str, BackfillProgress]
 def text_of(content: Content) -> str:
     """The content as it is stored."""
     positions = [
-        {"consumer": c, "table": t, "position": timestamp_text(micros)}
+        {"consumer": c, "table": t, "position": format_timestamp(micros)}
         for (c, t), micros in sorted(content.positions.items())
     ]
     backfills = [

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from watcher.captures.progress import BackfillProgress
 from watcher.errors import PositionConflictError, WatcherError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import BEGINNING
 
 TABLE = "SpannerWatcherPositions"
@@ -140,7 +140,7 @@ class Positions(Protocol):
 
 def conflict(position: Position, expected: int | None, actual: int | None) -> PositionConflictError:
     """The refusal of a position that somebody else has moved."""
-    shown = [timestamp_text(m) if m is not None else "none" for m in (expected, actual)]
+    shown = [format_timestamp(m) if m is not None else "none" for m in (expected, actual)]
     return PositionConflictError(
         f"the position of consumer '{position.consumer}' in {position.table} should be {shown[0]}"
         f" but is {shown[1]}: another instance with the same name seems to run"
@@ -151,8 +151,8 @@ def check_forward(position: Position, expected: int | None) -> None:
     """A window moves a position forward only."""
     if expected is not None and position.micros < expected:
         raise WatcherError(
-            f"the position of '{position.consumer}' would go back from {timestamp_text(expected)}"
-            f" to {timestamp_text(position.micros)}"
+            f"the position of '{position.consumer}' would go back from {format_timestamp(expected)}"
+            f" to {format_timestamp(position.micros)}"
         )
 
 

@@ -12,9 +12,9 @@ from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.captures.poll import PollCapture
-from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
+from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.errors import ClearedError, ConfigurationError
@@ -25,13 +25,13 @@ from watcher.runners.spark.reading import Reading
 from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
-from watcher.spanner.conditions import all_of
 from watcher.spanner.database import connect
 from watcher.spanner.results.columns import Nanoseconds
-from watcher.spanner.resumption import expired_or
-from watcher.spanner.timestamps import moment_of, timestamp_text
+from watcher.spanner.resumption import convert_refusal
+from watcher.spanner.sql import combine_conditions
+from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.schema_reader import read_epoch
-from watcher.window import BEGINNING, Window
+from watcher.window import BEGINNING, ShardSlice, Window
 
 LOG = logging.getLogger("watcher.spark")
 
@@ -56,20 +56,18 @@ class SnapshotReader(DataSourceReader):
             reading = in_schema_of(self._reading, window.end, whole=True)
             return [
                 SlicePartition(PlannedSlice(part, capture))
-                for capture in reading.captures
-                for part in self._capture(capture).plan(window)
+                for capture in map(self._capture, reading.captures)
+                for part in capture.plan(window)
             ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one of Spanner's partitions."""
         if not isinstance(partition, SlicePartition):
             return
-        part, poll = partition.planned.part, partition.planned.capture
-        assert isinstance(part, SnapshotSlice)
-        assert poll is not None
+        part, capture = partition.planned.part, partition.planned.capture
         with explaining(self._reading):
-            for batch in self._capture(poll).read(part):
-                yield self._reading.shaped(Rows(poll.table, part.window, batch, backfill=True))
+            for rows in capture.read(part):
+                yield self._reading.shaped(rows)
 
     def _capture(self, poll: PollCapture) -> SnapshotCapture:
         bare = replace(poll, condition=None)
@@ -97,12 +95,12 @@ class BetweenReader(DataSourceReader):
         if not isinstance(partition, SlicePartition):
             return
         part, capture = partition.planned.part, partition.planned.capture
-        if capture is None:
+        if not isinstance(capture, PollCapture) or not isinstance(part, ShardSlice):
             yield from read_slice(self._reading, partition.planned)
             return
         with explaining(self._reading):
-            for batch in capture.read_exactly(part):
-                yield self._reading.shaped(Rows(capture.table, part.window, batch))
+            for rows in capture.read_exactly(part):
+                yield self._reading.shaped(rows)
 
 
 class Filtering(DataSourceReader):
@@ -147,7 +145,7 @@ def in_schema_of(reading: Reading, end: int, whole: bool = False) -> Reading:
 
 def now(reading: Reading) -> int:
     """A timestamp at which a strong read is served now."""
-    return reading.queries.stream.look("SELECT 1", {}, {})[0]
+    return reading.queries.stream.fetch_read_timestamp()
 
 
 def past(reading: Reading, option: str) -> int:
@@ -186,13 +184,13 @@ def check_cleared(reading: Reading, window: Window) -> None:
         if cleared <= window.start:
             continue
         said = (
-            f"changes of {table} from {timestamp_text(window.start)} on are asked for, but those"
-            f" up to {timestamp_text(cleared)} may have been cleared from the index before"
-            f" {timestamp_text(window.end)}"
+            f"changes of {table} from {format_timestamp(window.start)} on are asked for, but those"
+            f" up to {format_timestamp(cleared)} may have been cleared from the index before"
+            f" {format_timestamp(window.end)}"
         )
         if reading.options.on_cleared_rows is ClearedRows.FAIL:
             raise ClearedError(
-                f"{said}; start at {timestamp_text(cleared)} or later, read the whole table with"
+                f"{said}; start at {format_timestamp(cleared)} or later, read the whole table with"
                 " 'snapshotTimestamp', set 'onClearedRows' to 'ignore' to read what is left, or"
                 " keep a consumer registered, behind which nothing is cleared"
             )
@@ -206,10 +204,10 @@ def cleared_at(reading: Reading, micros: int) -> dict[str, int]:
     sets = {c.table.change_sets.table for c in reading.captures if c.table.change_sets is not None}
     names = [*reading.tables, *sorted(sets)]
     try:
-        with connect(options.address).snapshot(read_timestamp=moment_of(micros)) as snapshot:
+        with connect(options.address).snapshot(read_timestamp=to_datetime(micros)) as snapshot:
             return read_cleared(snapshot, options.positions_table, names)
     except FailedPrecondition as error:
-        raise expired_or(error, micros) from error
+        raise convert_refusal(error, micros) from error
     except (InvalidArgument, NotFound) as error:
         if cleared_table(options.positions_table).casefold() in error.message.casefold():
             return {}
@@ -223,7 +221,7 @@ def pushed(reading: Reading, filters: list[Filter]) -> tuple[Reading, list[Filte
     capture = reading.captures[0]
     pusher = Pusher(filterable(capture))
     left = pusher.push(filters)
-    condition = all_of(pusher.conditions)
+    condition = combine_conditions(pusher.conditions)
     return replace(reading, captures=(replace(capture, condition=condition),)), left
 
 

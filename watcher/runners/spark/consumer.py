@@ -27,7 +27,7 @@ from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.database import connect
 from watcher.spanner.outages import Outages, is_outage
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.spark")
 RENEWALS_PER_LEASE = 3
@@ -99,8 +99,8 @@ class QueryConsumer:
                 " new checkpoint",
                 self._name,
                 table,
-                timestamp_text(registered.positions[table]),
-                timestamp_text(cleared),
+                format_timestamp(registered.positions[table]),
+                format_timestamp(cleared),
             )
 
     def check(self) -> None:
@@ -175,8 +175,8 @@ class QueryConsumer:
                 return
             except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
                 if is_outage(error):
-                    self._outages.failed(error)
+                    self._outages.record_failure(error)
                 else:
                     LOG.warning("the lease of '%s' could not be renewed: %s", self._name, error)
             else:
-                self._outages.answered()
+                self._outages.record_answer()

@@ -10,9 +10,9 @@ from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.errors import IndexMissingError, WatcherError
 from watcher.runners.spark.reading import Reading, schema_changed
-from watcher.spanner.database import explained
-from watcher.spanner.failures import Kind, kind_of
-from watcher.spanner.outages import outlasting
+from watcher.spanner.database import explain_error
+from watcher.spanner.failures import FailureKind, classify_error
+from watcher.spanner.outages import retry_until_answered
 
 Answer = TypeVar("Answer")
 
@@ -30,19 +30,19 @@ def answered(reading: Reading, call: Callable[[], Answer]) -> Answer:
     """What a call of the driver's answers. It outlasts an outage of ``outageSeconds``, so it must
     be one that may be made twice; errors are raised as ours."""
     with explaining(reading):
-        return outlasting(reading.queries.outages, call)
+        return retry_until_answered(reading.queries.outages, call)
 
 
 def translated(error: GoogleAPICallError | RetryError, reading: Reading) -> WatcherError:
     """An error of Spanner's API as ours."""
     options = reading.options
-    kind = kind_of(error)
-    if kind is Kind.INDEX:
+    kind = classify_error(error)
+    if kind is FailureKind.INDEX:
         return IndexMissingError(
             f"the index that {options.source} is read through is gone ({error.message}); make it"
             f" again: spanner-watcher ddl apply --database {options.address}"
             f" --table {reading.tables[0]}"
         )
-    if kind is Kind.SCHEMA:
+    if kind is FailureKind.SCHEMA:
         return schema_changed(options, str(error.message))
-    return explained(error, options.address)
+    return explain_error(error, options.address)

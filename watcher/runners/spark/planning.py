@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from watcher.captures import Look
-from watcher.captures.balance import balanced
+from watcher.captures.balance import plan_balanced
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
@@ -30,7 +30,7 @@ class Planning(Protocol):
         """An end at which the windows hold about so many rows."""
         ...
 
-    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """What the tasks of a batch read."""
         ...
 
@@ -55,18 +55,18 @@ class PollPlanning:
 
     def first_change(self, windows: Mapping[str, Window]) -> int:
         """As ``Planning.first_change``."""
-        return min(self._tables.capture(name).end_of(w, 1) for name, w in windows.items())
+        return min(self._tables.capture(name).find_cut(w, 1) for name, w in windows.items())
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Planning.cut``, by an index-only count."""
         return self._tables.cut(windows, max_rows)
 
-    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``Planning.slices``: of about the same size, by one query of the indexes."""
         options = self._reading.options
         captures = [c for c in self._reading.captures if c.table.name in windows]
         try:
-            return balanced(captures, windows, options.shard_groups, options.rows_per_slice)
+            return plan_balanced(captures, windows, options.shard_groups, options.rows_per_slice)
         except VersionExpiredError:
             # Each slice is read strongly then, and says so.
             return [part for c in captures for part in c.plan(windows[c.table.name])]
@@ -83,10 +83,10 @@ class StreamPlanning:
         """As ``Planning.look``: a call, and one a partition until one has a change."""
         begin = min(starts.values())
         if at is None:
-            at, _ = self._reading.queries.stream.look("SELECT 1", {}, {})
+            at = self._reading.queries.stream.fetch_read_timestamp()
         window = Window(begin, max(begin, at))
         # At the start of a query the position may not be one that the stream keeps yet.
-        changed = begin > 0 and not window.empty and self._stream.any_change(window)
+        changed = begin > 0 and not window.empty and self._stream.has_changes(window)
         return Look(window.end, frozenset(starts if changed else ()))
 
     def first_change(self, windows: Mapping[str, Window]) -> int:
@@ -97,8 +97,8 @@ class StreamPlanning:
         """As ``Planning.cut``: not known, so the whole."""
         return max(window.end for window in windows.values())
 
-    def slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``Planning.slices``: the partitions that are active when the window begins."""
         begin = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
-        return list(self._stream.plan(Window(begin, end)))
+        return self._stream.plan(Window(begin, end))

@@ -13,14 +13,14 @@ from pyspark.sql.types import StructType
 from ddl.schema import Schema, TypeCode
 from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream import (
+    ChangeFilter,
     ChangeStreamCapture,
-    Wanted,
     WatchedStream,
     WholeRows,
-    columns_told,
     find_stream,
+    list_streamed_columns,
 )
-from watcher.captures.changes import changes_of
+from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
 from watcher.consumers.positions import own_tables
@@ -44,11 +44,11 @@ from watcher.runners.spark.variants import of_variants, with_texts, with_variant
 from watcher.settings.fields import EARLIEST
 from watcher.settings.spark import JsonType, SchemaChange, SourceOptions, listed
 from watcher.spanner.database import connect
-from watcher.spanner.queries import Queries
-from watcher.tables.discovery import watched_table, whole_table
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.schema_reader import read_epoch
-from watcher.tables.selection import Selection, is_glob, one, select, select_streamed
-from watcher.tables.shards import groups
+from watcher.tables.selection import Selection, find_table, is_glob, select, select_streamed
+from watcher.tables.shards import group_shards
 from watcher.tables.values import WatchedTable
 
 
@@ -76,7 +76,7 @@ class Reading:
         return {capture.table.name: capture for capture in self.captures}
 
     @property
-    def queries(self) -> Queries:
+    def queries(self) -> QueryClient:
         """Where the query reads."""
         return self.captures[0].queries
 
@@ -163,9 +163,11 @@ class Reading:
     def _shaped(self, rows: Changed) -> pa.RecordBatch:
         options = self.options
         if options.envelope is not None:
-            return messages(changes_of(rows, options.address.path), format_of(options), self._texts)
+            return messages(
+                iterate_changes(rows, options.address.path), format_of(options), self._texts
+            )
         if options.uniform:
-            return enveloped(changes_of(rows, options.address.path), self._texts)
+            return enveloped(iterate_changes(rows, options.address.path), self._texts)
         if isinstance(rows, StreamRows):
             return typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return stored(rows, self._texts)
@@ -198,7 +200,7 @@ def reading(options: SourceOptions) -> Reading:
     return replace(reading_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
 
 
-def reading_in(schema: Schema, options: SourceOptions, queries: Queries) -> Reading:
+def reading_in(schema: Schema, options: SourceOptions, queries: QueryClient) -> Reading:
     """The tables of a query in a schema. Errors as ``reading``."""
     database = options.address.path
     if options.streamed:
@@ -208,7 +210,7 @@ def reading_in(schema: Schema, options: SourceOptions, queries: Queries) -> Read
         PollCapture(
             queries,
             table,
-            groups(table.shard_values, options.shard_groups),
+            group_shards(table.shard_values, options.shard_groups),
             options.nanoseconds,
         )
         for table in chosen(options, schema, database)
@@ -216,9 +218,9 @@ def reading_in(schema: Schema, options: SourceOptions, queries: Queries) -> Read
     return Reading(options, captures, shown_of(options, captures))
 
 
-def queries_of(options: SourceOptions) -> Queries:
+def queries_of(options: SourceOptions) -> QueryClient:
     """Where a query reads; its captures have it in common, also on an executor."""
-    return Queries(options.address, options.read_options, options.outage_seconds)
+    return QueryClient(options.address, options.read_options, options.outage_seconds)
 
 
 def shown_of(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
@@ -249,19 +251,21 @@ def json_columns(table: WatchedTable) -> set[str]:
     }
 
 
-def streamed(options: SourceOptions, schema: Schema, database: str, queries: Queries) -> Reading:
+def streamed(
+    options: SourceOptions, schema: Schema, database: str, queries: QueryClient
+) -> Reading:
     """The tables of a change stream."""
     selection = selection_of(options)
     named = [name for name in selection.include if not is_glob(name)]
-    spelled = [whole_table(schema, name, database).name for name in named]
+    spelled = [find_whole_table(schema, name, database).name for name in named]
     stream = find_stream(schema, options.stream, spelled, database)
     tables = select_streamed(schema, selection, stream.tables, database)
-    known = stream.captured.with_whole_row if options.whole_rows else stream.captured
+    known = stream.captured.as_whole_row if options.whole_rows else stream.captured
     backfill = options.starting_timestamp == EARLIEST
     format_of(options).check(Known("change-stream", known, backfill))
     if not options.uniform:
         tables = tuple(told(options, schema, stream, table) for table in tables)
-    wanted = Wanted(
+    wanted = ChangeFilter(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
@@ -288,7 +292,7 @@ def told(
             " instead of 'table', or make a stream with NEW_ROW_AND_OLD_VALUES"
         )
     found = schema.table(table.name)
-    names = columns_told(schema, stream.name, found) if found is not None else ()
+    names = list_streamed_columns(schema, stream.name, found) if found is not None else ()
     return replace(table, columns=tuple(pair for pair in table.columns if pair[0] in names))
 
 
@@ -301,7 +305,7 @@ def selection_of(options: SourceOptions) -> Selection:
 def chosen(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:
     """The tables that the options name, by name."""
     if options.table is not None:
-        yield watched_table(schema, options.table, database)
+        yield find_watched_table(schema, options.table, database)
         return
     found = select(schema, selection_of(options), {}, database)
     yield from sorted(found, key=lambda table: table.name)
@@ -314,10 +318,10 @@ def snapshot_reading(options: SourceOptions) -> Reading:
     return whole_in(read_epoch(queries.stream).schema, options, queries)
 
 
-def whole_in(schema: Schema, options: SourceOptions, queries: Queries) -> Reading:
+def whole_in(schema: Schema, options: SourceOptions, queries: QueryClient) -> Reading:
     """As ``reading_in``; one table may be without an index, because it is read whole."""
     if options.table is None or options.uniform or options.streamed:
         return reading_in(schema, options, queries)
-    table = one(schema, options.table, options.address.path, None, scan=True)
+    table = find_table(schema, options.table, options.address.path, None, scan=True)
     capture = PollCapture(queries, table, (), options.nanoseconds)
     return Reading(options, (capture,), shown_of(options, (capture,)))

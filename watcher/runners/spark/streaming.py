@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import (
 
 from ddl.schema import Schema
 from watcher.captures import Look
-from watcher.captures.poll_tables import shortened
+from watcher.captures.poll_tables import shorten_window
 from watcher.errors import (
     CheckpointError,
     NotWatchableError,
@@ -36,9 +36,9 @@ from watcher.runners.spark.reading import Reading, selection_of
 from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
 from watcher.settings.fields import EARLIEST, resolve_start
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import Outages
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.epochs import Epochs
 from watcher.window import BEGINNING, Window
 
@@ -199,7 +199,7 @@ class Driver:
         self._register(starts)
         self._advanced_at = time.monotonic()
         self._changed = (end, changed) if changed is not None else None
-        began = timestamp_text(begin) if first else None
+        began = format_timestamp(begin) if first else None
         return self.offsets.at(end, None, began, self._named(current.reading))
 
     def _followed(
@@ -236,7 +236,7 @@ class Driver:
         if span:
             end = min(end, current.planning.first_change(windows) + span)
         if isinstance(limit, ReadMaxRows):
-            shorter = {name: shortened(window, end) for name, window in windows.items()}
+            shorter = {name: shorten_window(window, end) for name, window in windows.items()}
             end = min(end, current.planning.cut(shorter, limit.max_rows))
         return end
 
@@ -367,14 +367,14 @@ class Driver:
         return self._begin_at(explicit, now=False)
 
     def _now(self) -> int:
-        return self._reading.queries.stream.look("SELECT 1", {}, {})[0]
+        return self._reading.queries.stream.fetch_read_timestamp()
 
     def _look(self, place: Place) -> Look:
         """What changed by now; once more where the tables are not what they were."""
         try:
             look = self._look_in_latest(place)
         except (InvalidArgument, NotFound) as error:
-            if kind_of(error) not in (Kind.SCHEMA, Kind.INDEX):
+            if classify_error(error) not in (FailureKind.SCHEMA, FailureKind.INDEX):
                 raise
             _, self._latest = self._epochs.latest()
             self._latest.check_tables(place)
