@@ -12,8 +12,9 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks.records import WINDOWS, read
 from benchmarks.run_settings import Run
 from watcher.captures import statements
-from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.stream import build_param_types
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
+from watcher.spanner.requests import build_param_types
 from watcher.spanner.timestamps import to_datetime
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable

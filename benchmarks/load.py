@@ -22,7 +22,8 @@ from benchmarks.choices import Choices, Transaction
 from benchmarks.records import ATTEMPTS, WRITTEN, Appender
 from benchmarks.run_settings import PROCESSED_COLUMN, Run
 from benchmarks.tables import COLUMNS
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 from watcher.spanner.timestamps import to_micros
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}

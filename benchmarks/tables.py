@@ -16,7 +16,8 @@ from ddl import apply
 from ddl.options import Strategy, WatchOptions
 from ddl.plan import make_plan
 from watcher.errors import ConfigurationError
-from watcher.spanner.database import DatabaseAddress, connect, create_on_emulator
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect, create_on_emulator
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COLUMNS = ("Id", "Version", "Payload")

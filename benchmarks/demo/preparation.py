@@ -12,7 +12,7 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher.captures.statements import count_index
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.discovery import discover_table

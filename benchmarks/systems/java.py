@@ -11,7 +11,8 @@ import sys
 
 from benchmarks.java_watcher import build
 from benchmarks.run_settings import PREFIX, Run
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable
 

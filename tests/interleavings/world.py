@@ -28,8 +28,8 @@ from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import give_up_idle
 from watcher.consumers.positions import SpannerPositions
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase
-from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress
 from watcher.tables.values import WatchedTable
 
 NUMBERS = itertools.count()

@@ -218,7 +218,7 @@ def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
         find_stream(schema, "X", (), "d")
     with pytest.raises(NotWatchableError, match="watch the tables: R, S; name the one"):
         find_stream(schema, None, ("T",), "d")
-    with pytest.raises(NotWatchableError, match="no change stream that watches U; make one"):
+    with pytest.raises(NotWatchableError, match="no change stream that watches U; create one"):
         find_stream(schema, None, ("U",), "d")
     assert find_stream(schema, "s", ("T",), "d").name == "S"
 
@@ -265,7 +265,7 @@ def test_children_are_read_once_and_after_their_parents(
         if not child.parents:
             lineage.announce(child)
     read: list[str] = []
-    while (found := lineage.next()) is not None:
+    while (found := lineage.take_next()) is not None:
         assert set(found.parents) <= set(read)
         read.append(found.token)
         announced = [child for child in known if found.token in child.parents]
@@ -286,5 +286,5 @@ def test_a_merged_child_has_one_reader(known: list[ChildPartition], end: int) ->
             for child in known:
                 if place.token in child.parents and is_child_reader(place.token, child):
                     lineage.announce(child)
-            place = lineage.next()
+            place = lineage.take_next()
     assert sorted(read) == sorted(child.token for child in known if child.start <= end)

@@ -21,14 +21,11 @@ from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
 from watcher.spanner.results.cells import UnexpectedValueError
-from watcher.spanner.results.columns import (
-    Nanoseconds,
-    UnsupportedTypeError,
-    build_schema,
-    decode_batches,
-)
+from watcher.spanner.results.columns import UnsupportedTypeError, build_schema, decode_batches
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import LossyTimestampError
 from watcher.spanner.results.wire import parse_result_part
-from watcher.spanner.timestamps import LossyTimestampError, format_timestamp, to_micros
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
     lambda moment: moment.replace(tzinfo=UTC)

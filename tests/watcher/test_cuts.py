@@ -17,7 +17,7 @@ from watcher.captures import statements
 from watcher.captures.poll import PollCapture, Wait
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.sampling import SampledCuts
-from watcher.spanner.stream import build_param_types
+from watcher.spanner.requests import build_param_types
 from watcher.spanner.timestamps import to_micros
 from watcher.window import Window
 
@@ -215,12 +215,12 @@ def test_a_sample_is_not_asked_where_its_index_was_not_there(database: Database)
     start = write(database, 0, 1)
     stamps = [write(database, low, 2_500) for low in range(0, 15_000, 2_500)]
     window = Window(start, capture.look(0)[0].end)
-    assert SampledCuts(capture).end(window, MAX_ROWS) == stamps[1]
-    assert SampledCuts(indexed(capture, window.end)).end(window, MAX_ROWS) == window.end
+    assert SampledCuts(capture).find_end(window, MAX_ROWS) == stamps[1]
+    assert SampledCuts(indexed(capture, window.end)).find_end(window, MAX_ROWS) == window.end
     with pytest.raises(GoogleAPICallError, match="NotYet"):
-        SampledCuts(indexed(capture, window.end + 1)).end(window, MAX_ROWS)
+        SampledCuts(indexed(capture, window.end + 1)).find_end(window, MAX_ROWS)
     since = [0]
     samples = SampledCuts(replace(indexed(capture, 0), since=lambda: since[0]))
-    assert samples.end(window, MAX_ROWS) == stamps[1]
+    assert samples.find_end(window, MAX_ROWS) == stamps[1]
     since[0] = stamps[3]
-    assert samples.end(Window(stamps[1], window.end), MAX_ROWS) == stamps[3]
+    assert samples.find_end(Window(stamps[1], window.end), MAX_ROWS) == stamps[3]

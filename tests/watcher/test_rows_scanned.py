@@ -9,7 +9,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.captures import statements
-from watcher.spanner.stream import build_param_types
+from watcher.spanner.requests import build_param_types
 from watcher.spanner.timestamps import to_datetime
 
 CHANGED = 1_000

@@ -16,6 +16,7 @@ from watcher import Change, Watcher
 from watcher.captures import Changed
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
+from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
 from watcher.tables.discovery import discover_table
 
@@ -536,15 +537,15 @@ def test_an_idle_poll_is_one_query(
     polls = threading.Semaphore(0)
 
     def counted(asked: Callable[..., object]) -> Callable[..., object]:
-        def ask(self: QueryStream, sql: str, *args: object, **more: object) -> object:
-            queries.append(sql)
+        def ask(self: QueryStream, statement: Statement, *args: object, **more: object) -> object:
+            queries.append(statement.sql)
             polls.release()
-            return asked(self, sql, *args, **more)
+            return asked(self, statement, *args, **more)
 
         return ask
 
-    monkeypatch.setattr(QueryStream, "rows", counted(QueryStream.rows))
-    monkeypatch.setattr(QueryStream, "numbers", counted(QueryStream.numbers))
+    monkeypatch.setattr(QueryStream, "query", counted(QueryStream.query))
+    monkeypatch.setattr(QueryStream, "query_numbers", counted(QueryStream.query_numbers))
     seen = Collected()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)

@@ -28,10 +28,10 @@ from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, envelope
 from watcher.envelopes.order import newest
 from watcher.runners.spark.shaping import stored, typed
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.results.columns import Nanoseconds
-from watcher.spanner.timestamps import LossyTimestampError, normalize_timestamps
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import LossyTimestampError, normalize_timestamps
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec, WatchedTable
 from watcher.window import Window

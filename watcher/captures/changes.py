@@ -23,7 +23,8 @@ from watcher.captures import (
 )
 from watcher.captures.change_stream import iterate_stream_changes
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
-from watcher.spanner.timestamps import format_timestamp, normalize_timestamps, to_micros
+from watcher.spanner.results.timestamp_columns import normalize_timestamps
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 
 def iterate_changes(rows: Changed, database: str) -> Iterator[Change]:

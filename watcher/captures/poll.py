@@ -15,16 +15,11 @@ from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.results.columns import (
-    Decoder,
-    Nanoseconds,
-    build_schema,
-    choose_decoder,
-    decode_batches,
-)
+from watcher.spanner.results.columns import Decoder, build_schema, choose_decoder, decode_batches
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import round_up_timestamps, truncate_timestamps
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sql import RowCondition, Statement, filter_statement
-from watcher.spanner.timestamps import round_up_timestamps, truncate_timestamps
 from watcher.tables.values import WatchedTable
 from watcher.window import ShardGroup, ShardSlice, Window
 

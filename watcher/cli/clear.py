@@ -20,7 +20,8 @@ from watcher.consumers.positions import TABLE, SpannerPositions
 from watcher.runners.schedule import Schedule
 from watcher.settings.fields import duration_seconds
 from watcher.settings.watcher import GRACE_SECONDS
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.discovery import discover_table
 

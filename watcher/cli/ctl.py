@@ -12,7 +12,8 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import TABLE, consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -16,7 +16,8 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import TABLE, Position, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerStatus
 from watcher.errors import NotWatchableError, TableNotFoundError
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.discovery import discover_table

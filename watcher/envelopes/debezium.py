@@ -14,7 +14,7 @@ from watcher.envelopes.images import Row, has_whole_new_row, new_row, old_row, r
 from watcher.envelopes.message import Json, Known, Message, Options, id_header, json_bytes
 from watcher.envelopes.values import Writing
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 
 WRITING = Writing()
 OPS = {

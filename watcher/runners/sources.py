@@ -63,7 +63,7 @@ def streamed(
     spelled = tuple(find_whole_table(schema, name, database).name for name in named)
     stream = find_stream(schema, config.stream.name, spelled, database)
     whole = config.stream.whole_rows
-    known = stream.captured.as_whole_row if whole else stream.captured
+    known = stream.captured.whole_row_form if whole else stream.captured
     config.format.check(Known("change-stream", known, bool(config.backfill)))
     tables = select_streamed(schema, selection_of(config), stream.tables, database, config.table)
     choices = {name.casefold(): spec.choice for name, spec in config.table.items()}

@@ -22,9 +22,9 @@ from watcher.settings.fields import (
     resolve_start,
     unknown_option,
 )
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
-from watcher.spanner.results.columns import Nanoseconds
+from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.window import BEGINNING
 
 OUTAGE_SECONDS = 600.0

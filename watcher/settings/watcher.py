@@ -25,9 +25,9 @@ from watcher.settings.fields import (
     resolve_start,
     unknown_option,
 )
-from watcher.spanner.database import DatabaseAddress, Endpoint
+from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions, Replica
-from watcher.spanner.results.columns import Nanoseconds
+from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.tables.selection import is_glob
 from watcher.tables.values import TableSpec
 

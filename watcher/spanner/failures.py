@@ -1,4 +1,4 @@
-"""Spanner's errors told apart: try again, read the schema again, or end."""
+"""Spanner's errors, classified: retry, read the schema again, or stop."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from watcher.errors import (
     VersionExpiredError,
 )
 
+OUTAGE_SECONDS_MAX = 5.0
+"""How long the client retries one call before it is an error."""
+
 TRANSIENT = (
     Aborted,
     BadGateway,
@@ -44,7 +47,7 @@ TRANSIENT = (
     ConnectionError,
 )
 
-# Spanner has no code of its own for these; its words have been the same for years.
+# Spanner has no codes of their own for these; its messages have been the same for years.
 SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
 TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
@@ -61,13 +64,13 @@ class FailureKind(StrEnum):
     SESSION = "session"
     """The session is gone and the client keeps it: connect again."""
     RETRY = "retry"
-    """It may go away: again after a pause, without limit."""
+    """It may go away: retry after a pause, without limit."""
     SCHEMA = "schema"
     """A table or column is not what it was: read the schema again."""
     INDEX = "index"
     """The index that polling needs is gone."""
     PERMANENT = "permanent"
-    """Somebody has to mend something."""
+    """Somebody has to fix something."""
 
 
 def classify_error(error: BaseException) -> FailureKind:
@@ -84,17 +87,17 @@ def classify_error(error: BaseException) -> FailureKind:
 
 
 REFUSALS = (InvalidArgument, NotFound, SchemaChangedError, IndexMissingError)
-"""Among them are those of ``refused_by_schema``."""
+"""The errors among which ``is_schema_refusal`` finds its own."""
 
 
 def is_schema_refusal(error: BaseException) -> bool:
-    """Whether a table, a column or an index is not what a statement takes it for. Spanner judges a
-    read by the schema at its read timestamp: it may be refused at one and served at another."""
+    """Whether a table, a column or an index is not as a statement expects it. Spanner checks a read
+    against the schema at its read timestamp: it may refuse it at one and serve it at another."""
     return classify_error(error) in (FailureKind.SCHEMA, FailureKind.INDEX)
 
 
 def classify_refusal(error: GoogleAPICallError) -> FailureKind:
-    """A statement that Spanner refuses although it was right once: the schema has changed."""
+    """What to do about a statement that Spanner refuses although it was once correct."""
     message = str(error.message)
     if SESSION_GONE.search(message):
         return FailureKind.SESSION
@@ -108,14 +111,14 @@ def classify_refusal(error: GoogleAPICallError) -> FailureKind:
 
 
 def suggest_fix(error: BaseException) -> str:
-    """What somebody can do, as the end of a sentence; empty where there is nothing to say."""
+    """What somebody can do about an error, as the end of a sentence; may be empty."""
     if isinstance(error, Forbidden | Unauthenticated):
         return "grant roles/spanner.databaseReader (and databaseUser for positions and clearing)"
     if isinstance(error, NotFound):
         return "check the name of the database"
     if classify_error(error) is FailureKind.INDEX:
         return (
-            "make the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
+            "create the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
             " 'scan' to read the table without it"
         )
     return ""

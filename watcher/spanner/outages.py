@@ -18,7 +18,7 @@ from google.api_core.exceptions import (
 from google.api_core.retry import exponential_sleep_generator
 
 from watcher.errors import UnavailableError
-from watcher.spanner.bounded_client import OUTAGE_SECONDS_MAX
+from watcher.spanner.failures import OUTAGE_SECONDS_MAX
 
 Answer = TypeVar("Answer")
 
@@ -59,11 +59,6 @@ class Outages:
         self._lock = threading.Lock()
         self._since: float | None = None
         self._announced = False
-
-    @property
-    def ongoing(self) -> bool:
-        """True from a call without an answer to the next answer."""
-        return self._since is not None
 
     def record_failure(self, error: BaseException) -> None:
         """A call got no answer. One that the client retried for seconds announces an outage."""

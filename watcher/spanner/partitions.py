@@ -9,14 +9,10 @@ from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import PartitionOptions, PartitionQueryRequest, TransactionSelector
 
 from watcher.errors import UnavailableError
+from watcher.spanner.requests import build_param_types, build_params, build_read_only
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sql import Statement
-from watcher.spanner.stream import (
-    QueryStream,
-    build_param_types,
-    build_params,
-    build_read_only,
-)
+from watcher.spanner.stream import QueryStream
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where captures read: a database, how it is to serve the reads, and a stream of their own."""
+"""Where captures read: a database, how it serves the reads, and a stream of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.outages import STREAM_OUTAGE_SECONDS, Outages
 from watcher.spanner.partitions import PartitionedQuery
 from watcher.spanner.read_options import ReadOptions
@@ -17,10 +17,10 @@ NO_OPTIONS = ReadOptions()
 
 @dataclass(frozen=True)
 class QueryClient:
-    """The handle that the captures of one watcher, or one reader of Spark, have in common.
+    """The handle that the captures of one watcher, or of one Spark reader, share.
 
-    Picklable, and equal to another by what it names: an executor opens a stream of its own.
-    ``outage_seconds`` is how long a call is tried again while the server does not answer.
+    Picklable, and compared by what it names: an executor opens a stream of its own.
+    ``outage_seconds`` is how long a call is retried while the server does not answer.
     """
 
     address: DatabaseAddress

@@ -14,10 +14,10 @@ from google.api_core.exceptions import (
     ServiceUnavailable,
     from_grpc_error,
 )
-from google.cloud.spanner_v1 import ExecuteSqlRequest, ReadRequest
 
 from watcher.errors import UnavailableError, VersionExpiredError
 from watcher.spanner.outages import CallRetries, Outages, retry_until_answered
+from watcher.spanner.requests import Request
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sessions import SharedSession, StreamCall
 from watcher.spanner.timestamps import format_timestamp
@@ -27,8 +27,6 @@ STREAM_SECONDS_MAX = 3600.0
 stream whose deadline passes continues in another call."""
 STALLS_MAX = 3
 """This many deadlines in a row, without a row in between, are an error."""
-
-Request = ExecuteSqlRequest | ReadRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,22 @@ from google.cloud.spanner_v1 import (
     ResultSet,
     ResultSetStats,
 )
-from google.cloud.spanner_v1 import Type as TypePb
-from google.cloud.spanner_v1 import TypeCode as TypeCodePb
-from google.protobuf.struct_pb2 import Struct
 
-from ddl.schema import Type
 from watcher.spanner.keys import KeyRange
 from watcher.spanner.outages import NO_ANSWER, CallRetries, Outages
 from watcher.spanner.read_options import ReadOptions
+from watcher.spanner.requests import (
+    Request,
+    apply_options,
+    build_param_types,
+    build_params,
+    build_read_only,
+)
 from watcher.spanner.results.wire import ResultPart
-from watcher.spanner.resumption import Request, Resumption, convert_refusal
+from watcher.spanner.resumption import Resumption, convert_refusal
 from watcher.spanner.sessions import SharedSession, StreamCall
 from watcher.spanner.sql import Statement
-from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.spanner.timestamps import to_micros
 
 CALL_SECONDS_MAX = 60.0
 WITH_STATS = 3
@@ -164,7 +167,7 @@ class QueryStream:
             limit=limit,
             transaction={"single_use": {"read_only": build_read_only(read_timestamp_micros)}},
         )
-        self._options.apply_to(request)
+        apply_options(self._options, request)
         return self._stream(self._session.read, request, read_timestamp_micros)
 
     def _stream(
@@ -201,33 +204,5 @@ class QueryStream:
             param_types=build_param_types(statement),
             transaction={"single_use": {"read_only": build_read_only(read_timestamp_micros)}},
         )
-        self._options.apply_to(request)
+        apply_options(self._options, request)
         return request
-
-
-def build_read_only(read_timestamp_micros: int | None) -> dict[str, object]:
-    """How a read-only transaction reads: at a timestamp, or strongly."""
-    if read_timestamp_micros is None:
-        return {"return_read_timestamp": True, "strong": True}
-    return {"return_read_timestamp": True, "read_timestamp": to_datetime(read_timestamp_micros)}
-
-
-def build_params(statement: Statement) -> Struct:
-    """The parameters of a statement as Spanner's API takes them."""
-    values = Struct()
-    for name, value in statement.params.items():
-        values[name] = value
-    return values
-
-
-def build_param_types(statement: Statement) -> dict[str, TypePb]:
-    """The types of a statement's parameters as Spanner's API takes them."""
-    return {name: build_type(type_) for name, type_ in statement.types.items()}
-
-
-def build_type(type_: Type) -> TypePb:
-    """A type as Spanner's API takes it."""
-    code = getattr(TypeCodePb, type_.code.value)
-    if type_.element is None:
-        return TypePb(code=code)
-    return TypePb(code=code, array_element_type=build_type(type_.element))

@@ -1,10 +1,9 @@
-"""How a table is watched: found in the schema, never guessed."""
+"""How a table is watched: read from the schema, never guessed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-
-from google.cloud.spanner_v1.database import Database
+from typing import TYPE_CHECKING
 
 from ddl.schema import Column, Index, Schema, Table, TypeCode
 from ddl.shards import shard_values
@@ -17,19 +16,22 @@ from watcher.tables.column_choice import choose_columns
 from watcher.tables.schema_reader import read_epoch
 from watcher.tables.values import ChangeSetSource, ShardValue, TableSpec, WatchedTable
 
+if TYPE_CHECKING:
+    from google.cloud.spanner_v1.database import Database
+
 
 def discover_table(database: Database, name: str, spec: TableSpec | None = None) -> WatchedTable:
-    """Reads the schema and finds how the table is watched.
+    """Reads the schema and finds out how the table is watched.
 
-    Raises TableNotFoundError, NotWatchableError that names the command which makes it watchable, or
-    ConfigurationError for a column that the table has not.
+    Raises TableNotFoundError, NotWatchableError with the command that makes the table watchable, or
+    ConfigurationError for a column that the table does not have.
     """
     return find_watched_table(read_schema(database), name, database.name, spec)
 
 
 def read_schema(database: Database) -> Schema:
-    """The schema of a database, as a strong read has it: without what is still backfilled. Raises
-    NotWatchableError for another dialect."""
+    """The schema of a database, as of a strong read: without what is still being backfilled. Raises
+    NotWatchableError for the PostgreSQL dialect."""
     session = SharedSession(database)
     return read_epoch(QueryStream(session, ReadOptions(), Outages(database.name))).schema
 
@@ -38,43 +40,44 @@ def find_watched_table(
     schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
 ) -> WatchedTable:
     """As ``discover``, from a schema."""
+    table, spec = get_table(schema, name, database_name), spec or TableSpec()
+    if spec.change_sets is not None:
+        watched = find_through_change_sets(schema, table, database_name, spec, spec.change_sets)
+    elif spec.shard in (None, "computed") and spec.shard_column is None:
+        watched = find_computed(schema, table, database_name, spec)
+    else:
+        watched = find_specified(schema, table, spec)
+    watched = replace(watched, deleted=find_deleted_column(table, spec))
+    required = list_required_columns(watched, table)
+    return replace(watched, columns=choose_columns(table, spec.choice, required))
+
+
+def get_table(schema: Schema, name: str, database_name: str) -> Table:
+    """A table of a schema. Raises TableNotFoundError."""
     table = schema.table(name)
     if table is None:
-        known = ", ".join(t.name for t in schema.tables) or "none"
-        raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
-    spec = spec or TableSpec()
-    if spec.change_sets is not None:
-        found = find_through_change_sets(schema, table, database_name, spec, spec.change_sets)
-    elif spec.shard in (None, "computed") and spec.shard_column is None:
-        found = find_computed(schema, table, database_name, spec)
-    else:
-        found = find_specified(schema, table, spec)
-    found = replace(found, deleted=find_deleted_column(table, spec))
-    return replace(
-        found, columns=choose_columns(table, spec.choice, list_required_columns(found, table))
-    )
+        names = ", ".join(t.name for t in schema.tables) or "none"
+        raise TableNotFoundError(f"{database_name} has no table {name}; it has: {names}")
+    return table
 
 
-def list_required_columns(found: WatchedTable, table: Table) -> tuple[str, ...]:
-    """The columns that are read whatever is chosen, besides the key: the commit timestamp, the mark
-    of a delete, and a shard that is text, because it is delivered as it is."""
-    stamps = (found.timestamp_column, found.shard_column) if found.change_sets is None else ()
+def list_required_columns(watched: WatchedTable, table: Table) -> tuple[str, ...]:
+    """The columns that are always read, besides the key: the commit timestamp, the one that marks a
+    delete, and a shard that is text, because it is delivered as it is."""
+    stamps = (watched.timestamp_column, watched.shard_column) if watched.change_sets is None else ()
     columns = (table.column(name) for name in stamps if name)
     return tuple(
         column.name
         for column in columns
         if column is not None and not column.hidden and column.type.code is not TypeCode.INT64
-    ) + ((found.deleted,) if found.deleted else ())
+    ) + ((watched.deleted,) if watched.deleted else ())
 
 
 def find_whole_table(
     schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
 ) -> WatchedTable:
-    """A table that is only ever read whole, because a change stream tells its changes."""
-    table = schema.table(name)
-    if table is None:
-        known = ", ".join(t.name for t in schema.tables) or "none"
-        raise TableNotFoundError(f"{database_name} has no table {name}; it has: {known}")
+    """A table that is only ever read whole, because its changes come from a change stream."""
+    table = get_table(schema, name, database_name)
     return WatchedTable(
         name=table.name,
         columns=choose_columns(table, (spec or TableSpec()).choice, ()),
@@ -109,7 +112,7 @@ def find_computed(
     values = shard_values(shard.generated or "")
     if values is None:
         raise NotWatchableError(
-            f"the values of {table.name}.{shard.name} cannot be told from its expression"
+            f"the values of {table.name}.{shard.name} do not follow from its expression"
             f" ({shard.generated}); it must end in MOD(..., number)"
         )
     return WatchedTable(
@@ -129,7 +132,7 @@ def find_computed(
 def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTable:
     """A table whose shard and timestamp the configuration names.
 
-    Raises NotWatchableError for a column or an index that is not there or will not do.
+    Raises NotWatchableError for a column or an index that does not exist or is not suitable.
     """
     timestamp = find_timestamp_column(table, spec)
     shard = get_column(table, spec.shard_column) if spec.shard_column else None
@@ -194,39 +197,39 @@ def list_shard_values(
     values = spec.shard_values or shard_values(shard.generated or "")
     if values is None:
         raise NotWatchableError(
-            f"the values of {table.name}.{shard.name} cannot be told from its expression; give"
+            f"the values of {table.name}.{shard.name} do not follow from its expression; set"
             " shard_values, or shard = 'not-null'"
         )
     return tuple(values)
 
 
 def find_timestamp_column(table: Table, spec: TableSpec) -> Column:
-    """The commit-timestamp column that is named, or the only one."""
+    """The commit-timestamp column that the configuration names, or the only one."""
     if spec.timestamp_column is not None:
         column = get_column(table, spec.timestamp_column)
         if not column.allow_commit_timestamp:
             raise NotWatchableError(
-                f"{table.name}.{column.name} holds no commit timestamps"
-                " (allow_commit_timestamp is not set), so it cannot be watched"
+                f"{table.name}.{column.name} does not hold commit timestamps"
+                " (allow_commit_timestamp is not set); name a column that does"
             )
         return column
-    found = [column for column in table.columns if column.allow_commit_timestamp]
-    if len(found) != 1:
-        names = ", ".join(column.name for column in found) or "none"
+    columns = [column for column in table.columns if column.allow_commit_timestamp]
+    if len(columns) != 1:
+        names = ", ".join(column.name for column in columns) or "none"
         raise NotWatchableError(
-            f"table {table.name} has these commit-timestamp columns: {names}; name the one to"
-            " watch with timestamp_column"
+            f"table {table.name} has these commit-timestamp columns: {names}; set timestamp_column"
+            " to the one to watch"
         )
-    return found[0]
+    return columns[0]
 
 
 def find_index(schema: Schema, table: Table, shard: Column | None, timestamp: Column) -> str | None:
     """A null-filtered index on exactly (shard, timestamp), if there is one."""
-    wanted = [column.name.casefold() for column in (shard, timestamp) if column is not None]
+    columns = [column.name.casefold() for column in (shard, timestamp) if column is not None]
     for index in schema.indexes_of(table.name):
         parts = [part.column.casefold() for part in index.parts]
         filtered = {name.casefold() for name in index.where_not_null}
-        if parts == wanted and (index.null_filtered or set(parts) <= filtered):
+        if parts == columns and (index.null_filtered or set(parts) <= filtered):
             return index.name
     return None
 
@@ -238,7 +241,7 @@ def find_deleted_column(table: Table, spec: TableSpec) -> str | None:
     column = get_column(table, spec.deleted)
     if column.type.code not in (TypeCode.BOOL, TypeCode.TIMESTAMP):
         raise NotWatchableError(
-            f"{table.name}.{column.name} marks no deletes: it must be BOOL or TIMESTAMP"
+            f"{table.name}.{column.name} cannot mark deletes: it must be BOOL or TIMESTAMP"
         )
     return column.name
 
@@ -256,7 +259,7 @@ def is_polling_index(table: Table, index: Index) -> bool:
 
 
 def get_column(table: Table, name: str) -> Column:
-    """A column that the index vouches for."""
+    """A column of a table. Raises NotWatchableError."""
     column = table.column(name)
     if column is None:
         raise NotWatchableError(f"table {table.name} has no column {name}")

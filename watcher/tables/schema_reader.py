@@ -1,7 +1,7 @@
 """The schema that a database has at a read timestamp, read from INFORMATION_SCHEMA.
 
-Spanner: queries over INFORMATION_SCHEMA can be strong or stale and are no calls of the admin API,
-whose quota is small.
+Spanner: queries over INFORMATION_SCHEMA can be strong or stale, and do not use the admin API, whose
+quota is small.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from watcher.spanner.stream import QueryStream
 from watcher.tables.schema_rows import build_schema
 
 OTHERS = "NOT IN ('INFORMATION_SCHEMA', 'SPANNER_SYS')"
-"""The schemas that are Spanner's own."""
+"""Leaves out the schemas that are Spanner's own."""
 
 SOURCES = {
     "table": (
@@ -76,7 +76,7 @@ class SchemaEpoch:
 
 def read_epoch(stream: QueryStream, at: int | None = None) -> SchemaEpoch:
     """The schema at a timestamp, or (None) of a strong read; what cannot be read yet, because its
-    backfill is under way, is left out of it. Two calls.
+    backfill is under way, is left out. Two calls.
 
     Raises VersionExpiredError past the version retention, NotWatchableError for another dialect.
     """
@@ -142,4 +142,4 @@ def render_lines_query(kind: str, columns: str, source: str) -> str:
 
 LINES = "\nUNION ALL ".join(render_lines_query(kind, *source) for kind, source in SOURCES.items())
 DIGEST = f"SELECT COALESCE(BIT_XOR(FARM_FINGERPRINT(Line)), 0) FROM ({LINES})"  # noqa: S608
-"""No two texts are the same, so that none takes another out of the XOR."""
+"""No two texts are the same, so that none cancels another out of the XOR."""

@@ -48,26 +48,26 @@ def build_schema(texts: Iterable[str]) -> Schema:
 
 def parse_fields(text: str) -> Row:
     """The values of a row: ``-`` is NULL, any other begins with its length and a colon."""
-    found: list[str | None] = []
+    values: list[str | None] = []
     place = 0
     while place < len(text):
         if text[place] == "-":
-            found.append(None)
+            values.append(None)
             place += 1
             continue
         colon = text.index(":", place)
         end = colon + 1 + int(text[place:colon])
-        found.append(text[colon + 1 : end])
+        values.append(text[colon + 1 : end])
         place = end
-    return tuple(found)
+    return tuple(values)
 
 
 def group_rows(rows: Iterable[Row], width: int) -> dict[Name, list[Row]]:
     """Rows by the name that their first columns make; the rest of each."""
-    found: dict[Name, list[Row]] = defaultdict(list)
+    groups: dict[Name, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row[:width]].append(row[width:])
-    return found
+        groups[row[:width]].append(row[width:])
+    return groups
 
 
 def join_name(schema: str | None, name: str | None) -> str:
@@ -76,7 +76,7 @@ def join_name(schema: str | None, name: str | None) -> str:
 
 
 def is_yes(value: str | None) -> bool:
-    """True for YES and TRUE, which Spanner writes in the one view and the other."""
+    """True for YES and TRUE: Spanner's views write one or the other."""
     return (value or "").upper() in ("YES", "TRUE")
 
 
@@ -94,12 +94,12 @@ def build_tables(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
     for schema, name, parent, on_delete, kind, state in rows["table"]:
         if not is_ready(state, "COMMITTED"):
             continue
-        found = sorted(columns[schema, name], key=lambda row: int(row[1] or 0))
+        ordered = sorted(columns[schema, name], key=lambda row: int(row[1] or 0))
         yield Table(
             join_name(schema, name),
             tuple(
                 build_column(row, options[schema, name, row[0]])
-                for row in found
+                for row in ordered
                 if is_ready(row[-1], "COMMITTED")
             ),
             build_key_parts(keys[schema, name, PRIMARY_KEY, PRIMARY_KEY]),
@@ -110,8 +110,8 @@ def build_tables(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
 def build_column(row: Row, options: list[Row]) -> Column:
     """A column with its options."""
     name, _, type_, nullable, generated, stored, hidden, _ = row
-    given = {option or "": render_option(kind, value) for option, kind, value in options}
-    commit = given.pop("allow_commit_timestamp", "").lower() == "true"
+    values = {option or "": render_option(kind, value) for option, kind, value in options}
+    commit = values.pop("allow_commit_timestamp", "").lower() == "true"
     return Column(
         name or "",
         read_type(type_ or ""),
@@ -120,19 +120,19 @@ def build_column(row: Row, options: list[Row]) -> Column:
         stored=generated is not None and is_yes(stored),
         hidden=is_yes(hidden),
         allow_commit_timestamp=commit,
-        options=tuple(sorted(given.items())),
+        options=tuple(sorted(values.items())),
     )
 
 
 def read_type(text: str) -> Type:
-    """A type from its text; one that is not known is a PROTO of that name: nobody can read it."""
+    """A type from its text; an unknown one is a PROTO of that name, which is not readable."""
     reader = TokenReader(text)
     try:
-        found = types.read_type(reader)
+        type_ = types.read_type(reader)
         reader.expect_end()
     except DdlSyntaxError:
         return Type(TypeCode.PROTO, proto_name=text)
-    return found
+    return type_
 
 
 def unwrap_expression(expression: str) -> str:
@@ -153,8 +153,8 @@ def render_option(kind: str | None, value: str | None) -> str:
 
 
 def resolve_sibling(schema: str | None, name: str | None, names: set[str]) -> str:
-    """The table that a table or an index is interleaved in. Spanner tells its name alone: it is
-    that of the same named schema where there is one."""
+    """The table that a table or an index is interleaved in. Spanner gives only its name: it is
+    in the same named schema where that has a table of the name."""
     own = join_name(schema, name)
     return own if own in names else name or ""
 
@@ -179,15 +179,15 @@ def build_indexes(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) ->
     columns = group_rows(rows["index column"], 4)
     for row in rows["index"]:
         schema, table, name, type_, parent, unique, null_filtered, state, managed, where = row
-        known = tables.get(join_name(schema, table))
+        indexed = tables.get(join_name(schema, table))
         ready = is_ready(state, "READ_WRITE")
-        if type_ != "INDEX" or is_yes(managed) or not ready or known is None:
+        if type_ != "INDEX" or is_yes(managed) or not ready or indexed is None:
             continue
         listed = columns[schema, table, name, type_]
-        filtered = () if is_yes(null_filtered) else find_filter_columns(known, listed, where)
+        filtered = () if is_yes(null_filtered) else find_filter_columns(indexed, listed, where)
         yield Index(
             join_name(schema, name),
-            known.name,
+            indexed.name,
             build_key_parts(listed),
             storing=tuple(sorted(row[0] or "" for row in listed if row[1] is None)),
             unique=is_yes(unique),
@@ -198,7 +198,7 @@ def build_indexes(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) ->
 
 
 def find_filter_columns(table: Table, columns: list[Row], where: str | None) -> tuple[str, ...]:
-    """The columns of WHERE c IS NOT NULL AND ...: from the text where it is told, else the key
+    """The columns of WHERE c IS NOT NULL AND ...: from the text where there is one, else the key
     columns that may be NULL in the table and not in the index."""
     if where:
         return read_not_null_columns(TokenReader(where.replace("(", " ").replace(")", " ")))
@@ -218,10 +218,10 @@ def build_streams(
         for table_schema, table, whole in watched[schema, name]:
             full = join_name(table_schema, table)
             named = {row[0] for row in columns[schema, name, table_schema, table]}
-            known = tables.get(full)
-            listed = [c.name for c in known.columns if c.name in named] if known else ()
+            existing = tables.get(full)
+            listed = [c.name for c in existing.columns if c.name in named] if existing else ()
             watches.append(ChangeStreamTable(full, None if is_yes(whole) else tuple(listed)))
-        given = (
+        stream_options = (
             (option or "", render_option(kind, value))
             for option, kind, value in options[schema, name]
         )
@@ -229,5 +229,5 @@ def build_streams(
             join_name(schema, name),
             tuple(sorted(watches, key=lambda each: each.table)),
             is_yes(for_all),
-            tuple(sorted(given)),
+            tuple(sorted(stream_options)),
         )

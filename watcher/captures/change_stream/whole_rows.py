@@ -36,7 +36,7 @@ class WholeRows:
         either keeps what its record says, and is marked with the record's own capture type.
         """
         if record.operation is Operation.DELETE:
-            return replace(record, captured=record.captured.as_whole_row)
+            return replace(record, captured=record.captured.whole_row_form)
         shape = next((s for s in self.shapes if s.table == record.shape.table), None)
         if shape is None:
             raise SchemaChangedError(
@@ -55,7 +55,7 @@ class WholeRows:
                 complete_mod(mod, rows.get(encode_key(mod.key, shape)), record)
                 for mod in record.mods
             ),
-            captured=record.captured.as_whole_row,
+            captured=record.captured.whole_row_form,
         )
 
     def _read_rows(self, shape: Shape, mods: Sequence[StreamMod], at: int) -> dict[str, JsonRow]:

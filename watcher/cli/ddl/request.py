@@ -16,7 +16,8 @@ from ddl.parse import parse_schema
 from ddl.schema import Dialect, Schema
 from watcher.settings.fields import explained
 from watcher.settings.watcher import read_toml
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 
 Tables = Annotated[
     list[str] | None,

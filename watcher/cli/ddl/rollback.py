@@ -10,7 +10,8 @@ from rich.progress import Progress
 from ddl.apply import plan_rollback, roll_back
 from watcher.cli.common import DatabaseOption, JsonOption
 from watcher.cli.output import CONSOLE, print_json
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 
 
 def command(

@@ -26,7 +26,7 @@ from watcher.runners.spark.slices import PlannedSlice, planned, read_slice
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
 from watcher.spanner.database import connect
-from watcher.spanner.results.columns import Nanoseconds
+from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.resumption import convert_refusal
 from watcher.spanner.sql import combine_conditions
 from watcher.spanner.timestamps import format_timestamp, to_datetime

@@ -260,7 +260,7 @@ def streamed(
     spelled = [find_whole_table(schema, name, database).name for name in named]
     stream = find_stream(schema, options.stream, spelled, database)
     tables = select_streamed(schema, selection, stream.tables, database)
-    known = stream.captured.as_whole_row if options.whole_rows else stream.captured
+    known = stream.captured.whole_row_form if options.whole_rows else stream.captured
     backfill = options.starting_timestamp == EARLIEST
     format_of(options).check(Known("change-stream", known, backfill))
     if not options.uniform:

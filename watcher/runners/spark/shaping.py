@@ -15,14 +15,9 @@ from watcher.change import Value as Cell
 from watcher.envelopes import AnyEnvelope, envelope
 from watcher.errors import ConfigurationError
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.results.columns import (
-    TIMESTAMP,
-    Nanoseconds,
-    build_schema,
-    choose_decoder,
-    decode_batch,
-)
-from watcher.spanner.timestamps import parse_key_timestamps
+from watcher.spanner.results.columns import TIMESTAMP, build_schema, choose_decoder, decode_batch
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import parse_key_timestamps
 from watcher.tables.values import WatchedTable
 
 CHANGE_ID_COLUMN = "_change_id"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,14 @@ from watcher.spanner.results.cells import (
     extract_payloads,
     scan_cells,
 )
-from watcher.spanner.results.wire import ResultPart, collect_rows, parse_elements
-from watcher.spanner.timestamps import (
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import (
     MICROSECONDS,
     normalize_timestamps,
     refuse_finer,
     truncate_timestamps,
 )
+from watcher.spanner.results.wire import ResultPart, collect_rows, parse_elements
 
 Decoder = Callable[[Sequence[bytes]], pa.Array]
 
@@ -51,19 +51,6 @@ ARROW = {
     TypeCode.JSON: pa.string(),
     TypeCode.UUID: pa.string(),
 }
-
-
-class Nanoseconds(StrEnum):
-    """How a TIMESTAMP is converted: Arrow and Spark keep microseconds.
-
-    A TIMESTAMP in a primary key is never truncated: two rows would have one key.
-    """
-
-    TRUNCATE = "truncate"
-    REFUSE = "refuse"
-    """A value that is finer than microseconds is an error."""
-    STRING = "string"
-    """Every TIMESTAMP is text, as Spanner wrote it."""
 
 
 class UnsupportedTypeError(WatcherError):
