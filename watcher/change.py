@@ -1,4 +1,4 @@
-"""One change of one row, as any capture knows it: what callbacks get and envelopes are made of."""
+"""One change of one row, from any capture: the input of callbacks and envelopes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ as text; ARRAY as list or tuple."""
 
 
 class Operation(StrEnum):
-    """What happened to the row, as far as the capture can tell."""
+    """What happened to the row, as far as the capture knows."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     UPSERT = "UPSERT"
-    """Polling: inserted or updated, it cannot tell which."""
+    """Polling: inserted or updated; it does not know which."""
     READ = "READ"
     """Backfill: the row as it was at the window's end."""
 

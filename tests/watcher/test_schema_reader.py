@@ -34,7 +34,7 @@ from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sessions import SharedSession
 from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
-from watcher.tables.discovery import find_processed_column
+from watcher.tables.lookup import find_processed_column
 from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch
 from watcher.tables.schema_rows import build_schema
 

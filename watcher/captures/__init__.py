@@ -1,4 +1,4 @@
-"""How a window's rows are found: the contract of captures, and of what a watcher watches."""
+"""How a window is read: the contract of captures, and of what a watcher watches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SliceOfCapture = TypeVar("SliceOfCapture", bound=Slice)
 
 
 class Capture(Protocol[SliceOfCapture]):
-    """One way to read what a window holds: ``plan`` parts it, ``read`` reads a part.
+    """One way to read what a window holds: ``plan`` divides it into slices, ``read`` reads a slice.
 
     The two need nothing of each other but the slice. So a capture and its slices are picklable:
     one process plans, any number of others read, in any order, and again after a failure. The same

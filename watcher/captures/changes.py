@@ -28,7 +28,7 @@ from watcher.spanner.timestamps import format_timestamp, to_micros
 
 
 def iterate_changes(rows: Changed, database: str) -> Iterator[Change]:
-    """What a batch says changed, as values."""
+    """The changes of a batch, as values."""
     if isinstance(rows, StreamRows):
         return iterate_stream_changes(rows, database)
     return iterate_row_changes(rows, database)
@@ -39,18 +39,18 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
     column is set. A row that was never stamped counts as of its snapshot's timestamp."""
     table = rows.table
     shape = Shape(table.name, table.columns, table.primary_key)
-    for number, row in zip(compute_change_ids(rows), rows.batch.to_pylist(), strict=True):
+    for change_id, row in zip(compute_change_ids(rows), rows.batch.to_pylist(), strict=True):
         stamp = row.pop(COMMIT_TIMESTAMP_COLUMN)
         commit = to_micros(stamp) if stamp is not None else rows.window.end
         shard = row.pop(SHARD_ID_COLUMN)
         values = {name: convert_cell(value) for name, value in row.items()}
         key = {name: values[name] for name in table.primary_key}
-        gone = table.deleted is not None and bool(row[table.deleted])
+        deleted = table.deleted is not None and bool(row[table.deleted])
         yield Change(
-            id=number,
+            id=change_id,
             database=database,
             shape=shape,
-            operation=choose_operation(rows, gone),
+            operation=choose_operation(rows, deleted),
             commit_timestamp=commit,
             key=key,
             new_values={n: v for n, v in values.items() if n not in key},
@@ -61,9 +61,9 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
         )
 
 
-def choose_operation(rows: TableRows, gone: bool) -> Operation:
-    """What is known of a row; one that is deleted softly is deleted in a backfill, too."""
-    if gone:
+def choose_operation(rows: TableRows, deleted: bool) -> Operation:
+    """What happened to a row; one that is softly deleted is deleted in a backfill, too."""
+    if deleted:
         return Operation.DELETE
     return Operation.READ if rows.backfill else Operation.UPSERT
 
@@ -81,7 +81,7 @@ def convert_cell(value: object) -> Value:
 
 def compute_change_ids(rows: TableRows) -> list[str]:
     """Digests of table, key and commit timestamp of each row: the same on every delivery of a
-    version, whatever becomes of nanoseconds elsewhere."""
+    version, however nanoseconds are converted elsewhere."""
     commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
     unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
     texts = render_timestamps(pc.fill_null(commits, unstamped))
@@ -99,27 +99,26 @@ def render_keys(rows: TableRows, name: str) -> pa.Array:
     """The cells of a key column as JSON texts: equal keys have equal ones, others do not."""
     column = rows.batch.column(name)
     if rows.table.column_type(name).code is TypeCode.TIMESTAMP:
-        return pc.fill_null(
-            pc.binary_join_element_wise('"', normalize_timestamps(column), '"', ""), "null"
-        )
+        texts = normalize_timestamps(column)
+        return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
     return render_json(column)
 
 
 def render_timestamps(column: pa.Array) -> pa.Array:
-    """Timestamps as ``timestamp_text`` writes them."""
+    """Timestamps as ``format_timestamp`` writes them."""
     return pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
 
 
 def render_json(column: pa.Array) -> pa.Array:
     """The cells of a column as JSON texts."""
     if pa.types.is_integer(column.type):
-        found = column.cast(pa.string())
+        texts = column.cast(pa.string())
     elif pa.types.is_date(column.type):
-        found = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+        texts = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
     else:
         cells = (to_json(convert_cell(value)) for value in column.to_pylist())
         return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())
-    return pc.fill_null(found, "null")
+    return pc.fill_null(texts, "null")
 
 
 def dump_cells(cells: Mapping[str, Value]) -> str:
@@ -146,6 +145,6 @@ def to_json(value: Value) -> object:
 
 
 def format_numeric(value: Decimal) -> str:
-    """A NUMERIC as Spanner writes it: all its digits, no zeros behind them."""
+    """A NUMERIC as Spanner writes it: all its digits, without trailing zeros."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

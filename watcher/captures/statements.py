@@ -41,8 +41,8 @@ def array_type(shards: Shards) -> Type:
 def bind_window(
     sql: str, window: Window, shards: Shards | None, suffix: str = "", **numbers: int
 ) -> Statement:
-    """A statement with the parameters of a window, and of some numbers. ``suffix`` tells the
-    parameters of several tables in one query apart."""
+    """A statement with the parameters of a window, and of some numbers. ``suffix`` keeps
+    the parameters of several tables in one query apart."""
     params: Params = {
         f"start{suffix}": format_timestamp(window.start),
         f"end{suffix}": format_timestamp(window.end),
@@ -166,7 +166,7 @@ def count_window_up_to(table: WatchedTable, window: Window, limit: int) -> State
 def measure_load(table: WatchedTable, window: Window, number: int) -> Statement:
     """The rows of each shard in a window, and their first and last timestamp: of the index alone.
 
-    ``number`` is the first column, and tells the parameters of several tables apart.
+    ``number`` is the first column, and keeps the parameters of several tables apart.
     """
     timestamp, shard = render_timestamp(table), render_shard(table)
     shards, suffix = choose_shards(table, None), str(number)
@@ -181,7 +181,7 @@ def measure_load(table: WatchedTable, window: Window, number: int) -> Statement:
 def find_any_after(table: WatchedTable, start: int, number: int = 0) -> Statement:
     """``number``, if there is a row after a timestamp: reads one entry of the index.
 
-    ``number`` also tells the parameters of several tables in one query apart.
+    ``number`` also keeps the parameters of several tables in one query apart.
     """
     shards = choose_shards(table, None)
     condition = render_shard_condition(table, shards is not None, str(number))

@@ -114,7 +114,7 @@ class CallRetries:
         self._outages.pause(min(next(self._pauses), left))
 
     def reset(self) -> None:
-        """The call, or the next part of the stream, got an answer: the limit starts anew."""
+        """The call, or the next part of the stream, got an answer: the limit starts again."""
         self._pauses = None
         self._outages.record_answer()
 
@@ -122,7 +122,7 @@ class CallRetries:
 def retry_until_answered(outages: Outages, call: Callable[[], Answer]) -> Answer:
     """What a call returns; it is retried while the server does not answer.
 
-    Only for calls that may be made twice. Raises UnavailableError when the limit has passed.
+    Only for calls that may run twice. Raises UnavailableError when the limit has passed.
     """
     retries = CallRetries(outages)
     while True:

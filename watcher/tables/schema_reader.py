@@ -125,8 +125,8 @@ def check_googlesql(schema: Schema, database_name: str) -> Schema:
 
 
 def render_text(column: str) -> str:
-    """The expression of a column as a part of a row's text: NULL is ``-``, and before every other
-    value stands its length, so that different rows have different texts."""
+    """The expression of a column as a part of a row's text: NULL is ``-``, every other value
+    follows its length, so that different rows have different texts."""
     # The documentation does not list FILTER: where there is none TO_JSON has NULL, while naming it
     # would be an error.
     name = "JSON_VALUE(TO_JSON(x), '$.FILTER')" if column == "FILTER" else f"x.`{column}`"

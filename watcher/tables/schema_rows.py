@@ -31,7 +31,7 @@ PRIMARY_KEY = "PRIMARY_KEY"
 
 def build_schema(texts: Iterable[str]) -> Schema:
     """The schema that the texts of ``schema_reader.LINES`` describe. Tables, indexes and change
-    streams stand in the order of their names; columns that are written but cannot be read yet,
+    streams are in the order of their names; columns that are written but cannot be read yet,
     indexes under backfill and those that Spanner manages are left out."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for text in texts:

@@ -62,7 +62,7 @@ ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
 class TableSpec:
     """How one table is polled, where the schema does not say it or is not to decide.
 
-    ``shard``: ``computed`` (all values of the generated column, found from its expression),
+    ``shard``: ``computed`` (all values of the generated column, from its expression),
     ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
     minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
     ``time`` reads as ``not-null`` does: a row may have any interval, because the application's

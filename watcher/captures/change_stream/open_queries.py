@@ -1,7 +1,7 @@
 """Queries of a change stream that stay open: changes come as they are committed, in milliseconds.
 
-A thread a partition reads; one queue keeps the order of each partition. Children are opened when
-everything of their parents was taken from it, so that the order of every key is commit order.
+One thread reads each partition; one queue keeps the order of each partition. Children are opened
+when everything of their parents was taken from it, so that the order of every key is commit order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OpenPartition:
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """A thread is done: with its partition, or with an error."""
+    """A thread has ended: with its partition, or with an error."""
 
     error: Exception | None = None
 
@@ -54,17 +54,17 @@ class OpenQueries:
 
     @property
     def watermark(self) -> int:
-        """Every change at or below it was taken: the least of all partitions, those that have not
-        begun, too. It never goes back."""
+        """Every change at or below it was taken: the least of all partitions, also of those that
+        have not started. It never goes back."""
         reached = [partition.reached for partition in self._open.values()]
         reached += [child.start for child in self._waiting.values()]
         self._reached = max(self._reached, min(reached, default=0) - 1)
         return self._reached
 
     def take(self, seconds: float) -> list[tuple[str, DataRecord]]:
-        """The changes that came, each with its partition; waits so long for the first.
+        """The changes that have come, each with its partition; waits for the first this long.
 
-        Raises what a query ended with.
+        Raises the error that ended a query.
         """
         taken: list[tuple[str, DataRecord]] = []
         deadline = time.monotonic() + seconds
@@ -115,40 +115,40 @@ class OpenQueries:
                 del self._waiting[child.token]
                 partition = OpenPartition(child.token, child.start)
                 self._open[child.token] = partition
-                work = threading.Thread(target=self._follow, args=(partition,), daemon=True)
-                work.start()
+                thread = threading.Thread(target=self._follow, args=(partition,), daemon=True)
+                thread.start()
 
     def _is_ready(self, child: ChildPartition) -> bool:
-        """True when all its parents have ended. One that is not known ended before this began,
-        unless a partition that has not come so far yet is still to name it."""
+        """True when all its parents have ended. An unknown parent ended before this reader started,
+        unless a partition that has not been read as far as that is still to name it."""
         if all(parent in self._finished for parent in child.parents):
             return True
         if any(parent in self._open or parent in self._waiting for parent in child.parents):
             return False
-        begun = all(partition.reached >= child.start for partition in self._open.values())
-        return begun and all(each.start >= child.start for each in self._waiting.values())
+        reached = all(partition.reached >= child.start for partition in self._open.values())
+        return reached and all(each.start >= child.start for each in self._waiting.values())
 
     def _follow(self, partition: OpenPartition) -> None:
-        """Reads a partition until it ends. A query that ends without naming children has not come
-        to the end of its partition: it is opened again where it stopped."""
+        """Reads a partition until it ends. A query that ends without naming children has not
+        reached the end of its partition: it is opened again where it stopped."""
         point = ReadPoint(partition.reached)
         ended = False
         try:
             while not ended and not self._closed.is_set():
-                came = False
+                empty = True
                 for record in self._read(partition.token, point.at):
-                    came = True
+                    empty = False
                     ended = ended or isinstance(record, ChildPartition)
                     if point.is_new(record) and not self._put(partition, record):
                         return
-                if not came:
+                if empty:
                     self._closed.wait(PAUSE_SECONDS)
             self._put(partition, PartitionEnd())
         except Exception as error:  # noqa: BLE001 (handed to the reader)
             self._put(partition, PartitionEnd(error))
 
     def _put(self, partition: OpenPartition, record: Record | PartitionEnd) -> bool:
-        """Waits while the queue is full; False when nobody takes any more."""
+        """Waits while the queue is full; False once the reader is closed."""
         while not self._closed.is_set():
             try:
                 self._queue.put((partition, record), timeout=PAUSE_SECONDS)
@@ -172,10 +172,10 @@ class ReadPoint:
         if not isinstance(record, DataRecord):
             return True
         self._reach(record.commit_timestamp)
-        name = (record.transaction_id, record.sequence)
-        if record.commit_timestamp < self.at or name in self._seen:
+        identity = (record.transaction_id, record.sequence)
+        if record.commit_timestamp < self.at or identity in self._seen:
             return False
-        self._seen.add(name)
+        self._seen.add(identity)
         return True
 
     def _reach(self, timestamp: int) -> None:

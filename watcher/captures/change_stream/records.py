@@ -21,7 +21,7 @@ from watcher.tables.column_choice import ColumnChoice
 class StreamMod:
     """One row of a record: JSON objects. ``new`` of a delete is None, as is ``old`` where the
     stream does not capture it; an insert has no old values, so that its ``old`` is empty.
-    ``captured`` is set where less is known of the row than the record says."""
+    ``captured`` is set where the row has fewer values than the record says."""
 
     key: str
     new: str | None
@@ -104,7 +104,7 @@ def decode_children(fields: Sequence[bytes]) -> Iterator[ChildPartition]:
 
 
 def decode_data_record(fields: Sequence[bytes]) -> DataRecord:
-    """A data change record from its fields, which stand in Spanner's order."""
+    """A data change record from its fields, which are in Spanner's order."""
     operation = Operation(parse_cell(fields[7]).text)
     captured = ValueCapture(parse_cell(fields[8]).text)
     return DataRecord(

@@ -1,4 +1,4 @@
-"""What is known of a change stream that is read: found in the schema, never guessed."""
+"""A change stream that is read: from the schema, never guessed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MUTABLE = "MUTABLE_KEY_RANGE"
 class WatchedStream:
     """A change stream, and the tables of the database that it watches, with their primary keys.
 
-    Spanner tells the columns of a key, and not their order.
+    Spanner's records name the columns of a key, but not their order.
     """
 
     name: str
@@ -68,22 +68,39 @@ def find_stream(
 ) -> WatchedStream:
     """The stream of a name, or the only one that watches all the tables.
 
-    Raises NotWatchableError for a stream that is not there, does not watch a table, or has a
-    partition mode that is not supported; and when several would do.
+    Raises NotWatchableError for a stream that does not exist, does not watch a table, or has an
+    unsupported partition mode; and when several streams watch the tables.
     """
+    stream = choose_stream(schema, name, tables, database)
+    watched = list_watched(stream, schema)
+    check_stream(stream, watched, tables)
+    return WatchedStream(
+        stream.name,
+        {name: list_key_columns(schema, name) for name in watched},
+        ValueCapture(read_option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
+    )
+
+
+def choose_stream(
+    schema: Schema, name: str | None, tables: Sequence[str], database: str
+) -> ChangeStream:
+    """The stream of a name, or the only one that watches all the tables."""
     if schema.dialect is not Dialect.GOOGLESQL:
         raise NotWatchableError(
             f"{database} has the PostgreSQL dialect; change streams are read from databases of the"
             " GoogleSQL dialect only"
         )
-    if name is not None:
-        stream = schema.change_stream(name)
-        if stream is None:
-            known = ", ".join(s.name for s in schema.change_streams) or "none"
-            raise NotWatchableError(f"{database} has no change stream {name}; it has: {known}")
-    else:
-        stream = find_only_stream(schema, tables, database)
-    watched = list_watched(stream, schema)
+    if name is None:
+        return find_only_stream(schema, tables, database)
+    stream = schema.change_stream(name)
+    if stream is None:
+        names = ", ".join(s.name for s in schema.change_streams) or "none"
+        raise NotWatchableError(f"{database} has no change stream {name}; it has: {names}")
+    return stream
+
+
+def check_stream(stream: ChangeStream, watched: Sequence[str], tables: Sequence[str]) -> None:
+    """Raises NotWatchableError for a stream that does not watch a table or cannot be read."""
     missing = [table for table in tables if table not in watched]
     if missing:
         raise NotWatchableError(
@@ -95,11 +112,6 @@ def find_stream(
             f"change stream {stream.name} has partition_mode = '{MUTABLE}', which is not supported;"
             " create one without that option"
         )
-    return WatchedStream(
-        stream.name,
-        {name: list_key_columns(schema, name) for name in watched},
-        ValueCapture(read_option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
-    )
 
 
 def list_key_columns(schema: Schema, name: str) -> tuple[str, ...]:
@@ -109,7 +121,7 @@ def list_key_columns(schema: Schema, name: str) -> tuple[str, ...]:
 
 
 def find_only_stream(schema: Schema, tables: Sequence[str], database: str) -> ChangeStream:
-    """The stream that watches the tables, where there is no choice."""
+    """The only stream that watches the tables."""
     fitting = [s for s in schema.change_streams if set(tables) <= set(list_watched(s, schema))]
     if not fitting:
         names = ", ".join(tables)

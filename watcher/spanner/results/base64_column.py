@@ -16,7 +16,7 @@ LONG_BYTES = 300
 
 
 def map_sextets() -> NDArray[np.uint8]:
-    """The six bits that each character stands for."""
+    """The six bits that each character encodes."""
     table = np.full(256, UNKNOWN, np.uint8)
     table[np.frombuffer(ALPHABET, np.uint8)] = np.arange(64, dtype=np.uint8)
     table[PAD] = 0
@@ -50,7 +50,7 @@ def decode_base64(column: pa.Array) -> pa.Array:
 def decode_vectors(
     column: pa.Array, bits: NDArray[np.uint8], padding: NDArray[np.bool_], bounds: NDArray[np.int64]
 ) -> pa.Array:
-    """Four characters make three bytes; what only padding made is left out."""
+    """Four characters are three bytes; bytes of padding are left out."""
     quads = bits.reshape(-1, 4)
     octets = np.empty((len(quads), 3), np.uint8)
     octets[:, 0] = (quads[:, 0] << 2) | (quads[:, 1] >> 4)

@@ -1,4 +1,4 @@
-"""The values of one column as Arrow buffers: kinds, NULLs and payloads, found by vectors."""
+"""The values of one column as Arrow buffers: kinds, NULLs and payloads, by vectors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Cells:
 
 
 def scan_cells(values: Sequence[bytes]) -> Cells:
-    """The values of a column. Values that are not in the usual encoding are encoded anew first."""
+    """The values of a column. Values that are not in the usual encoding are encoded again first."""
     column = scan_canonical(values)
     if column is None:
         column = scan_canonical([Value.FromString(value).SerializeToString() for value in values])

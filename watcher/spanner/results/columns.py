@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from google.cloud.spanner_v1 import ResultSetMetadata
-from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from numpy.typing import NDArray
 
 from ddl.schema import Type, TypeCode
-from watcher.errors import SchemaChangedError, WatcherError
+from watcher.errors import WatcherError
 from watcher.spanner.results import base64_column
 from watcher.spanner.results.cells import (
     TEXT,
@@ -24,6 +21,7 @@ from watcher.spanner.results.cells import (
     extract_payloads,
     scan_cells,
 )
+from watcher.spanner.results.sent_types import check_types
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import (
     MICROSECONDS,
@@ -99,53 +97,13 @@ def decode_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of whole rows, of some megabytes each; none for a result without rows.
 
-    ``schema`` is that of ``arrow_schema``. Raises SchemaChangedError when a column is of another
+    ``schema`` is that of ``build_schema``. Raises SchemaChangedError when a column is of another
     type than it was, LossyTimestampError for a value that is to be refused.
     """
     columns = zip(schema.names, types, strict=True)
     decoders = [choose_decoder(type_, nanoseconds, name in key) for name, type_ in columns]
-    for values in collect_rows(check_types(results, schema, types), len(decoders)):
+    for values in collect_rows(check_types(results, schema.names, types), len(decoders)):
         yield decode_batch(values, schema, decoders)
-
-
-def check_types(
-    results: Iterable[ResultPart], schema: pa.Schema, types: Sequence[Type]
-) -> Iterator[ResultPart]:
-    """The same messages. Raises SchemaChangedError when the server sends other types."""
-    for part in results:
-        if part.metadata:
-            fields = ResultSetMetadata.pb().FromString(part.metadata).row_type.fields
-            sent = [name_sent_type(field.type_) for field in fields]
-            expected = [name_type(type_) for type_ in types]
-            if sent != expected:
-                raise SchemaChangedError(describe_changes(schema.names, expected, sent))
-        yield part
-
-
-def name_sent_type(type_: Any) -> str:
-    """The name of a type of the API, as ARRAY<INT64>."""
-    if type_.code == TypeCodePb.ARRAY:
-        return f"ARRAY<{name_sent_type(type_.array_element_type)}>"
-    return str(TypeCodePb(type_.code).name)
-
-
-def name_type(type_: Type) -> str:
-    """The name of a type of a schema."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return f"ARRAY<{name_type(type_.element)}>"
-    return type_.code.value
-
-
-def describe_changes(names: Sequence[str], expected: Sequence[str], sent: Sequence[str]) -> str:
-    """Which columns have other types than before."""
-    differing = [
-        f"{name} was {before} and is {now}"
-        for name, before, now in zip(names, expected, sent, strict=False)
-        if before != now
-    ]
-    if not differing:
-        return f"{len(expected)} columns were requested, {len(sent)} came"
-    return f"the schema has changed: column {'; column '.join(differing)}"
 
 
 def decode_batch(
@@ -160,7 +118,7 @@ def decode_batch(
 def choose_decoder(
     type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE, of_key: bool = False
 ) -> Decoder:
-    """The function that decodes a column of a type; a TIMESTAMP of a key as text (``exact``)."""
+    """The function that decodes a column of a type; a TIMESTAMP of a key as normalized text."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return make_array_decoder(type_, nanoseconds)
     if type_.code is TypeCode.TIMESTAMP:
