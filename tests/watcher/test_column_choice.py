@@ -209,7 +209,7 @@ def test_with_a_change_stream_a_table_says_nothing_of_polling(
     database = create_database(STREAMED, STREAM.format("NEW_ROW"))
     with pytest.raises(ConfigurationError, match="columns and exclude_columns only"):
         delivered(database, capture="change-stream", table={"T": {"shard": "none"}})
-    with pytest.raises(TableNotFoundError, match="no table U, which is configured"):
+    with pytest.raises(TableNotFoundError, match="no table U, but it is configured"):
         delivered(database, tables=["T"], capture="change-stream", table={"U": {"columns": []}})
 
 

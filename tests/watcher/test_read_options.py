@@ -22,6 +22,7 @@ from watcher.settings.spark import source_options
 from watcher.settings.watcher import watch_config
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
+from watcher.spanner.requests import apply_options
 
 READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
 EAST = Replica("us-east4", ReplicaType.READ_ONLY)
@@ -105,7 +106,7 @@ def test_a_watcher_asks_as_its_configuration_says(singers: Database, seen: Seen)
 
 def test_without_options_spanner_chooses() -> None:
     request = ExecuteSqlRequest(sql="SELECT 1")
-    ReadOptions().apply_to(request)
+    apply_options(ReadOptions(), request)
     assert request == ExecuteSqlRequest(sql="SELECT 1")
 
 

@@ -65,7 +65,7 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
         )
     except DefaultCredentialsError as error:
         raise UnavailableError(
-            "there are no Google Cloud credentials: run 'gcloud auth application-default login',"
+            "no Google Cloud credentials were found: run 'gcloud auth application-default login',"
             f" or set {EMULATOR_HOST} to use an emulator"
         ) from error
 
