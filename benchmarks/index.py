@@ -12,9 +12,11 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks.records import WINDOWS, read
 from benchmarks.run_settings import Run
 from watcher.captures import statements
-from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.timestamps import moment_of
-from watcher.tables.discovery import discover
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
+from watcher.spanner.requests import build_param_types
+from watcher.spanner.timestamps import to_datetime
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable
 from watcher.window import Window
 
@@ -95,7 +97,7 @@ class IndexMeter:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._database = connect(DatabaseAddress.parse(run.database))
-        self._table = discover(self._database, run.tables[0], run.preparation.spec)
+        self._table = discover_table(self._database, run.tables[0], run.preparation.spec)
         self._sizes: list[tuple[float, int]] = []
         self._profiles: dict[Window, WindowCost] = {}
         self._error: Exception | None = None
@@ -135,7 +137,7 @@ class IndexMeter:
     def _count(self, at: float) -> None:
         with self._database.snapshot() as snapshot:
             results = snapshot.execute_sql(
-                statements.count_index(self._table), request_options=TAGGED
+                statements.count_index(self._table).sql, request_options=TAGGED
             )
             self._sizes.append((round(at - self._began, 2), int(next(iter(results))[0])))
 
@@ -156,15 +158,12 @@ def sum_known(parts: list[float | None]) -> float | None:
 
 def profile_window(database: Database, table: WatchedTable, window: Window) -> WindowCost:
     """Reads a window again, at its own end, with statistics."""
-    shards = statements.shard_list(table, None)
-    params: dict[str, object] = {"start": moment_of(window.start), "end": moment_of(window.end)}
-    if shards is not None:
-        params["shards"] = list(shards)
-    with database.snapshot(read_timestamp=moment_of(window.end)) as snapshot:
+    statement = statements.select_window(table, window)
+    with database.snapshot(read_timestamp=to_datetime(window.end)) as snapshot:
         results = snapshot.execute_sql(
-            statements.select_window(table, listed=shards is not None),
-            params=params,
-            param_types=statements.window_types(shards),
+            statement.sql,
+            params=dict(statement.params),
+            param_types=build_param_types(statement),
             query_mode=PROFILE,
             request_options=TAGGED,
         )

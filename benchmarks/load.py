@@ -22,8 +22,9 @@ from benchmarks.choices import Choices, PlannedTransaction
 from benchmarks.records import ATTEMPTS, WRITTEN, Appender
 from benchmarks.run_settings import PROCESSED_COLUMN, Run
 from benchmarks.tables import COLUMNS
-from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
+from watcher.spanner.timestamps import to_micros
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}
 BEGIN_SECONDS_MAX = 200.0
@@ -138,7 +139,7 @@ def read_commit_micros(committed: datetime | None) -> int:
     """The commit timestamp of an answered commit."""
     if committed is None:
         raise RuntimeError("the response to the commit has no timestamp")
-    return micros_of(committed)
+    return to_micros(committed)
 
 
 def now() -> int:

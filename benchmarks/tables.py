@@ -17,8 +17,9 @@ from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from ddl.strategies import Strategy
 from watcher.errors import ConfigurationError
-from watcher.spanner.database import DatabaseAddress, connect, create_on_emulator
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect, create_on_emulator
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COLUMNS = ("Id", "Version", "Payload")
 ROWS_A_COMMIT = 10_000
@@ -111,7 +112,7 @@ def read_database_time(database: Database) -> str:
     """The database's time: everything that was committed before has a timestamp below it."""
     with database.snapshot() as snapshot:
         now: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
-    return timestamp_text(micros_of(now))
+    return format_timestamp(to_micros(now))
 
 
 def load_backlog(database: Database, run: Run) -> None:
@@ -140,7 +141,7 @@ def insert(database: Database, statement: str, low: int, high: int, row_bytes: i
         return transaction
 
     committed = database.run_in_transaction(work).committed
-    return micros_of(committed)
+    return to_micros(committed)
 
 
 def list_own_tables(database: Database) -> list[str]:

@@ -1,4 +1,4 @@
-"""One change of one row, as any capture knows it: what callbacks get and envelopes are made of."""
+"""One change of one row, from any capture: the input of callbacks and envelopes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ as text; ARRAY as list or tuple."""
 
 
 class Operation(StrEnum):
-    """What happened to the row, as far as the capture can tell."""
+    """What happened to the row, as far as the capture knows."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     UPSERT = "UPSERT"
-    """Polling: inserted or updated, it cannot tell which."""
+    """Polling: inserted or updated; it does not know which."""
     READ = "READ"
     """Backfill: the row as it was at the window's end."""
 
@@ -45,16 +45,16 @@ class ValueCapture(StrEnum):
 
     @property
     def keeps_old(self) -> bool:
-        """True when an update or a delete tells the values from before."""
+        """True when an update or a delete has the values from before."""
         return self in (self.OLD_AND_NEW_VALUES, self.NEW_ROW_AND_OLD_VALUES)
 
     @property
     def whole_row(self) -> bool:
-        """True when an insert or an update tells every column."""
+        """True when an insert or an update has every column."""
         return self in (self.NEW_ROW, self.NEW_ROW_AND_OLD_VALUES)
 
     @property
-    def with_whole_row(self) -> ValueCapture:
+    def whole_row_form(self) -> ValueCapture:
         """The same, once the whole row has been read."""
         return self.NEW_ROW_AND_OLD_VALUES if self.keeps_old else self.NEW_ROW
 
@@ -64,7 +64,7 @@ class Shape:
     """The columns of a table, and which of them are its primary key, in the order of the key.
 
     ``positions`` are the columns' places in the table, from 1 (Spanner: ``ordinal_position``), for
-    captures that know only some of the columns; empty means that they are all there, in order.
+    captures that have only some of the columns; empty means all columns, in order.
     """
 
     table: str
@@ -75,7 +75,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where in a transaction a change of a change stream stands; polling knows none of it."""
+    """The place of a change of a change stream in its transaction; polling does not know it."""
 
     transaction_id: str
     record_sequence: str
@@ -93,8 +93,8 @@ class Change:
     """A row that changed. ``commit_timestamp`` is in microseconds since 1970.
 
     ``id`` is the same on every delivery of the same change. ``new_values`` is None for a delete;
-    ``old_values`` is None where the capture cannot know them, and empty where it knows that there
-    were none. Both leave the key out. ``shard_id`` is set by polling, ``origin`` by change streams.
+    ``old_values`` is None where the capture cannot know them, and empty where there were none.
+    Both leave the key out. ``shard_id`` is set by polling, ``origin`` by change streams.
     """
 
     id: str

@@ -16,7 +16,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.spanner.sql import quoted
+from watcher.spanner.sql import quote_name
 
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
@@ -65,25 +65,25 @@ class ChangeSetMutations:
 
     def insert(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
         """As the client's ``insert``."""
-        self._target.insert(table, *self._stamped(table, columns, values))
+        self._target.insert(table, *self._stamp(table, columns, values))
 
     def update(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
         """As the client's ``update``."""
-        self._target.update(table, *self._stamped(table, columns, values))
+        self._target.update(table, *self._stamp(table, columns, values))
 
     def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
         """As the client's ``insert_or_update``."""
-        self._target.insert_or_update(table, *self._stamped(table, columns, values))
+        self._target.insert_or_update(table, *self._stamp(table, columns, values))
 
     def replace(self, table: str, columns: Sequence[str], values: Sequence[Row]) -> None:
         """As the client's ``replace``."""
-        self._target.replace(table, *self._stamped(table, columns, values))
+        self._target.replace(table, *self._stamp(table, columns, values))
 
     def delete(self, table: str, keyset: KeySet) -> None:
-        """As the client's ``delete``; what is really deleted cannot be seen by polling."""
+        """As the client's ``delete``; polling does not see rows that are deleted."""
         self._target.delete(table, keyset)
 
-    def _stamped(
+    def _stamp(
         self, table: str, columns: Sequence[str], values: Sequence[Row]
     ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         if table not in self._tables or self._column in columns:
@@ -94,7 +94,7 @@ class ChangeSetMutations:
 
 class ChangeSetTransaction(ChangeSetMutations):
     """A read-write transaction. In DML, write ``ChangeSetId = @change_set_id``: the parameter is
-    bound by itself."""
+    bound automatically."""
 
     def __init__(
         self, transaction: Transaction, tables: frozenset[str], column: str, number: str
@@ -109,7 +109,7 @@ class ChangeSetTransaction(ChangeSetMutations):
         types: Mapping[str, Any] | None = None,
     ) -> Iterator[list[Any]]:
         """As the client's ``execute_sql``."""
-        bound, bound_types = self._bound(sql, params, types)
+        bound, bound_types = self._bind(sql, params, types)
         rows: Iterator[list[Any]] = self._transaction.execute_sql(
             sql, params=bound, param_types=bound_types
         )
@@ -122,10 +122,10 @@ class ChangeSetTransaction(ChangeSetMutations):
         types: Mapping[str, Any] | None = None,
     ) -> int:
         """As the client's ``execute_update``."""
-        bound, bound_types = self._bound(dml, params, types)
+        bound, bound_types = self._bind(dml, params, types)
         return int(self._transaction.execute_update(dml, params=bound, param_types=bound_types))
 
-    def _bound(
+    def _bind(
         self, text: str, params: Mapping[str, Any] | None, types: Mapping[str, Any] | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         bound, bound_types = dict(params or {}), dict(types or {})
@@ -163,13 +163,13 @@ class ChangeSets:
     def run_in_transaction(self, work: Callable[[ChangeSetTransaction], Result]) -> Result:
         """A read-write transaction, as the client's; ``work`` may run more than once."""
 
-        def stamped(transaction: Transaction) -> Result:
+        def add_and_work(transaction: Transaction) -> Result:
             number = str(uuid.uuid4())
             result = work(ChangeSetTransaction(transaction, self._tables, self._column, number))
             self._add(transaction, number)
             return result
 
-        result: Result = self._database.run_in_transaction(stamped)
+        result: Result = self._database.run_in_transaction(add_and_work)
         return result
 
     def execute_partitioned_dml(
@@ -203,7 +203,7 @@ class ChangeSets:
         starts again. A statement that is still under way publishes its change set again at its end:
         what is delivered early comes once more then.
         """
-        query = pending_change_sets(self._table, self._column, self._timestamp)
+        query = select_pending_change_sets(self._table, self._column, self._timestamp)
         with self._database.snapshot() as snapshot:
             pending = [str(row[0]) for row in snapshot.execute_sql(query)]
         self._publish(pending)
@@ -224,9 +224,9 @@ class ChangeSets:
         target.insert(self._table, (self._column, self._timestamp), [(number, COMMIT_TIMESTAMP)])
 
 
-def pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
+def select_pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
     """The ids of change sets whose rows are being written."""
     return (
-        f"SELECT {quoted(id_column)} FROM {quoted(table)}"  # noqa: S608
-        f" WHERE {quoted(timestamp_column)} IS NULL"
+        f"SELECT {quote_name(id_column)} FROM {quote_name(table)}"  # noqa: S608
+        f" WHERE {quote_name(timestamp_column)} IS NULL"
     )

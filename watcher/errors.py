@@ -2,23 +2,23 @@
 
     WatcherError
     ├── ConfigurationError     an option, flag or file is wrong; nothing was read or changed
-    ├── AddressError           the database's name is not one
+    ├── AddressError           the text does not name a database
     ├── UnavailableError       no server answers at the address
-    ├── DatabaseNotFoundError  the instance or the database is not there
+    ├── DatabaseNotFoundError  the instance or the database does not exist
     ├── AccessDeniedError      the caller may not read or write there
-    ├── TableNotFoundError     the table is not there
+    ├── TableNotFoundError     the table does not exist
     ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
-    ├── CheckpointError        the offset or position belongs to something else
+    ├── CheckpointError        the offset or position belongs to another query
     ├── PositionConflictError  another instance moved a consumer's position
     ├── VersionExpiredError    the read timestamp is older than version_retention_period
-    ├── ClearedError           rows that are asked for may have been cleared from the index
+    ├── ClearedError           requested rows may have been cleared from the index
     ├── LeaseHeldError         another instance runs under the same consumer name
     ├── LeaseExpiredError      this instance has not renewed its lease in time
     ├── LeaseLostError         another instance has taken the consumer name over
-    ├── SchemaChangedError     the table is not what it was when the query was made
+    ├── SchemaChangedError     the table has changed since the query was prepared
     ├── IndexMissingError      the index that polling needs is gone
-    ├── StreamExpiredError     a change stream does not keep records as old as a position
-    ├── DeliveryError          the callback refused a change, and it was not to be skipped
+    ├── StreamExpiredError     a change stream no longer keeps records as old as a position
+    ├── DeliveryError          the callback refused a change that was not to be skipped
     └── EnvelopeError          a change lacks what its envelope needs
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 
 class WatcherError(Exception):
-    """Base of every error that watcher raises on purpose."""
+    """Base of every error that watcher raises deliberately."""
 
     exit_code = 1
 
@@ -50,7 +50,7 @@ class UnavailableError(WatcherError):
 
 
 class DatabaseNotFoundError(WatcherError):
-    """The instance or the database is not there."""
+    """The instance or the database does not exist."""
 
     exit_code = 4
 
@@ -62,7 +62,7 @@ class AccessDeniedError(WatcherError):
 
 
 class TableNotFoundError(WatcherError):
-    """The table is not there."""
+    """The table does not exist."""
 
     exit_code = 4
 
@@ -92,7 +92,7 @@ class VersionExpiredError(WatcherError):
 
 
 class ClearedError(WatcherError):
-    """Rows that are asked for may have been cleared from the index before the read timestamp."""
+    """Requested rows may have been cleared from the index before the read timestamp."""
 
     exit_code = 7
 
@@ -114,7 +114,7 @@ class LeaseLostError(PositionConflictError):
 
 
 class SchemaChangedError(WatcherError):
-    """The table is not what it was when the query was made; read the schema again."""
+    """The table has changed since the query was prepared; read the schema again."""
 
 
 class IndexMissingError(WatcherError):
@@ -124,16 +124,16 @@ class IndexMissingError(WatcherError):
 
 
 class StreamExpiredError(WatcherError):
-    """A change stream does not keep records as old as a position; they are lost to the reader."""
+    """A change stream no longer keeps records as old as a position: the reader has lost them."""
 
     exit_code = 7
 
 
 class DeliveryError(WatcherError):
-    """The callback refused a change again and again, and it was not to be skipped."""
+    """The callback refused a change at every try, and it was not to be skipped."""
 
     exit_code = 9
 
 
 class EnvelopeError(WatcherError):
-    """A change lacks what its envelope needs; it was not delivered in part."""
+    """A change lacks what its envelope needs; nothing of it was delivered."""

@@ -1,4 +1,4 @@
-"""Named places to crash: tests kill the process there, nobody else does."""
+"""Named places to crash, for tests only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one idea that carries everything: an interval of commit timestamps, and its parts."""
+"""The idea that carries everything: an interval of commit timestamps, and its parts."""
 
 from __future__ import annotations
 
@@ -39,13 +39,25 @@ class ShardGroup:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of a window that anyone can read, anywhere: one group of shards of one table.
+    """A part of a window that anyone can read, anywhere; each capture has a class of its own."""
+
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class TableSlice(Slice):
+    """A slice of one table."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSlice(TableSlice):
+    """One group of shards of one table.
 
     ``shards`` is None for a table that is read whole (without a shard column). ``read_at`` is set
     where the slice has a part of a window, which is still read at the end of the whole.
     """
 
-    table: str
-    window: Window
-    shards: ShardGroup | None
+    shards: ShardGroup | None = None
     read_at: int | None = None

@@ -12,10 +12,10 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher.captures.statements import count_index
-from watcher.spanner.database import DatabaseAddress
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import timestamp_text
-from watcher.tables.discovery import discover
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable
 
 
@@ -29,12 +29,12 @@ class DemoTable:
     @property
     def beginning(self) -> str:
         """The moment as RFC 3339."""
-        return timestamp_text(self.beginning_micros)
+        return format_timestamp(self.beginning_micros)
 
     @property
     def count_index(self) -> str:
         """The query that counts the rows in the index."""
-        return count_index(self.table)
+        return count_index(self.table).sql
 
 
 def make_watchable(settings: DemoSettings, database: Database, console: Console) -> DemoTable:
@@ -45,5 +45,5 @@ def make_watchable(settings: DemoSettings, database: Database, console: Console)
         console.print(f"{number}. {statement.sql};", markup=False, style="cyan")
         console.print(f"   -- {statement.reason}", markup=False, style="dim")
     apply_plan(database, plan)
-    now, _ = Queries(DatabaseAddress.parse(database.name)).stream.look("SELECT 1", {}, {})
-    return DemoTable(discover(database, TABLE), now)
+    now = QueryClient(DatabaseAddress.parse(database.name)).stream.fetch_read_timestamp()
+    return DemoTable(discover_table(database, TABLE), now)

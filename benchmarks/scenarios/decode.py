@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from benchmarks.processes import RunError
 from benchmarks.recorded import NARROW, WIDE, Columns, messages
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
-from watcher.spanner.results.columns import arrow_schema, record_batches
-from watcher.spanner.results.wire import result_part
+from watcher.spanner.results.columns import build_schema, decode_batches
+from watcher.spanner.results.wire import parse_result_part
 
 TableName = Literal["narrow", "wide"]
 SHAPES: dict[TableName, Columns] = {"narrow": NARROW, "wide": WIDE}
@@ -69,9 +69,9 @@ def read_by_client(recorded: list[bytes]) -> int:
 
 def read_by_columns(recorded: list[bytes], columns: Columns) -> int:
     """Rows, as Arrow columns."""
-    schema = arrow_schema(columns)
+    schema = build_schema(columns)
     types = [type_ for _, type_ in columns]
-    return sum(b.num_rows for b in record_batches(map(result_part, recorded), schema, types))
+    return sum(b.num_rows for b in decode_batches(map(parse_result_part, recorded), schema, types))
 
 
 def measure_seconds(work: Callable[[], int], rows: int, runs: int) -> float:

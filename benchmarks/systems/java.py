@@ -11,8 +11,9 @@ import sys
 
 from benchmarks.java_watcher import build
 from benchmarks.run_settings import PREFIX, Run
-from watcher.spanner.database import DatabaseAddress, connect
-from watcher.tables.discovery import discover
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable
 
 PROCESS = "java"
@@ -68,7 +69,7 @@ def main(texts: list[str]) -> None:
     run = Run.load(texts[0])
     database = connect(DatabaseAddress.parse(run.database))
     database.update_ddl([positions_ddl()]).result(DDL_SECONDS_MAX)
-    tables = [discover(database, name) for name in run.tables]
+    tables = [discover_table(database, name) for name in run.tables]
     command = [*build.command(), *arguments(run, tables)]
     sys.stdout.flush()
     os.execv(command[0], command)

@@ -31,7 +31,7 @@ from benchmarks.records import DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import register
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 
 PROCESS = "spark"
 LOOK_EVERY_SECONDS = 0.05

@@ -13,7 +13,7 @@ from ddl.plan import make_plan
 from ddl.schema import Dialect, Schema
 from ddl.strategies import Modulo, Strategy
 from watcher.consumers.clearing import clearing_statement
-from watcher.tables.discovery import watched_table
+from watcher.tables.discovery import find_watched_table
 
 GOLDEN = Path(__file__).parent / "golden"
 SINGERS = (
@@ -86,7 +86,7 @@ def postgres_text(before: str, options: WatchOptions) -> str:
 
 
 def write_clearing(schema: Schema) -> str:
-    return clearing_statement(watched_table(schema, "Singers", "d"))
+    return clearing_statement(find_watched_table(schema, "Singers", "d"))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -36,7 +36,7 @@ from google.cloud.spanner_v1.database import Database  # noqa: E402
 from emulator.process import spawn  # noqa: E402
 from watcher.runners.java import ensure_java  # noqa: E402
 from watcher.runners.spark.offsets import parse_micros  # noqa: E402
-from watcher.spanner.timestamps import micros_of  # noqa: E402
+from watcher.spanner.timestamps import to_micros  # noqa: E402
 
 JOB = ROOT / "tests" / "end_to_end" / "cluster_job.py"
 CLUSTER = "local-cluster[2,1,1024]"
@@ -179,7 +179,7 @@ def delivered(folder: Path) -> tuple[int, list[Version]]:
     log = folder / "parquet" / "_spark_metadata"
     numbers = [int(p.name.split(".")[0]) for p in log.glob("[0-9]*") if not p.name.endswith("tmp")]
     rows = [
-        (row["SingerId"], micros_of(row["_commit_timestamp"]), row["LastName"])
+        (row["SingerId"], to_micros(row["_commit_timestamp"]), row["LastName"])
         for path in delivered_files(folder)
         for row in pq.read_table(path, columns=list(VERSION)).to_pylist()
     ]

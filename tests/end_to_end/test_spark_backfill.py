@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
 from watcher.runners.spark.offsets import parse_micros
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -26,7 +26,7 @@ def delivered(folder: Path) -> list[dict[str, Any]]:
 
 
 def version(row: dict[str, Any]) -> tuple[int, int, str]:
-    return row["SingerId"], micros_of(row["_commit_timestamp"]), row["LastName"]
+    return row["SingerId"], to_micros(row["_commit_timestamp"]), row["LastName"]
 
 
 def offsets(folder: Path) -> list[dict[str, Any]]:

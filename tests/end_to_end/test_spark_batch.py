@@ -15,8 +15,8 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import format_timestamp
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -26,8 +26,8 @@ OURS = {"LastModified", "ShardId", "_commit_timestamp", "_shard_id", "_change_id
 
 def now(database: Database) -> str:
     """A timestamp that a strong read was served at."""
-    at, _ = Queries(address_of(database)).stream.look("SELECT 1", {}, {})
-    return timestamp_text(at)
+    at = QueryClient(address_of(database)).stream.fetch_read_timestamp()
+    return format_timestamp(at)
 
 
 def collected(df: DataFrame) -> dict[int, dict[str, Any]]:
@@ -243,7 +243,7 @@ def test_a_table_without_an_index_or_a_timestamp(spark: SparkSession, database: 
 
 
 def test_wrong_windows_are_refused(spark: SparkSession, singers: Database) -> None:
-    end = timestamp_text(capture_of(singers).look(0)[0].end)
+    end = format_timestamp(capture_of(singers).look(0)[0].end)
     wrong = [
         ({"endingTimestamp": end}, "needs 'startingTimestamp'"),
         ({"startingTimestamp": end, "endingTimestamp": "2020-01-01T00:00:00Z"}, "is before"),

@@ -20,9 +20,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.change import Operation
-from watcher.spanner.database import DatabaseAddress
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -37,13 +37,13 @@ def database(create_database: Callable[..., Database]) -> Database:
 
 def now(database: Database) -> str:
     address = DatabaseAddress.parse(database.name)
-    return timestamp_text(Queries(address).stream.look("SELECT 1", {}, {})[0])
+    return format_timestamp(QueryClient(address).stream.fetch_read_timestamp())
 
 
 def micros(moment: object) -> int:
     """A timestamp of Spark's, which Parquet gives back without a zone."""
     assert isinstance(moment, datetime)
-    return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def versions(found: list[dict[str, object]]) -> dict[Row, list[Version]]:
@@ -146,7 +146,7 @@ def test_one_table_has_its_own_columns(
         b"bytes",
     )
     assert (str(one["D"]), one["J"], one["A"]) == ("2026-01-31", '{"a":1}', [1, None])
-    assert timestamp_text(micros(one["M"])) == "2026-01-31T12:00:00.123456Z"
+    assert format_timestamp(micros(one["M"])) == "2026-01-31T12:00:00.123456Z"
     assert [found[1][name] for name in columns[1:]] == [None] * 9
     assert "L" not in one
     assert len({row["_transaction_id"] for row in found}) == 2

@@ -18,7 +18,7 @@ from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import TABLE, SpannerPositions, consumers_table
 from watcher.consumers.states import State
-from watcher.spanner.timestamps import moment_of
+from watcher.spanner.timestamps import to_datetime
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -119,7 +119,7 @@ def test_a_start_before_the_position_takes_it_back(
         write(singers, range(5, 6), folder)
     before = positions.load_all("job")["Singers"]
     assert before > begin
-    earlier = {"startingTimestamp": moment_of(begin).isoformat()}
+    earlier = {"startingTimestamp": to_datetime(begin).isoformat()}
     drain(changes(spark, singers, **LEASE, **earlier), tmp_path / "again")
     assert positions.load_all("job")["Singers"] == begin, (
         "its one batch is not known to be done yet"

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import watcher
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -89,7 +89,7 @@ def write_in_the_past(database: Database, key: int, hours: int) -> None:
 
 
 def ago(hours: int) -> str:
-    return timestamp_text(micros_of(datetime.now(UTC) - timedelta(hours=hours)))
+    return format_timestamp(to_micros(datetime.now(UTC) - timedelta(hours=hours)))
 
 
 def test_a_batch_that_is_older_than_the_versions_is_read_strongly_and_loses_nothing(

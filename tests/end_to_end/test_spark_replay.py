@@ -22,7 +22,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
 from watcher.runners.spark.offsets import parse_micros
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -94,7 +94,7 @@ def test_available_now_ends_at_what_was_there(
     assert writer.at(end) != writer.at(2**60), "there was more, and the query has ended"
     newest: dict[int, tuple[int, str]] = {}
     for row in parquet(tmp_path).to_pylist():
-        found = micros_of(row["_commit_timestamp"]), row["LastName"]
+        found = to_micros(row["_commit_timestamp"]), row["LastName"]
         newest[row["SingerId"]] = max(newest.get(row["SingerId"], found), found)
     assert {(key, *value) for key, value in newest.items()} == writer.at(end)
     sizes = [progress["numInputRows"] for progress in query.recentProgress]

@@ -73,7 +73,7 @@ def test_the_schema_is_the_tables_and_three_columns_more(
 REFUSED = [
     ({"tabel": "Singers"}, "did you mean 'table'"),
     ({"table": "Singer"}, "has no table Singer"),
-    ({"database": "missing"}, "there is no database"),
+    ({"database": "missing"}, "does not exist"),
     ({"shardGroups": "0"}, "shardGroups"),
     ({"startingTimestamp": "soon"}, "invalid start 'soon'"),
 ]

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
-from watcher.captures.changes import plain
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.captures.changes import to_json
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -119,7 +119,7 @@ def test_the_envelope_holds_every_type_as_json(
 def as_json(value: Any) -> object:
     if isinstance(value, list):
         return [as_json(item) for item in value]
-    return timestamp_text(micros_of(value)) if hasattr(value, "tzinfo") else plain(value)
+    return format_timestamp(to_micros(value)) if hasattr(value, "tzinfo") else to_json(value)
 
 
 def test_tables_are_chosen_by_names_and_globs(spark: SparkSession, bank: Database) -> None:

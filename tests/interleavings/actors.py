@@ -17,8 +17,8 @@ from watcher import Watcher
 from watcher.change import Change, Operation
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
-from watcher.spanner.timestamps import micros_of
-from watcher.tables.discovery import discover
+from watcher.spanner.timestamps import to_micros
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable
 
 RESTART_SECONDS = 20.0
@@ -51,7 +51,7 @@ class Run:
     def watched_table(self, name: str) -> WatchedTable:
         """How a table is watched, as the schema was when a scenario's world was made."""
         if name not in self.world.watched:
-            self.world.watched[name] = discover(self.world.database(), name)
+            self.world.watched[name] = discover_table(self.world.database(), name)
         return self.world.watched[name]
 
     @property
@@ -77,7 +77,7 @@ class Run:
                     batch.insert_or_update(
                         table, ("Id", "Version", *more), [(key, version, *more.values())]
                     )
-        at = micros_of(batch.committed)
+        at = to_micros(batch.committed)
         writes = tuple(Write((table, (key,)), version) for table, key, version in puts)
         self.record.truth.add(Commit(at, writes))
         for table, key, version in puts:

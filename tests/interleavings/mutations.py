@@ -18,7 +18,7 @@ import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
 from watcher.captures import Look
-from watcher.captures.change_stream.watched import Wanted
+from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.poll import PollCapture
 from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import SpannerPositions, consumers_table
@@ -29,7 +29,7 @@ from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.tables.epochs import Epochs
-from watcher.window import ShardGroup, Slice, Window
+from watcher.window import ShardGroup, ShardSlice, Window
 
 CLEARER = "a"
 """The consumer that clears, in every scenario."""
@@ -253,10 +253,13 @@ def streams_frozen() -> Iterator[None]:
         again = resolve_scan_again(scan, schema).select_tables(scan.tables)
         return replace(again, stream=scan.stream)
 
-    def listed(wanted: Wanted, name: str) -> bool:
+    def listed(wanted: ChangeFilter, name: str) -> bool:
         return not wanted.tables or name in wanted.tables
 
-    with everywhere("resolve_scan_again", resolve), replaced(Wanted, "_takes_table", listed):
+    with (
+        everywhere("resolve_scan_again", resolve),
+        replaced(ChangeFilter, "_accepts_table", listed),
+    ):
         yield
 
 
@@ -274,7 +277,7 @@ def read_by_intervals() -> Iterator[None]:
     """A window is read by the intervals that it touches, and looked at by IS NOT NULL."""
     real = PollCapture._read_at
 
-    def read_at(capture: PollCapture, part: Slice, at: int | None) -> Iterator[Any]:
+    def read_at(capture: PollCapture, part: ShardSlice, at: int | None) -> Iterator[Any]:
         shards = ShardGroup(0, intervals_of(part.window))
         return real(capture, replace(part, shards=shards), at)
 

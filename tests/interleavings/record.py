@@ -12,7 +12,7 @@ from nemesis.truth import Row, Truth, living
 from interleavings.scheduler import current_unit
 from watcher.consumers.positions import backfills_table
 from watcher.consumers.positions.values import TABLE as POSITIONS
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 BACKFILLS = backfills_table(POSITIONS)
 
@@ -132,4 +132,4 @@ class Record:
 
 def text_micros(text: str) -> int:
     """An RFC 3339 timestamp in microseconds."""
-    return micros_of(datetime.fromisoformat(text))
+    return to_micros(datetime.fromisoformat(text))

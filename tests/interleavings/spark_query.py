@@ -17,7 +17,7 @@ from interleavings.scheduler import current_scheduler, current_unit
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 
 @dataclass
@@ -105,7 +105,7 @@ class SparkQuery:
                 self.name,
                 self.name,
                 (row["table"], key),
-                micros_of(at) if at is not None else None,
+                to_micros(at) if at is not None else None,
                 values,
                 row["operation"] == "READ",
                 (0, 0),

@@ -28,8 +28,8 @@ from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import give_up_idle
 from watcher.consumers.positions import SpannerPositions
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase
-from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress
 from watcher.tables.values import WatchedTable
 
 NUMBERS = itertools.count()
@@ -78,7 +78,7 @@ class World:
             (grpc, "insecure_channel", self._channel),
             (watcher.spanner.database, "open_client", lambda _address: self.client),
             (watcher.spanner.database, "BoundedDatabase", self._known_database),
-            (watcher.spanner.database, "check", lambda _database, _address: None),
+            (watcher.spanner.database, "check_database", lambda _database, _address: None),
             # Its thread would take the turn to write in the machine's time, which no schedule sees.
             (Maintenance, "start", lambda _maintenance: None),
         ]

@@ -36,8 +36,8 @@ from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.states import Command
-from watcher.spanner.timestamps import micros_of, moment_of
-from watcher.tables.discovery import discover
+from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.tables.discovery import discover_table
 
 Capture: TypeAlias = Literal["poll", "change-stream"]
 
@@ -293,7 +293,7 @@ class World:
         found: dict[Row, str] = {}
         database = self.database()
         for table, columns in COLUMNS.items():
-            with database.snapshot(read_timestamp=moment_of(at)) as snapshot:
+            with database.snapshot(read_timestamp=to_datetime(at)) as snapshot:
                 for row in snapshot.read(table, columns, KeySet(all_=True)):
                     found[table, tuple(row[:-1])] = row[-1]
         return found
@@ -304,7 +304,7 @@ class World:
         positions = SpannerPositions(database)
         left = 0
         for table in WATCHED:
-            clearing = Clearing(database, discover(database, table), positions)
+            clearing = Clearing(database, discover_table(database, table), positions)
             clearing.clear()
             left += clearing.count().rows
         return left
@@ -357,7 +357,7 @@ def mod_of(change: dict[str, Any]) -> versions.Line:
 
 
 def micros(text: str) -> int:
-    return micros_of(datetime.fromisoformat(text))
+    return to_micros(datetime.fromisoformat(text))
 
 
 def run(

@@ -22,7 +22,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from nemesis.truth import Commit, Key, Truth, Write
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 ACCOUNTS = "CREATE TABLE Accounts (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 ENTRIES = (
@@ -128,7 +128,7 @@ class Writer:
                 if self.stop.wait(0.05):
                     continue
             else:
-                return micros_of(rows[0][0]) if rows else None
+                return to_micros(rows[0][0]) if rows else None
 
 
 def planned(habits: Habits, randomness: random.Random, name: str) -> list[Write]:

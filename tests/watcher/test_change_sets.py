@@ -20,7 +20,7 @@ from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import TABLE, Position, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.errors import NotWatchableError
-from watcher.tables.discovery import discover
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
 
 SETS = """CREATE TABLE CHANGE_SETS (
@@ -107,7 +107,7 @@ def test_delivered_change_sets_are_deleted_behind_the_slowest_consumer_of_any_ta
     assert poll(database, "fast") == {1: "one"}
     positions = SpannerPositions(database)
     positions.save(Position("slow", "Elsewhere", 1), None)
-    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
     assert Clearing(database, watched, positions).clear().rows == 0
     unregister(database, TABLE, "slow")
     assert Clearing(database, watched, positions).clear().rows == 1
@@ -199,11 +199,11 @@ def test_a_statement_that_is_under_way_is_published_again_at_its_end(database: D
 
 
 def clear(database: Database) -> None:
-    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
     Clearing(database, watched, SpannerPositions(database)).clear()
 
 
 @pytest.mark.ddl(SETS, SONGS)
 def test_an_index_on_the_change_set_id_is_needed(database: Database) -> None:
     with pytest.raises(NotWatchableError, match="CREATE INDEX SongsByChangeSet"):
-        discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+        discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))

@@ -20,20 +20,20 @@ from ddl.parse import parse_schema
 from ddl.schema import Dialect
 from emulator.process import spawn
 from watcher.captures.change_stream import (
+    ChangeFilter,
     ChangeStreamCapture,
-    Wanted,
     WholeRows,
-    changes_of_stream,
     find_stream,
+    iterate_stream_changes,
 )
-from watcher.captures.change_stream.lineage import Lineage, reads_child
-from watcher.captures.change_stream.records import Child
+from watcher.captures.change_stream.lineage import Lineage, is_child_reader
+from watcher.captures.change_stream.records import ChildPartition
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
-from watcher.tables.schema_reader import googlesql
+from watcher.tables.schema_reader import check_googlesql
 from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
@@ -43,18 +43,17 @@ ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
 
 def capture_of(database: Database, name: str | None = None) -> ChangeStreamCapture:
     stream = find_stream(read_schema(database), name, (), database.name)
-    return ChangeStreamCapture(Queries(address_of(database)), stream)
+    return ChangeStreamCapture(QueryClient(address_of(database)), stream)
 
 
 def now(database: Database) -> int:
-    found, _ = Queries(address_of(database)).stream.look("SELECT 1", {}, {})
-    return found
+    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
 
 
 def changes(capture: ChangeStreamCapture, window: Window) -> list[Change]:
     """The changes of a window, as one reader gets them."""
     found = capture.read_window(window)
-    return [change for rows in found for change in changes_of_stream(rows, "d")]
+    return [change for rows in found for change in iterate_stream_changes(rows, "d")]
 
 
 def sliced(capture: ChangeStreamCapture, window: Window, order: random.Random) -> list[Change]:
@@ -65,7 +64,7 @@ def sliced(capture: ChangeStreamCapture, window: Window, order: random.Random) -
         change
         for part in parts
         for rows in capture.read(part)
-        for change in changes_of_stream(rows, "d")
+        for change in iterate_stream_changes(rows, "d")
     ]
 
 
@@ -152,7 +151,10 @@ def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
     capture = capture_of(database)
     window = Window(begin, now(database))
     only = replace(
-        capture, wanted=Wanted(frozenset({"T"}), frozenset({Operation.DELETE, Operation.INSERT}))
+        capture,
+        change_filter=ChangeFilter(
+            frozenset({"T"}), frozenset({Operation.DELETE, Operation.INSERT})
+        ),
     )
     expected = {
         row: [v for v in versions if v.operation is not Operation.UPDATE]
@@ -160,7 +162,7 @@ def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
         if row[0] == "T"
     }
     assert by_row(changes(only, window)) == {row: each for row, each in expected.items() if each}
-    assert changes(replace(capture, wanted=Wanted(tag="nobody")), window) == []
+    assert changes(replace(capture, change_filter=ChangeFilter(tag="nobody")), window) == []
 
 
 @pytest.mark.parametrize("captured", list(ValueCapture))
@@ -180,7 +182,7 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     assert table is not None
     shape = Shape("T", tuple((c.name, c.type) for c in table.columns), ("Id",))
     capture = replace(
-        capture_of(database), whole=WholeRows(Queries(address_of(database)), (shape,))
+        capture_of(database), whole_rows=WholeRows(QueryClient(address_of(database)), (shape,))
     )
     found = changes(capture, Window(begin, now(database)))
     assert [change.new_values for change in found] == [
@@ -198,13 +200,13 @@ def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database
     capture = capture_of(database)
     database.reload()
     with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
-        capture.plan(Window(micros_of(database.create_time) - 10**12, now(database)))
+        capture.plan(Window(to_micros(database.create_time) - 10**12, now(database)))
 
 
 def test_a_database_of_the_other_dialect_is_refused_by_name() -> None:
     other = parse_schema("CREATE TABLE t (id bigint PRIMARY KEY)", Dialect.POSTGRESQL)
     with pytest.raises(NotWatchableError, match="d has the PostgreSQL dialect"):
-        googlesql(other, "d")
+        check_googlesql(other, "d")
 
 
 @pytest.mark.ddl(*TABLES, "CREATE CHANGE STREAM S FOR T", "CREATE CHANGE STREAM R FOR T")
@@ -216,7 +218,7 @@ def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
         find_stream(schema, "X", (), "d")
     with pytest.raises(NotWatchableError, match="watch the tables: R, S; name the one"):
         find_stream(schema, None, ("T",), "d")
-    with pytest.raises(NotWatchableError, match="no change stream that watches U; make one"):
+    with pytest.raises(NotWatchableError, match="no change stream that watches U; create one"):
         find_stream(schema, None, ("U",), "d")
     assert find_stream(schema, "s", ("T",), "d").name == "S"
 
@@ -237,9 +239,9 @@ def test_streams_that_break_go_on_without_loss_or_repetition(
 
 
 @st.composite
-def lineages(draw: st.DrawFn) -> list[Child]:
+def lineages(draw: st.DrawFn) -> list[ChildPartition]:
     """Partitions that split, merge and move, oldest first; those without parents began first."""
-    roots = [Child(f"p{number}", (), 1) for number in range(draw(st.integers(1, 4)))]
+    roots = [ChildPartition(f"p{number}", (), 1) for number in range(draw(st.integers(1, 4)))]
     known, active = list(roots), [root.token for root in roots]
     for step in range(draw(st.integers(0, 12))):
         start = 2 + step
@@ -248,7 +250,7 @@ def lineages(draw: st.DrawFn) -> list[Child]:
         )
         active = [token for token in active if token not in parents]
         for _ in range(draw(st.integers(1, 3)) if len(parents) == 1 else 1):
-            child = Child(f"p{len(known)}", tuple(parents), start)
+            child = ChildPartition(f"p{len(known)}", tuple(parents), start)
             known.append(child)
             active.append(child.token)
     return known
@@ -256,14 +258,14 @@ def lineages(draw: st.DrawFn) -> list[Child]:
 
 @given(lineages(), st.integers(1, 16), st.randoms())
 def test_children_are_read_once_and_after_their_parents(
-    known: list[Child], end: int, order: random.Random
+    known: list[ChildPartition], end: int, order: random.Random
 ) -> None:
     lineage = Lineage(end)
     for child in known:
         if not child.parents:
             lineage.announce(child)
     read: list[str] = []
-    while (found := lineage.next()) is not None:
+    while (found := lineage.take_next()) is not None:
         assert set(found.parents) <= set(read)
         read.append(found.token)
         announced = [child for child in known if found.token in child.parents]
@@ -274,15 +276,15 @@ def test_children_are_read_once_and_after_their_parents(
 
 
 @given(lineages(), st.integers(1, 16))
-def test_a_merged_child_has_one_reader(known: list[Child], end: int) -> None:
+def test_a_merged_child_has_one_reader(known: list[ChildPartition], end: int) -> None:
     read: list[str] = []
     for root in (child for child in known if not child.parents):
         lineage = Lineage(end)
-        place: Child | None = root
+        place: ChildPartition | None = root
         while place is not None:
             read.append(place.token)
             for child in known:
-                if place.token in child.parents and reads_child(place.token, child):
+                if place.token in child.parents and is_child_reader(place.token, child):
                     lineage.announce(child)
-            place = lineage.next()
+            place = lineage.take_next()
     assert sorted(read) == sorted(child.token for child in known if child.start <= end)

@@ -14,8 +14,8 @@ from watcher.errors import ClearedError, ConfigurationError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark import parse_source_options
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 
 def write(database: Database, *keys: int) -> int:
@@ -23,11 +23,11 @@ def write(database: Database, *keys: int) -> int:
     with database.batch() as batch:
         rows = [(key, "name") for key in keys]
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
-    return micros_of(batch.committed)
+    return to_micros(batch.committed)
 
 
 def now(database: Database) -> int:
-    return Queries(address_of(database)).stream.look("SELECT 1", {}, {})[0]
+    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
 
 
 def clear(database: Database) -> None:
@@ -47,8 +47,8 @@ def keys_between(database: Database, begin: int | str, end: int, **more: str) ->
         "instance": address.instance,
         "database": address.database,
         "table": "Singers",
-        "startingTimestamp": begin if isinstance(begin, str) else timestamp_text(begin),
-        "endingTimestamp": timestamp_text(end),
+        "startingTimestamp": begin if isinstance(begin, str) else format_timestamp(begin),
+        "endingTimestamp": format_timestamp(end),
     }
     reader = make_batch_reader(resolve_scan(parse_source_options(options | more)))
     parts = reader.partitions()
@@ -64,7 +64,7 @@ def test_cleared_rows_are_refused_with_what_to_do(singers: Database) -> None:
     end = now(singers)
     with pytest.raises(ClearedError) as error:
         keys_between(singers, begin, end)
-    for words in ("Singers", timestamp_text(begin), timestamp_text(first), "snapshotTimestamp"):
+    for words in ("Singers", format_timestamp(begin), format_timestamp(first), "snapshotTimestamp"):
         assert words in str(error.value)
     assert error.value.exit_code == 7
     assert keys_between(singers, first, end) == [2]

@@ -29,8 +29,8 @@ from watcher.consumers.positions import (
 from watcher.consumers.positions.cleared import read_cleared, write_cleared
 from watcher.errors import CheckpointError, ConfigurationError, LeaseLostError
 from watcher.failpoints import VARIABLE
-from watcher.spanner.timestamps import micros_of
-from watcher.tables.discovery import discover
+from watcher.spanner.timestamps import to_micros
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
 
 ALBUMS = "CREATE TABLE Albums (AlbumId INT64, Title STRING(MAX)) PRIMARY KEY (AlbumId)"
@@ -47,7 +47,7 @@ def write(database: Database, *keys: int) -> int:
     with database.batch() as batch:
         rows = [(key, "name") for key in keys]
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
-    return micros_of(batch.committed)
+    return to_micros(batch.committed)
 
 
 def in_index(database: Database, table: str = "Singers") -> int:
@@ -73,7 +73,7 @@ def positions_of(database: Database, *stored: tuple[str, str, int]) -> SpannerPo
 
 
 def clearing(database: Database, **more: object) -> Clearing:
-    watched = discover(database, "Singers")
+    watched = discover_table(database, "Singers")
     return Clearing(database, watched, SpannerPositions(database), **more)  # type: ignore[arg-type]
 
 
@@ -117,7 +117,7 @@ def test_a_new_table_is_not_cleared_before_every_consumer_of_it_has_seen_it(
     with database.batch() as batch:
         batch.insert("Albums", ("AlbumId", "Title"), [(1, "one"), (2, "two")])
     first.run_once()
-    albums = Clearing(database, discover(database, "Albums"), SpannerPositions(database))
+    albums = Clearing(database, discover_table(database, "Albums"), SpannerPositions(database))
     done = albums.clear()
     assert (done.rows, done.slowest_consumer) == (0, "second")
     second.run_once()
@@ -253,10 +253,10 @@ def test_change_sets_wait_for_every_consumer_and_tell_of_all_their_tables(
     with database.batch() as batch:
         columns = ("ChangeSetId", "CommitTimestamp")
         batch.insert("CHANGE_SETS", columns, [("a", "spanner.commit_timestamp()")])
-    committed = micros_of(batch.committed)
+    committed = to_micros(batch.committed)
     positions = positions_of(database, ("ready", "Songs", committed))
     store_selection(database, "starting", ["Elsewhere"])
-    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
     sets = Clearing(database, watched, positions)
     assert (sets.clear().rows, cleared_to(database)) == (0, {})
     positions.save(Position("starting", "Elsewhere", committed), None)

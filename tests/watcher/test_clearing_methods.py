@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
-from watcher.captures.change_stream import ChangeStreamCapture, Wanted, find_stream
+from watcher.captures.change_stream import ChangeFilter, ChangeStreamCapture, find_stream
 from watcher.cli import app
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.clearing.by_index import ByIndex
@@ -22,9 +22,9 @@ from watcher.consumers.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
 from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
 from watcher.errors import IndexMissingError
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import micros_of, moment_of
-from watcher.tables.discovery import discover
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec, WatchedTable
 from watcher.window import Window
 
@@ -45,18 +45,18 @@ def write(database: Database, first: int, end: int) -> int:
     with database.batch() as batch:
         rows = [(key, "name") for key in range(first, end)]
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
-    return micros_of(batch.committed)
+    return to_micros(batch.committed)
 
 
 def now(database: Database) -> int:
-    return Queries(address_of(database)).stream.look("SELECT 1", {}, {})[0]
+    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
 
 
 def clearing(
     database: Database, method: Method, up_to: int, table: WatchedTable | None = None
 ) -> Clearing:
     """Behind one consumer at a position."""
-    watched = table or discover(database, "Singers")
+    watched = table or discover_table(database, "Singers")
     positions = MemoryPositions()
     positions.save(Position("reader", watched.name, up_to), None)
     return Clearing(database, watched, positions, method=method)
@@ -73,7 +73,7 @@ def test_delivered_rows_leave_and_later_ones_stay(singers: Database, method: Met
     delivered = now(singers)
     later = write(singers, 15, 25)
     assert clearing(singers, method, delivered).clear().rows == 15
-    expected = [(key, None if key < 15 else moment_of(later)) for key in range(25)]
+    expected = [(key, None if key < 15 else to_datetime(later)) for key in range(25)]
     assert rows_of(singers, "SingerId", "LastModified") == expected
 
 
@@ -87,9 +87,9 @@ def test_processed_rows_leave_and_keep_their_timestamp(
     done = clearing(processed_singers, method, delivered).clear()
     assert done.rows == 2
     assert rows_of(processed_singers, "SingerId", "LastModified", "Processed") == [
-        (0, moment_of(committed), True),
-        (1, moment_of(committed), True),
-        (2, moment_of(later), None),
+        (0, to_datetime(committed), True),
+        (1, to_datetime(committed), True),
+        (2, to_datetime(later), None),
     ]
     assert clearing(processed_singers, method, delivered).clear().rows == 0
 
@@ -104,14 +104,14 @@ def test_delivered_change_sets_are_deleted(
         wanted = {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
         options = WatchOptions.model_validate(wanted)
         apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], options))
-    watched = discover(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
 
     def add(*ids: str) -> int:
         columns = ("ChangeSetId", "CommitTimestamp")
         with database.batch() as batch:
             stamp = "spanner.commit_timestamp()"
             batch.insert("CHANGE_SETS", columns, [(each, stamp) for each in ids])
-        return micros_of(batch.committed)
+        return to_micros(batch.committed)
 
     delivered = add("a", "b", "c")
     add("d")
@@ -136,7 +136,7 @@ def test_rows_of_one_commit_and_of_any_key_leave_page_by_page(database: Database
         rows = [(*key, "same") for key in keys]
         batch.insert("Pairs", ("A", "B", "C", "Name"), rows)
     safe = now(database)
-    watched = discover(database, "Pairs")
+    watched = discover_table(database, "Pairs")
     load = read_load(database, watched, safe)
     assert len(load.shards) == 1
     assert ByIndex(database, watched, safe, limit=4).clear(load) == len(keys)
@@ -151,7 +151,7 @@ def test_a_row_with_nanoseconds_is_cleared_once_it_is_delivered(
     with singers.batch() as batch:
         columns = ("SingerId", "LastModified")
         batch.insert("Singers", columns, [(1, "2020-01-01T00:00:00.000001500Z")])
-    below = micros_of(moment_of(0) + timedelta(days=18_262, microseconds=1))
+    below = to_micros(to_datetime(0) + timedelta(days=18_262, microseconds=1))
     assert clearing(singers, method, below).clear().rows == 0
     assert clearing(singers, method, below + 1).clear().rows == 1
 
@@ -185,7 +185,7 @@ def test_without_an_index_only_partitioned_clearing_is_left(database: Database) 
     with database.batch() as batch:
         columns = ("SingerId", "LastModified")
         batch.insert("Singers", columns, [(1, "spanner.commit_timestamp()")])
-    watched = discover(database, "Singers", TableSpec(shard="none"))
+    watched = discover_table(database, "Singers", TableSpec(shard="none"))
     delivered = now(database)
     shown = clearing(database, Method.AUTO, delivered, watched).explain()
     assert (shown.by_index, shown.auto) == (None, Method.PARTITIONED)
@@ -213,12 +213,12 @@ def test_change_streams_that_allow_it_do_not_see_clearing(
 
 def any_change_after(database: Database, begin: int) -> bool:
     """True when the stream Quiet tells of a change of Singers."""
-    queries = Queries(address_of(database))
+    queries = QueryClient(address_of(database))
     stream = find_stream(read_schema(database), "Quiet", ["Singers"], database.name)
-    wanted = Wanted(frozenset({"Singers"}), frozenset(), None)
+    wanted = ChangeFilter(frozenset({"Singers"}), frozenset(), None)
     capture = ChangeStreamCapture(queries, stream, wanted, None)
     window = Window(begin, now(database))
-    return capture.any_change(window)
+    return capture.has_changes(window)
 
 
 def test_explain_shows_both_methods_and_changes_nothing(singers: Database) -> None:

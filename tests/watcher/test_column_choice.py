@@ -19,8 +19,8 @@ from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundE
 from watcher.runners.spark.resolution import make_shown_schema
 from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.queries import Queries
-from watcher.tables.discovery import watched_table, whole_table
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
 TABLE = """CREATE TABLE {} (Id INT64 NOT NULL, Name STRING(MAX), Proto a.b.Message,
@@ -33,7 +33,7 @@ def table_of(
     spec: TableSpec = SPEC, name: str = "T", key: str = "Id", ddl: str = TABLE
 ) -> WatchedTable:
     """A table as the embedded server never has it: with columns of protocol buffers."""
-    return watched_table(parse_schema(ddl.format(name, key)), name, "d", spec)
+    return find_watched_table(parse_schema(ddl.format(name, key)), name, "d", spec)
 
 
 def names_of(table: WatchedTable) -> list[str]:
@@ -53,7 +53,7 @@ def test_columns_that_cannot_be_decoded_are_left_out_with_one_line(
 
 
 def test_a_table_read_whole_leaves_them_out_too() -> None:
-    table = whole_table(parse_schema(TABLE.format("T", "Id")), "T", "d")
+    table = find_whole_table(parse_schema(TABLE.format("T", "Id")), "T", "d")
     assert names_of(table) == ["Id", "Name", "Gone", "At"]
 
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_chosen_is_refused(spec: TableSpec, words: str) -> None:
 
 def test_a_spark_query_with_a_schema_of_its_own_reads_no_other_column() -> None:
     options = SourceOptions(project="p", instance="i", database="d", table="T")
-    capture = PollCapture(Queries(options.address), table_of(), ())
+    capture = PollCapture(QueryClient(options.address), table_of(), ())
     reading = Scan(options, (capture,), make_shown_schema(options, (capture,)))
     asked = from_arrow_schema(pa.schema([("Id", pa.int64()), ("Name", pa.string())]))
     assert names_of(reading.select_columns(asked).captures[0].table) == ["Id", "Name"]
@@ -210,7 +210,7 @@ def test_with_a_change_stream_a_table_says_nothing_of_polling(
     database = create_database(STREAMED, STREAM.format("NEW_ROW"))
     with pytest.raises(ConfigurationError, match="columns and exclude_columns only"):
         delivered(database, capture="change-stream", table={"T": {"shard": "none"}})
-    with pytest.raises(TableNotFoundError, match="no table U, which is configured"):
+    with pytest.raises(TableNotFoundError, match="no table U, but it is configured"):
         delivered(database, tables=["T"], capture="change-stream", table={"U": {"columns": []}})
 
 
@@ -223,4 +223,4 @@ def test_the_strategy_of_change_sets_reads_what_is_chosen() -> None:
            CREATE INDEX SongsByChangeSet ON Songs(ChangeSetId)"""
     )
     spec = TableSpec(change_sets="Sets", columns=("A",))
-    assert names_of(watched_table(schema, "Songs", "d", spec)) == ["Id", "A"]
+    assert names_of(find_watched_table(schema, "Songs", "d", spec)) == ["Id", "A"]

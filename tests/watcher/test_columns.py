@@ -21,14 +21,11 @@ from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
 from watcher.spanner.results.cells import UnexpectedValueError
-from watcher.spanner.results.columns import (
-    Nanoseconds,
-    UnsupportedTypeError,
-    arrow_schema,
-    record_batches,
-)
-from watcher.spanner.results.wire import result_part
-from watcher.spanner.timestamps import LossyTimestampError, micros_of, timestamp_text
+from watcher.spanner.results.columns import UnsupportedTypeError, build_schema, decode_batches
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import LossyTimestampError
+from watcher.spanner.results.wire import parse_result_part
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
     lambda moment: moment.replace(tzinfo=UTC)
@@ -62,7 +59,7 @@ TYPES: dict[TypeCode, tuple[st.SearchStrategy, object]] = {
         lambda v: Value(string_value=base64.b64encode(v).decode()),
     ),
     TypeCode.DATE: (st.dates(date(1, 1, 1)), lambda v: Value(string_value=v.isoformat())),
-    TypeCode.TIMESTAMP: (MOMENTS, lambda v: Value(string_value=timestamp_text(micros_of(v)))),
+    TypeCode.TIMESTAMP: (MOMENTS, lambda v: Value(string_value=format_timestamp(to_micros(v)))),
     TypeCode.JSON: (st.just('{"a":[1,2]}'), lambda v: Value(string_value=v)),
     TypeCode.UUID: (st.uuids().map(str), lambda v: Value(string_value=v)),
 }
@@ -146,8 +143,8 @@ def same(left: object, right: object) -> bool:
 def decoded(
     messages: list[bytes], columns: list[Type], nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
 ) -> list[list[object]]:
-    schema = arrow_schema(((f"c{n}", t) for n, t in enumerate(columns)), nanoseconds)
-    batches = record_batches(map(result_part, messages), schema, columns, nanoseconds)
+    schema = build_schema(((f"c{n}", t) for n, t in enumerate(columns)), nanoseconds)
+    batches = decode_batches(map(parse_result_part, messages), schema, columns, nanoseconds)
     table = pa.Table.from_batches(list(batches), schema)
     return [table.column(number).to_pylist() for number in range(len(columns))]
 
@@ -268,4 +265,4 @@ def test_what_is_finer_than_microseconds_is_refused() -> None:
 
 def test_a_type_without_an_arrow_form_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedTypeError, match="TOKENLIST"):
-        arrow_schema([("t", Type(TypeCode.TOKENLIST))])
+        build_schema([("t", Type(TypeCode.TOKENLIST))])

@@ -136,7 +136,7 @@ BAD = [
     pytest.param(
         ("ddl", "apply", "-d", "{db}-missing", "-t", "Singers"),
         4,
-        "there is no database",
+        "does not exist",
         id="database that does not exist",
     ),
     pytest.param(

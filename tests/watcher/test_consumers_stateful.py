@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from watcher.captures.changes import changes_of
+from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.change import Change
@@ -26,9 +26,9 @@ from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, P
 from watcher.runners.instance import Instance as Holder
 from watcher.runners.sinks import CallbackSink
 from watcher.runners.windows import WindowDelivery
-from watcher.spanner.queries import Queries
-from watcher.tables.discovery import discover
-from watcher.tables.shards import groups
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import discover_table
+from watcher.tables.shards import group_shards
 
 CONSUMERS = ("one", "two")
 INSTANCES = ("a", "b")
@@ -48,7 +48,7 @@ class Instances(RuleBasedStateMachine):
         super().__init__()
         self.positions = SpannerPositions(self.database)
         self.consumers = Consumers(self.database, consumers_table(TABLE))
-        self.table = discover(self.database, "Singers")
+        self.table = discover_table(self.database, "Singers")
         self.prefix = next(NUMBERS)
         self.leases: dict[tuple[str, str], Lease] = {}
         self.holder: dict[str, tuple[str, bool]] = {}
@@ -61,7 +61,9 @@ class Instances(RuleBasedStateMachine):
 
     def watching(self, consumer: str, instance: str) -> WindowDelivery:
         capture = PollCapture(
-            Queries(address_of(self.database)), self.table, groups(self.table.shard_values, 2)
+            QueryClient(address_of(self.database)),
+            self.table,
+            group_shards(self.table.shard_values, 2),
         )
         lease = self.leases[consumer, instance]
 
@@ -71,7 +73,7 @@ class Instances(RuleBasedStateMachine):
             assert isinstance(name, str)
             self.seen[consumer][key] = name
 
-        sink = CallbackSink(lambda rows: [take(c) for c in changes_of(rows, "")])
+        sink = CallbackSink(lambda rows: [take(c) for c in iterate_changes(rows, "")])
         return WindowDelivery(
             PolledTables([capture]),
             self.positions,

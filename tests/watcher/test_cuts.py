@@ -14,11 +14,12 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.captures import statements
-from watcher.captures.poll import INT64, Answer, PollCapture
+from watcher.captures.poll import PollCapture, Wait
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.sampling import SampledCuts
-from watcher.spanner.timestamps import micros_of
-from watcher.window import ShardGroup, Window
+from watcher.spanner.requests import build_param_types
+from watcher.spanner.timestamps import to_micros
+from watcher.window import Window
 
 PROFILE = ExecuteSqlRequest.QueryMode.PROFILE
 ROWS = 200
@@ -30,7 +31,7 @@ def write(database: Database, first: int, count: int) -> int:
         rows = [(key, "x") for key in range(first, first + count)]
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
     assert batch.committed is not None
-    return micros_of(batch.committed)
+    return to_micros(batch.committed)
 
 
 def counts(database: Database) -> int:
@@ -47,14 +48,12 @@ def test_a_count_with_a_limit_reads_no_further(singers: Database) -> None:
     capture = capture_of(singers)
     write(singers, 0, ROWS)
     whole, _ = capture.look(0)
-    assert capture.counting(whole, 8)() == 8
-    assert capture.counting(whole, ROWS + 1)() == ROWS
-    shards = capture.table.shard_values
-    params = statements.window_params(whole, shards) | {"limit": "8"}
-    types = statements.window_types(shards) | {"limit": INT64}
+    assert capture.start_count(whole, 8)() == 8
+    assert capture.start_count(whole, ROWS + 1)() == ROWS
+    query = statements.count_window_up_to(capture.table, whole, 8)
+    types = build_param_types(query)
     with singers.snapshot() as snapshot:
-        query = statements.count_some(capture.table)
-        results = snapshot.execute_sql(query, params, types, query_mode=PROFILE)
+        results = snapshot.execute_sql(query.sql, query.params, types, query_mode=PROFILE)
         assert [row[0] for row in results] == [8]
         assert int(results.stats.query_stats["rows_scanned"]) <= 8
 
@@ -152,7 +151,7 @@ def test_rows_that_have_changed_again_do_not_make_windows_larger(database: Datab
         newest |= window
     with database.snapshot() as snapshot:
         kept = snapshot.execute_sql("SELECT SingerId, LastModified FROM Singers")
-        assert newest == {key: micros_of(stamp) for key, stamp in kept}
+        assert newest == {key: to_micros(stamp) for key, stamp in kept}
 
 
 @pytest.mark.ddl(SINGERS)
@@ -176,16 +175,14 @@ class Indexed(PollCapture):
         index = self.table.index if window.end >= self.since() else "NotYet"
         return PollCapture(self.queries, replace(self.table, index=index), self.groups)
 
-    def counting(
-        self, window: Window, limit: int | None = None, group: ShardGroup | None = None
-    ) -> Answer:
-        return self.at(window).counting(window, limit, group)
+    def start_count(self, window: Window, limit: int | None = None) -> Wait:
+        return self.at(window).start_count(window, limit)
 
-    def ending(self, window: Window, max_rows: int) -> Answer:
-        return self.at(window).ending(window, max_rows)
+    def start_find_cut(self, window: Window, max_rows: int) -> Wait:
+        return self.at(window).start_find_cut(window, max_rows)
 
-    def nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
-        return self.at(window).nth_of_shard(window, shard, number)
+    def find_nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
+        return self.at(window).find_nth_of_shard(window, shard, number)
 
 
 def indexed(capture: PollCapture, since: int) -> Indexed:
@@ -218,12 +215,12 @@ def test_a_sample_is_not_asked_where_its_index_was_not_there(database: Database)
     start = write(database, 0, 1)
     stamps = [write(database, low, 2_500) for low in range(0, 15_000, 2_500)]
     window = Window(start, capture.look(0)[0].end)
-    assert SampledCuts(capture).end(window, MAX_ROWS) == stamps[1]
-    assert SampledCuts(indexed(capture, window.end)).end(window, MAX_ROWS) == window.end
+    assert SampledCuts(capture).find_end(window, MAX_ROWS) == stamps[1]
+    assert SampledCuts(indexed(capture, window.end)).find_end(window, MAX_ROWS) == window.end
     with pytest.raises(GoogleAPICallError, match="NotYet"):
-        SampledCuts(indexed(capture, window.end + 1)).end(window, MAX_ROWS)
+        SampledCuts(indexed(capture, window.end + 1)).find_end(window, MAX_ROWS)
     since = [0]
     samples = SampledCuts(replace(indexed(capture, 0), since=lambda: since[0]))
-    assert samples.end(window, MAX_ROWS) == stamps[1]
+    assert samples.find_end(window, MAX_ROWS) == stamps[1]
     since[0] = stamps[3]
-    assert samples.end(Window(stamps[1], window.end), MAX_ROWS) == stamps[3]
+    assert samples.find_end(Window(stamps[1], window.end), MAX_ROWS) == stamps[3]

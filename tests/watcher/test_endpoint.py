@@ -11,7 +11,8 @@ from emulator.process import ServerProcess
 from watcher import Change, Watcher
 from watcher.errors import ConfigurationError
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.database import DatabaseAddress, Endpoint, connect, create_on_emulator
+from watcher.spanner.address import DatabaseAddress, Endpoint
+from watcher.spanner.database import connect, create_on_emulator
 
 PATH = "projects/default/instances/default/databases/omni"
 

@@ -37,7 +37,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError, LeaseLostError
-from watcher.tables.discovery import discover
+from watcher.tables.discovery import discover_table
 
 SECONDS = 60
 AT = 4_102_444_800_000_000
@@ -75,7 +75,7 @@ WRITES: dict[str, Write] = {
     "a renewal": lambda d, old: consumers_of(d).renew(old, State.RUNNING, ConsumerProgress()),
     "a release": lambda d, old: consumers_of(d).release(old, State.RUNNING, ConsumerProgress()),
     "cleared-to": lambda d, old: Clearing(
-        d, discover(d, "Singers"), SpannerPositions(d), fence=Fence("name", old.owner)
+        d, discover_table(d, "Singers"), SpannerPositions(d), fence=Fence("name", old.owner)
     ).clear(),
 }
 

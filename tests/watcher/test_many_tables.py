@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change, Watcher
-from watcher.captures.poll_tables import TABLES_PER_QUERY, ahead
-from watcher.spanner.timestamps import micros_of
+from watcher.captures.poll_tables import TABLES_PER_QUERY, start_ahead
+from watcher.spanner.timestamps import to_micros
 
 TABLES = [f"T{number}" for number in range(TABLES_PER_QUERY + 9)]
 MAX_ROWS = 50
@@ -51,7 +51,7 @@ def test_every_row_comes_once_and_no_window_is_too_large(
             rows = [(key, version) for key in range(first, first + choice.randrange(1, 9))]
             with database.batch() as batch:
                 batch.insert_or_update(name, ("Id", "Version"), rows)
-            truth |= {(name, key): (version, micros_of(batch.committed)) for key, _ in rows}
+            truth |= {(name, key): (version, to_micros(batch.committed)) for key, _ in rows}
         before = len(found)
         assert watcher.run_once() == len(found) - before
     seen = [((each.table, each.key["Id"]), version_of(each)) for each in found]
@@ -77,7 +77,7 @@ def test_so_many_more_are_under_way_and_all_come_in_order(size: int, count: int)
             begun.append(number)
             yield number
 
-    for turn, number in enumerate(ahead(asked(), count)):
+    for turn, number in enumerate(start_ahead(asked(), count)):
         assert number == turn
         assert begun == list(range(min(size, turn + 1 + count)))
     assert len(begun) == size

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import (
-    Child,
+    ChildPartition,
     DataRecord,
     Heartbeat,
-    Mod,
     Record,
+    StreamMod,
 )
 from watcher.change import Operation, Shape, ValueCapture
 
@@ -29,7 +29,7 @@ def data(at: int, name: str = "") -> DataRecord:
         transaction_id=name or str(at),
         last_in_partition=True,
         shape=Shape("T", (), ()),
-        mods=(Mod("{}", "{}", None),),
+        mods=(StreamMod("{}", "{}", None),),
         operation=Operation.INSERT,
         captured=ValueCapture.NEW_VALUES,
         records_in_transaction=1,
@@ -42,7 +42,7 @@ def data(at: int, name: str = "") -> DataRecord:
 class Script:
     """What each query gives, one after another; the last one of a partition stays open."""
 
-    def __init__(self, roots: list[Child], queries: dict[str, list[list[Record]]]) -> None:
+    def __init__(self, roots: list[ChildPartition], queries: dict[str, list[list[Record]]]) -> None:
         self.roots = roots
         self.queries = queries
         self.opened: list[tuple[str, int]] = []
@@ -56,7 +56,9 @@ class Script:
         number = sum(1 for name, _ in self.opened if name == token) - 1
         given = self.queries.get(token, [])
         yield from given[number] if number < len(given) else []
-        if number >= len(given) - 1 and not any(isinstance(r, Child) for r in (given or [[]])[-1]):
+        if number >= len(given) - 1 and not any(
+            isinstance(r, ChildPartition) for r in (given or [[]])[-1]
+        ):
             self.done.wait(SECONDS)
 
 
@@ -82,7 +84,7 @@ def settle(queries: OpenQueries, watermark: int) -> None:
 
 def test_a_stream_that_ends_without_child_records_is_opened_again_without_repetition() -> None:
     script = Script(
-        [Child("a", (), 1)],
+        [ChildPartition("a", (), 1)],
         {"a": [[data(5), data(7, "x")], [data(7, "x"), data(7, "y"), data(9)], [data(9)]]},
     )
     queries = OpenQueries(script.read, 0)
@@ -93,7 +95,7 @@ def test_a_stream_that_ends_without_child_records_is_opened_again_without_repeti
 
 
 def test_a_merge_whose_parents_end_at_different_times_waits_for_the_later() -> None:
-    merged = Child("c", ("a", "b"), 10)
+    merged = ChildPartition("c", ("a", "b"), 10)
     gate = threading.Event()
 
     class Gated(Script):
@@ -104,7 +106,7 @@ def test_a_merge_whose_parents_end_at_different_times_waits_for_the_later() -> N
                 yield record
 
     script = Gated(
-        [Child("a", (), 1), Child("b", (), 1)],
+        [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[data(4), merged]], "b": [[data(8), merged]], "c": [[data(12)]]},
     )
     queries = OpenQueries(script.read, 0)
@@ -119,9 +121,9 @@ def test_a_merge_whose_parents_end_at_different_times_waits_for_the_later() -> N
 
 
 def test_a_child_that_both_parents_name_is_read_once() -> None:
-    merged = Child("c", ("a", "b"), 10)
+    merged = ChildPartition("c", ("a", "b"), 10)
     script = Script(
-        [Child("a", (), 1), Child("b", (), 1)],
+        [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[merged, merged]], "b": [[merged]], "c": [[data(10)]]},
     )
     queries = OpenQueries(script.read, 0)
@@ -133,7 +135,7 @@ def test_a_child_that_both_parents_name_is_read_once() -> None:
 
 def test_in_a_quiet_database_the_watermark_goes_on() -> None:
     script = Script(
-        [Child("a", (), 1), Child("b", (), 1)],
+        [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[Heartbeat(20)]], "b": [[Heartbeat(30)]]},
     )
     queries = OpenQueries(script.read, 0)
@@ -144,7 +146,7 @@ def test_in_a_quiet_database_the_watermark_goes_on() -> None:
 
 def test_the_watermark_waits_for_a_partition_that_lags_and_for_one_that_has_not_begun() -> None:
     script = Script(
-        [Child("a", (), 1), Child("b", (), 1)],
+        [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[data(50), Heartbeat(60)]], "b": [[Heartbeat(10)]]},
     )
     queries = OpenQueries(script.read, 0)
@@ -153,8 +155,12 @@ def test_the_watermark_waits_for_a_partition_that_lags_and_for_one_that_has_not_
     queries.close()
     script.done.set()
     waiting = Script(
-        [Child("a", (), 1), Child("b", (), 1)],
-        {"a": [[Child("c", ("a", "x"), 15)]], "b": [[Heartbeat(40)]], "c": [[Heartbeat(70)]]},
+        [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
+        {
+            "a": [[ChildPartition("c", ("a", "x"), 15)]],
+            "b": [[Heartbeat(40)]],
+            "c": [[Heartbeat(70)]],
+        },
     )
     again = OpenQueries(waiting.read, 0)
     settle(again, 40)
@@ -173,12 +179,12 @@ def test_a_parent_that_is_still_to_be_named_is_waited_for() -> None:
                     gate.wait(SECONDS)
                 yield record
 
-    merged = Child("c", ("a", "z"), 20)
+    merged = ChildPartition("c", ("a", "z"), 20)
     script = Gated(
-        [Child("a", (), 1), Child("b", (), 1)],
+        [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {
             "a": [[merged]],
-            "b": [[data(9), Child("z", ("b",), 10)]],
+            "b": [[data(9), ChildPartition("z", ("b",), 10)]],
             "z": [[data(15), merged]],
             "c": [[data(25)]],
         },
@@ -198,7 +204,7 @@ def test_what_a_query_ends_with_is_raised() -> None:
                 raise ConnectionError("gone")
             yield from super().read(token, start)
 
-    queries = OpenQueries(Broken([Child("a", (), 1)], {}).read, 0)
+    queries = OpenQueries(Broken([ChildPartition("a", (), 1)], {}).read, 0)
     try:
         for _ in range(100):
             queries.take(0.1)

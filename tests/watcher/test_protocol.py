@@ -37,7 +37,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 SECOND = 1_000_000
 LONG_AGO = "1970-01-02T00:00:00Z"
@@ -187,7 +187,7 @@ def test_a_consumer_that_starts_below_what_was_cleared_is_told_both_timestamps(
         query.reader.stop()
     (text,) = [r.getMessage() for r in caplog.records if "starts reading table" in r.getMessage()]
     assert "consumer 'late' starts reading table Singers at 1970-01-02T00:00:00" in text
-    assert f"rows up to {timestamp_text(cleared_to(music)['Singers'])} may have been" in text
+    assert f"rows up to {format_timestamp(cleared_to(music)['Singers'])} may have been" in text
 
 
 # Taking positions back.
@@ -213,7 +213,7 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
     assert changed
     assert all(each["Songs"] == kept["Songs"] for each in changed)
     assert all(each["Singers"] == each["Albums"] == changed[0]["Albums"] for each in changed)
-    assert micros_of(changed[0]["Singers"][0]) == DAY
+    assert to_micros(changed[0]["Singers"][0]) == DAY
 
 
 def test_no_clearing_between_two_calls_of_a_query_that_starts_earlier_passes_it(
@@ -239,7 +239,7 @@ def test_no_clearing_between_two_calls_of_a_query_that_starts_earlier_passes_it(
         places.append(-1)
         at = write(music, key)
         positions.save(Position(name, "Singers", at), None)
-        query = Query(music, name, startingTimestamp=timestamp_text(at - 1))
+        query = Query(music, name, startingTimestamp=format_timestamp(at - 1))
         places.append(len(calls) + place)
         delivered = query.run(1)
         made = len(calls)

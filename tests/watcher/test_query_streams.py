@@ -13,10 +13,11 @@ from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.captures import Changed, Rows
+from watcher.captures import Changed, TableRows
 from watcher.errors import UnavailableError
 from watcher.spanner import resumption
-from watcher.spanner.queries import Queries
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.sql import Statement
 
 ROWS = 600
 PICTURE = base64.b64encode(b"x" * 30_000)
@@ -68,9 +69,9 @@ def test_a_slow_consumer_gets_every_row_once(singers: Database) -> None:
     (part,) = capture.plan(window)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in capture.read(part):
+        for rows in capture.read(part):
             busy.take()
-            yield batch
+            yield rows.batch
 
     assert sorted(keys_of(batches())) == list(range(ROWS))
     assert capture.queries.stream.restarts >= 1
@@ -95,11 +96,11 @@ def test_a_watcher_with_a_slow_sink_saves_its_window(singers: Database) -> None:
 def test_a_server_that_gives_nothing_until_the_deadline_is_an_error(
     singers: Database, faults: Callable[..., None]
 ) -> None:
-    stream = Queries(address_of(singers)).stream
-    assert list(stream.rows("SELECT 1", {}, {}, None))
+    stream = QueryClient(address_of(singers)).stream
+    assert list(stream.query(Statement("SELECT 1"), None))
     faults(latency_seconds=2 * DEADLINE_SECONDS)
     with pytest.raises(UnavailableError, match="gave no row of a stream within 2 s, 3 times"):
-        list(stream.rows("SELECT 1", {}, {}, None))
+        list(stream.query(Statement("SELECT 1"), None))
 
 
 def test_a_watcher_that_stops_stops_no_other_one(
@@ -119,7 +120,7 @@ def test_a_watcher_that_stops_stops_no_other_one(
 
     @stopping.on_batch
     def _(rows: Changed) -> None:
-        assert isinstance(rows, Rows)
+        assert isinstance(rows, TableRows)
         stopping.stop()
         stopped.set()
         assert ended.wait(SECONDS_MAX)
@@ -155,10 +156,10 @@ def test_each_watcher_counts_its_own_rows(singers: Database) -> None:
 
 
 def test_queries_share_a_session_and_are_the_same_in_another_process(singers: Database) -> None:
-    one, other = Queries(address_of(singers)), Queries(address_of(singers))
+    one, other = QueryClient(address_of(singers)), QueryClient(address_of(singers))
     assert one == other
     assert one.stream is not other.stream
     assert one.stream._session is other.stream._session
     copy = pickle.loads(pickle.dumps(one))
     assert copy == one
-    assert copy.stream.look("SELECT 1", {}, {})[1]
+    assert copy.stream.query_numbers(Statement("SELECT 1"), None)[1] == [1]

@@ -14,14 +14,15 @@ from google.cloud.spanner_v1 import DirectedReadOptions, ExecuteSqlRequest, Requ
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.captures.backfill import BackfillCapture
+from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.errors import ConfigurationError
 from watcher.settings.spark import parse_source_options
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.queries import Queries
+from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
+from watcher.spanner.requests import apply_options
 
 READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
 EAST = Replica("us-east4", ReplicaType.READ_ONLY)
@@ -69,12 +70,12 @@ def reads(seen: Seen) -> list[tuple[str, RequestOptions.Priority, DirectedReadOp
 def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Seen) -> None:
     with singers.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(1, "one")])
-    poll = replace(capture_of(singers), queries=Queries(address_of(singers), OPTIONS))
+    poll = replace(capture_of(singers), queries=QueryClient(address_of(singers), OPTIONS))
     del seen[:]
     window, changed = poll.look(0)
     assert changed
-    assert sum(batch.num_rows for part in poll.plan(window) for batch in poll.read(part)) == 1
-    assert BackfillCapture(poll).page(BackfillProgress(window.end, None))[0]
+    assert sum(rows.batch.num_rows for part in poll.plan(window) for rows in poll.read(part)) == 1
+    assert KeyRangeCapture(poll).read_page(BackfillProgress(window.end, None))[0]
     snapshot = SnapshotCapture(poll)
     assert all(list(snapshot.read(part)) is not None for part in snapshot.plan(window))
     found = reads(seen)
@@ -105,7 +106,7 @@ def test_a_watcher_asks_as_its_configuration_says(singers: Database, seen: Seen)
 
 def test_without_options_spanner_chooses() -> None:
     request = ExecuteSqlRequest(sql="SELECT 1")
-    ReadOptions().apply_to(request)
+    apply_options(ReadOptions(), request)
     assert request == ExecuteSqlRequest(sql="SELECT 1")
 
 

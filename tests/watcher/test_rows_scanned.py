@@ -9,7 +9,8 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.captures import statements
-from watcher.spanner.timestamps import moment_of
+from watcher.spanner.requests import build_param_types
+from watcher.spanner.timestamps import to_datetime
 
 CHANGED = 1_000
 LOAD = (
@@ -40,19 +41,12 @@ def scanned(database: Database) -> tuple[int, int]:
     capture = capture_of(database)
     window, found = capture.look(0)
     assert found
-    with database.snapshot(read_timestamp=moment_of(window.end)) as snapshot:
+    with database.snapshot(read_timestamp=to_datetime(window.end)) as snapshot:
+        statement = statements.select_window(capture.table, window)
         result = snapshot.execute_sql(
-            statements.select_window(capture.table),
-            params={
-                "shards": list(capture.table.shard_values),
-                "start": moment_of(window.start),
-                "end": moment_of(window.end),
-            },
-            param_types={
-                "shards": param_types.Array(param_types.INT64),
-                "start": param_types.TIMESTAMP,
-                "end": param_types.TIMESTAMP,
-            },
+            statement.sql,
+            params=statement.params,
+            param_types=build_param_types(statement),
             query_mode=ExecuteSqlRequest.QueryMode.PROFILE,
         )
         returned = len(list(result))

@@ -16,8 +16,9 @@ from watcher import Change, Watcher
 from watcher.captures import Changed
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
+from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
-from watcher.tables.discovery import discover
+from watcher.tables.discovery import discover_table
 
 SECONDS = 60
 HOUR = 3600
@@ -487,7 +488,7 @@ def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
         write(database, 2)
         seen.wait(2)
         wait_for(lambda: set(positions.load_all("c")) == {"T"})
-        done = Clearing(database, discover(database, "T"), positions).clear()
+        done = Clearing(database, discover_table(database, "T"), positions).clear()
         assert done.rows == 1
         change_schema(database, *watchable("U", 3))
         write(database, 5, 6, 7, table="U")
@@ -513,7 +514,7 @@ def test_a_table_that_is_dropped_and_made_again_while_it_is_down(
     assert row_ids(delivered(database)) == [("T", 2)]
     positions = SpannerPositions(database)
     assert set(positions.load_all("c")) == {"T"}
-    assert Clearing(database, discover(database, "T"), positions).clear().rows == 1
+    assert Clearing(database, discover_table(database, "T"), positions).clear().rows == 1
 
 
 def wait_for(reached: Callable[[], bool]) -> None:
@@ -536,15 +537,15 @@ def test_an_idle_poll_is_one_query(
     polls = threading.Semaphore(0)
 
     def counted(asked: Callable[..., object]) -> Callable[..., object]:
-        def ask(self: QueryStream, sql: str, *args: object, **more: object) -> object:
-            queries.append(sql)
+        def ask(self: QueryStream, statement: Statement, *args: object, **more: object) -> object:
+            queries.append(statement.sql)
             polls.release()
-            return asked(self, sql, *args, **more)
+            return asked(self, statement, *args, **more)
 
         return ask
 
-    monkeypatch.setattr(QueryStream, "rows", counted(QueryStream.rows))
-    monkeypatch.setattr(QueryStream, "numbers", counted(QueryStream.numbers))
+    monkeypatch.setattr(QueryStream, "query", counted(QueryStream.query))
+    monkeypatch.setattr(QueryStream, "query_numbers", counted(QueryStream.query_numbers))
     seen = Collected()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fixtures.server import CreateDatabase
-from google.cloud.spanner_v1 import Type as WireType
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,10 +32,11 @@ from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sessions import SharedSession
-from watcher.spanner.stream import QueryStream, WireValue
-from watcher.tables.discovery import processed_column
+from watcher.spanner.sql import Statement
+from watcher.spanner.stream import QueryStream
+from watcher.tables.lookup import find_processed_column
 from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch
-from watcher.tables.schema_rows import schema_of
+from watcher.tables.schema_rows import build_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 SINGERS = (ROOT / "examples/singers.sql").read_text()
@@ -217,7 +217,7 @@ def test_shards_and_the_processed_column_are_found_alike(create_database: Create
     shard = table.column("ShardId")
     assert shard is not None
     assert shard_values(shard.generated or "") == tuple(range(-18, 19))
-    assert processed_column(table, shard) == "Processed"
+    assert find_processed_column(table, shard) == "Processed"
 
 
 CHANGES = [
@@ -281,26 +281,15 @@ class CountedStream(QueryStream):
 
     calls = 0
 
-    def numbers(
-        self,
-        sql: str,
-        params: Mapping[str, WireValue],
-        types: Mapping[str, WireType],
-        at: int | None,
-    ) -> tuple[int, list[int]]:
+    def query_numbers(self, statement: Statement, at: int | None) -> tuple[int, list[int]]:
         self.calls += 1
-        return super().numbers(sql, params, types, at)
+        return super().query_numbers(statement, at)
 
-    def rows(
-        self,
-        sql: str,
-        params: Mapping[str, WireValue],
-        types: Mapping[str, WireType],
-        at: int | None,
-        counted: bool = True,
+    def query(
+        self, statement: Statement, at: int | None, with_stats: bool = True
     ) -> Iterator[ResultPart]:
         self.calls += 1
-        return super().rows(sql, params, types, at, counted)
+        return super().query(statement, at, with_stats)
 
 
 def test_a_digest_is_one_call_and_an_epoch_two(create_database: CreateDatabase) -> None:
@@ -351,7 +340,7 @@ TABLE_ROW = text_of("table", "", "T", None, None, "", "COMMITTED")
 
 def read(rows: Sequence[str]) -> Schema:
     """The schema of rows as the embedded server never has them."""
-    return schema_of([TABLE_ROW, *rows])
+    return build_schema([TABLE_ROW, *rows])
 
 
 def test_what_is_backfilled_is_not_there_yet() -> None:

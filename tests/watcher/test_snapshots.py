@@ -6,15 +6,15 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-import pyarrow as pa
 import pytest
 from fixtures.singers import capture_of
-from google.cloud.spanner_v1 import Type, TypeCode
 from google.cloud.spanner_v1.database import Database
 
+from ddl.schema import Type, TypeCode
+from watcher.captures import TableRows
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.errors import VersionExpiredError
-from watcher.spanner.conditions import Condition
+from watcher.spanner.sql import RowCondition
 from watcher.window import Window
 
 ROWS = 500
@@ -31,8 +31,8 @@ def now(database: Database) -> Window:
     return window
 
 
-def rows_of(batches: list[pa.RecordBatch]) -> list[tuple[int, str]]:
-    rows = [row for batch in batches for row in batch.to_pylist()]
+def rows_of(parts: list[TableRows]) -> list[tuple[int, str]]:
+    rows = [row for part in parts for row in part.batch.to_pylist()]
     return sorted((row["SingerId"], row["LastName"]) for row in rows)
 
 
@@ -67,14 +67,14 @@ def test_rows_that_were_never_stamped_are_there_too(singers: Database) -> None:
         batch.update("Singers", ("SingerId", "LastModified"), [(1, None)])
     capture = SnapshotCapture(capture_of(singers))
     window = now(singers)
-    rows = [r for p in capture.plan(window) for b in capture.read(p) for r in b.to_pylist()]
+    rows = [r for p in capture.plan(window) for b in capture.read(p) for r in b.batch.to_pylist()]
     assert len(rows) == ROWS
     assert [row["SingerId"] for row in rows if row["_commit_timestamp"] is None] == [1]
 
 
 def test_a_condition_is_asked_of_spanner(singers: Database) -> None:
     fill(singers, "name")
-    few = Condition("`SingerId` < @most", {"most": "3"}, {"most": Type(code=TypeCode.INT64)})
+    few = RowCondition("`SingerId` < @most", {"most": "3"}, {"most": Type(TypeCode.INT64)})
     capture = SnapshotCapture(capture_of(singers), condition=few, data_boost=True)
     found = [b for part in capture.plan(now(singers)) for b in capture.read(part)]
     assert rows_of(found) == [(k, "name") for k in range(3)]

@@ -21,7 +21,7 @@ from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 SECONDS = 60
 LONG_AGO = "1970-01-02T00:00:00Z"
@@ -69,7 +69,7 @@ def write(database: Database, *keys: int, table: str = "T", **values: object) ->
     names = ["Id", *values]
     with database.batch() as batch:
         batch.insert_or_update(table, names, [(key, *values.values()) for key in keys])
-    return micros_of(batch.committed)
+    return to_micros(batch.committed)
 
 
 def given(database: Database, **options: str) -> dict[str, str]:
@@ -570,7 +570,7 @@ def test_batch_reads_of_the_past_have_nulls_in_newer_columns(
     create_database: CreateDatabase,
 ) -> None:
     database = create_database(*watchable("T"))
-    before = timestamp_text(write(database, 1, Version=1))
+    before = format_timestamp(write(database, 1, Version=1))
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
     change_schema(database, *resharded("T", 8))
     write(database, 1, 7, Version=2, Extra="x")
@@ -586,7 +586,7 @@ def test_batch_reads_of_the_past_have_nulls_in_newer_columns(
 
 def test_a_snapshot_needs_no_index_now_or_then(create_database: CreateDatabase) -> None:
     database = create_database(plain("T"))
-    before = timestamp_text(write(database, 1))
+    before = format_timestamp(write(database, 1))
     assert [row["Id"] for row in batch_rows(database, snapshot=True, table="T")] == [1]
     change_schema(database, sharded("T", 2), indexed("T"))
     write(database, 2)
@@ -596,7 +596,7 @@ def test_a_snapshot_needs_no_index_now_or_then(create_database: CreateDatabase) 
 
 def test_a_batch_read_of_all_tables_takes_those_of_its_end(create_database: CreateDatabase) -> None:
     database = create_database(*watchable("T"))
-    before = timestamp_text(write(database, 1))
+    before = format_timestamp(write(database, 1))
     change_schema(database, *watchable("U"))
     write(database, 2, table="U")
     named = {"tables": "*", "startingTimestamp": LONG_AGO}

@@ -22,7 +22,7 @@ from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
 
 SECONDS_MAX = 60
-BEGINS, ENDS = "does not answer; trying again", r"answers again, after \d+\.\d s"
+BEGINS, ENDS = "does not answer; retrying", r"answers again after \d+\.\d s"
 
 
 class World:

@@ -9,12 +9,12 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.captures.balance import balanced
+from watcher.captures.balance import plan_balanced
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import micros_of, moment_of
-from watcher.tables.discovery import discover
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
 from watcher.window import Window
 
@@ -41,7 +41,7 @@ def write(database: Database, rows: dict[int, str | None]) -> int:
         values = [(key, interval, COMMIT_TIMESTAMP) for key, interval in rows.items()]
         batch.insert_or_update("Events", ("Id", "Interval", "At"), values)
     assert batch.committed is not None
-    return micros_of(batch.committed)
+    return to_micros(batch.committed)
 
 
 def update(database: Database, key: int) -> None:
@@ -66,12 +66,12 @@ def delivered(database: Database, interval: str, **more: object) -> list[object]
 
 
 def capture_of(database: Database, interval: str) -> PollCapture:
-    table = discover(database, "Events", TableSpec(**spec_of(interval)))  # type: ignore[arg-type]
-    return PollCapture(Queries(address_of(database)), table, ())
+    table = discover_table(database, "Events", TableSpec(**spec_of(interval)))  # type: ignore[arg-type]
+    return PollCapture(QueryClient(address_of(database)), table, ())
 
 
 def moment_text(interval: str, micros: int) -> str:
-    return moment_of(micros).strftime(FORMATS[interval])
+    return to_datetime(micros).strftime(FORMATS[interval])
 
 
 @with_events
@@ -115,17 +115,17 @@ def test_looking_counting_cutting_and_reading_agree(database: Database) -> None:
     window, changed = capture.look(0)
     assert changed
     assert capture.count(window) == 3
-    assert [capture.end_of(window, n) for n in (1, 2, 3)] == commits
+    assert [capture.find_cut(window, n) for n in (1, 2, 3)] == commits
     tables = PolledTables([capture])
     assert tables.look({"Events": commits[-2]}).changed == {"Events"}
     assert tables.cut({"Events": window}, 2) == commits[1]
-    slices = balanced([capture], {"Events": window}, most=3, rows_per_slice=1)
+    slices = plan_balanced([capture], {"Events": window}, slices_max=3, rows_per_slice=1)
     read = [key for part in slices for batch in capture.read(part) for key in ids(batch)]
     assert sorted(read) == [0, 1, 2]
     late = Window(commits[-2], window.end)
     assert [key for part in capture.plan(late) for b in capture.read(part) for key in ids(b)] == [2]
 
 
-def ids(batch) -> list[int]:  # type: ignore[no-untyped-def]
-    found: list[int] = batch.column("Id").to_pylist()
+def ids(rows) -> list[int]:  # type: ignore[no-untyped-def]
+    found: list[int] = rows.batch.column("Id").to_pylist()
     return found

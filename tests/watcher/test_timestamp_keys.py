@@ -16,24 +16,23 @@ from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
 from watcher import Change, Watcher
-from watcher.captures import Rows
-from watcher.captures.backfill import BackfillCapture
-from watcher.captures.change_stream.records import DataRecord, Mod
-from watcher.captures.change_stream.rows import Gathering
-from watcher.captures.changes import change_ids
+from watcher.captures import TableRows
+from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.rows import ChangeBuffer
+from watcher.captures.changes import compute_change_ids
+from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.progress import BackfillProgress
-from watcher.captures.ranges import RangeCapture
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, make_envelope
 from watcher.envelopes.order import select_newest
 from watcher.runners.spark.shapes import shape_stored, shape_typed
-from watcher.spanner.database import DatabaseAddress
-from watcher.spanner.queries import Queries
-from watcher.spanner.results.columns import Nanoseconds
-from watcher.spanner.timestamps import LossyTimestampError, exact
-from watcher.tables.discovery import discover
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import LossyTimestampError, normalize_timestamps
+from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec, WatchedTable
 from watcher.window import Window
 
@@ -68,15 +67,15 @@ def watched(database: Database, **more: object) -> list[Change]:
 
 
 def capture_of(database: Database, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> PollCapture:
-    table = discover(database, "Events", TableSpec(shard="none"))
-    return PollCapture(Queries(address_of(database)), table, (), nanoseconds)
+    table = discover_table(database, "Events", TableSpec(shard="none"))
+    return PollCapture(QueryClient(address_of(database)), table, (), nanoseconds)
 
 
-def polled(capture: PollCapture) -> Rows:
+def polled(capture: PollCapture) -> TableRows:
     """What is in the table, as one batch."""
     window, _ = capture.look(0)
     (rows,) = PolledTables([capture]).read({"Events": window})
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, TableRows)
     return rows
 
 
@@ -124,11 +123,11 @@ def test_pages_of_a_table_keep_them(database: Database) -> None:
     write(database, *TIMES)
     capture = capture_of(database)
     now, _ = capture.look(0)
-    ranges = RangeCapture(capture)
-    page = ranges.page(now.end, None, None, 0, 1)
-    keys = [k for part in page.slices for batch in ranges.read(part) for k in key_column(batch)]
+    ranges = KeyRangeCapture(capture)
+    page = ranges.plan_page(now.end, None, None, 0, 1)
+    keys = [k for part in page.slices for rows in ranges.read(part) for k in key_column(rows.batch)]
     assert keys == [EVEN, FIRST, SECOND]
-    found, _ = BackfillCapture(capture).page(BackfillProgress(now.end, None))
+    found, _ = KeyRangeCapture(capture).read_page(BackfillProgress(now.end, None))
     assert [key for rows in found for key in key_column(rows.batch)] == keys
 
 
@@ -173,14 +172,14 @@ def test_a_window_ends_behind_a_timestamp_with_nanoseconds(
     with database.batch() as batch:
         rows = [(n, DatetimeWithNanoseconds.from_rfc3339(t)) for n, t in enumerate(times)]
         batch.insert("Stamped", ("Id", "Changed"), rows)
-    table = discover(database, "Stamped", TableSpec(shard="none"))
-    capture = PollCapture(Queries(address_of(database)), table, (), nanoseconds)
+    table = discover_table(database, "Stamped", TableSpec(shard="none"))
+    capture = PollCapture(QueryClient(address_of(database)), table, (), nanoseconds)
     end = capture.look(0)[0].end
     start = 1_577_836_800_000_001
-    assert capture.end_of(Window(start, end), 1) == start + 1
+    assert capture.find_cut(Window(start, end), 1) == start + 1
     if nanoseconds is not Nanoseconds.REFUSE:
         batches = capture.read(capture.plan(Window(start, end))[0])
-        assert [n for each in batches for n in each.column("Id").to_pylist()] == [0, 1]
+        assert [n for rows in batches for n in rows.batch.column("Id").to_pylist()] == [0, 1]
 
 
 def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
@@ -189,12 +188,12 @@ def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
     shape = Shape("Events", columns, ("At",))
 
     def shown(at: str, nanoseconds: Nanoseconds) -> list[dict[str, object]]:
-        mod = Mod(f'{{"At":"{at}"}}', f'{{"Seen":"{SECOND}"}}', None)
+        mod = StreamMod(f'{{"At":"{at}"}}', f'{{"Seen":"{SECOND}"}}', None)
         of_record = (Operation.UPDATE, ValueCapture.NEW_ROW, 1, 1, "", False)
-        gathering = Gathering(Window(0, 9), {})
-        gathering.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
+        buffer = ChangeBuffer(Window(0, 9), {})
+        buffer.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
         schema = PollCapture(NOWHERE, table, (), nanoseconds).typed_schema
-        found = shape_typed(gathering.taken(), table, schema, nanoseconds)
+        found = shape_typed(buffer.take(), table, schema, nanoseconds)
         rows: list[dict[str, object]] = found.select(["At", "Seen"]).to_pylist()
         return rows
 
@@ -244,7 +243,7 @@ def test_ids_are_what_they_were(key: dict[str, object], expected: str) -> None:
     row = key | {"_commit_timestamp": 1_700_000_000_123_456, "_shard_id": None}
     arrays = [pa.array([row[field.name]], field.type) for field in schema]
     batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    assert change_ids(Rows(table, Window(0, 1), batch)) == [expected]
+    assert compute_change_ids(TableRows(table, Window(0, 1), batch)) == [expected]
 
 
 @given(
@@ -269,4 +268,4 @@ def test_one_moment_has_one_text(moments) -> None:  # type: ignore[no-untyped-de
         texts.append(f"{seconds}.{digits}Z" if digits else f"{seconds}Z")
         nanos = digits.ljust(9, "0")
         expected.append(f"{seconds}.{nanos[:6] if nanos[6:] == '000' else nanos}Z")
-    assert exact(pa.array(texts, pa.string())).to_pylist() == expected
+    assert normalize_timestamps(pa.array(texts, pa.string())).to_pylist() == expected

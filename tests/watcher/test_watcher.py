@@ -21,7 +21,7 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Change, Operation, Watcher
-from watcher.captures import Rows
+from watcher.captures import TableRows
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import FilePositions, SpannerPositions, consumers_table
@@ -38,8 +38,8 @@ from watcher.errors import (
 from watcher.runners.delivery import read_dead_letters
 from watcher.runners.run import idle_seconds
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.timestamps import micros_of
-from watcher.tables.discovery import discover
+from watcher.spanner.timestamps import to_micros
+from watcher.tables.discovery import discover_table
 
 ALBUMS = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Gone BOOL)"
@@ -162,7 +162,7 @@ def test_a_backlog_comes_in_windows_of_bounded_size(music: Database) -> None:
     for number in range(12):
         add(music, number, number)
     sizes: list[int] = []
-    seen: list[Rows] = []
+    seen: list[TableRows] = []
     watcher = Watcher(**options(music, max_rows=6))
     watcher.on_batch(seen.append)
     watcher.run_once()
@@ -179,7 +179,7 @@ def test_a_cut_holds_what_was_deleted_after_it(music: Database) -> None:
         add(music, number)
     with music.batch() as batch:
         batch.delete("Albums", KeySet(keys=[(1, 1)]))
-    seen: list[Rows] = []
+    seen: list[TableRows] = []
     watcher = Watcher(**options(music, max_rows=2))
     watcher.on_batch(seen.append)
     watcher.run_once()
@@ -195,7 +195,7 @@ def test_a_backlog_that_is_older_than_the_versions_is_delivered_in_bounded_windo
     with music.batch() as batch:
         rows = [(key, old + timedelta(seconds=key)) for key in range(12)]
         batch.insert("Singers", ("SingerId", "LastModified"), rows)
-    seen: list[Rows] = []
+    seen: list[TableRows] = []
     watcher = Watcher(**options(music, max_rows=5))
     watcher.on_batch(seen.append)
     watcher.run_once()
@@ -243,7 +243,7 @@ def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Databa
     positions = SpannerPositions(music, "SpannerWatcherPositions").load_all("cold")
     with music.snapshot() as snapshot:
         newest = next(iter(snapshot.execute_sql("SELECT MAX(LastModified) FROM Singers")))[0]
-    assert all(position < micros_of(newest) for position in positions.values())
+    assert all(position < to_micros(newest) for position in positions.values())
 
 
 def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> None:
@@ -509,7 +509,9 @@ def test_clearing_on_schedule_empties_the_indexes(music: Database) -> None:
         add(music, 1, 1, 2)
         seen.wait(3)
         clearing = Clearing(
-            music, discover(music, "Albums"), SpannerPositions(music, "SpannerWatcherPositions")
+            music,
+            discover_table(music, "Albums"),
+            SpannerPositions(music, "SpannerWatcherPositions"),
         )
         for _ in range(3_000):
             if in_index(music) == 0:

@@ -13,14 +13,14 @@ from watcher import Change, Watcher
 from watcher.captures.change_stream import (
     ChangeStreamCapture,
     WholeRows,
-    changes_of_stream,
     find_stream,
+    iterate_stream_changes,
 )
-from watcher.captures.change_stream.records import DataRecord, Mod
+from watcher.captures.change_stream.records import DataRecord, StreamMod
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, make_envelope
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
 from watcher.window import Window
 
@@ -51,22 +51,24 @@ def commit(database: Database, *statements: str) -> int:
     database.run_in_transaction(work)
     committed = transactions[-1].committed
     assert committed is not None
-    return micros_of(committed)
+    return to_micros(committed)
 
 
 def capture_of(database: Database) -> ChangeStreamCapture:
     stream = find_stream(read_schema(database), "S", (), database.name)
-    queries = Queries(address_of(database))
-    return ChangeStreamCapture(queries, stream, whole=WholeRows(queries, (SHAPE,)))
+    queries = QueryClient(address_of(database))
+    return ChangeStreamCapture(queries, stream, whole_rows=WholeRows(queries, (SHAPE,)))
 
 
 def told(database: Database, *records: DataRecord) -> list[Change]:
     """Records as the capture completes them. Spanner may send a record for each statement of a
     transaction; the embedded server sends what they come to."""
     at = records[0].commit_timestamp
-    rows = capture_of(database).gathered([("", each) for each in records], Window(at - 1, at))
+    rows = capture_of(database).convert_records(
+        [("", each) for each in records], Window(at - 1, at)
+    )
     assert rows is not None
-    return list(changes_of_stream(rows, database.name))
+    return list(iterate_stream_changes(rows, database.name))
 
 
 def record(
@@ -79,7 +81,7 @@ def record(
         transaction_id="t",
         last_in_partition=True,
         shape=PART,
-        mods=(Mod('{"Id":"1"}', new, old),),
+        mods=(StreamMod('{"Id":"1"}', new, old),),
         operation=operation,
         captured=CAPTURED,
         records_in_transaction=2,
@@ -121,7 +123,7 @@ def test_a_row_that_was_never_there_is_told_with_what_its_records_say(database: 
 def test_rows_of_one_record_are_marked_one_by_one(database: Database) -> None:
     at = commit(database, INSERT)
     both = record(at, 0, Operation.INSERT, '{"Version":"1"}')
-    other = Mod('{"Id":"2"}', '{"Version":"5"}', "{}")
+    other = StreamMod('{"Id":"2"}', '{"Version":"5"}', "{}")
     there, gone = told(database, DataRecord(**fields(both) | {"mods": (*both.mods, other)}))
     assert there.new_values == {"Version": 1, "Text": "first"}
     assert there.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES

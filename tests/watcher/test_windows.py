@@ -21,7 +21,7 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import MemoryPositions, Position
 from watcher.errors import VersionExpiredError
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 from watcher.window import Window
 
 KEYS = 40
@@ -39,7 +39,7 @@ class Truth:
     def add(self, keys: list[int], name: str, committed: datetime | None) -> None:
         assert committed is not None
         with self._lock:
-            self.versions += [Version(key, micros_of(committed), name) for key in keys]
+            self.versions += [Version(key, to_micros(committed), name) for key in keys]
 
 
 def write_by_mutation(database: Database, keys: list[int], name: str) -> datetime | None:
@@ -76,9 +76,9 @@ def writer(database: Database, truth: Truth, number: int, commits: int) -> None:
 def deliver(capture: PollCapture, window: Window, number: int) -> MicroBatch:
     versions = []
     for part in capture.plan(window):
-        for batch in capture.read(part):
-            for row in batch.to_pylist():
-                timestamp = micros_of(row["_commit_timestamp"])
+        for rows in capture.read(part):
+            for row in rows.batch.to_pylist():
+                timestamp = to_micros(row["_commit_timestamp"])
                 values = (row["SingerId"], row["LastName"])
                 versions.append(Version(row["SingerId"], timestamp, row["LastName"], values))
     return MicroBatch(number, window, 0.0, versions)
@@ -215,7 +215,7 @@ def test_a_window_older_than_the_versions_is_read_strongly_and_loses_nothing(
 ) -> None:
     capture = capture_of(singers)
     write_by_mutation(singers, [1, 2], "old")
-    old = Window(0, micros_of(datetime.now(UTC)) - 3_700 * 1_000_000)
+    old = Window(0, to_micros(datetime.now(UTC)) - 3_700 * 1_000_000)
     assert deliver(capture, old, 0).versions == [], "the rows are newer: a later window has them"
     with pytest.raises(VersionExpiredError):
         capture.count(old)

@@ -1,17 +1,18 @@
-"""How a window's rows are found: ``plan(window)`` gives slices, ``read(slice)`` batches."""
+"""How a window is read: the contract of captures, and of what a watcher watches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watcher.captures.statements import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.change import Shape
 from watcher.tables.values import WatchedTable
 from watcher.window import Slice, Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "COMMIT_TIMESTAMP_COLUMN",
@@ -19,32 +20,48 @@ __all__ = [
     "Capture",
     "Changed",
     "Look",
-    "Rows",
     "Source",
     "StreamRows",
+    "TableRows",
 ]
 
+SliceOfCapture = TypeVar("SliceOfCapture", bound=Slice)
 
-class Capture(Protocol):
-    """Turns windows into rows. Picklable: executors call ``read`` in other processes."""
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns of every batch: the table's, then ``_commit_timestamp``, ``_shard_id``."""
+class Capture(Protocol[SliceOfCapture]):
+    """One way to read what a window holds: ``plan`` divides it into slices, ``read`` reads a slice.
+
+    The two need nothing of each other but the slice. So a capture and its slices are picklable:
+    one process plans, any number of others read, in any order, and again after a failure. The same
+    slice gives the same rows as long as Spanner keeps the versions of the window's end.
+
+    Captures of one table give ``TableRows``: ``PollCapture`` (the newest version of each row that
+    changed in the window), ``KeyRangeCapture`` and ``SnapshotCapture`` (the whole table as it was
+    at the window's end). ``ChangeStreamCapture`` gives ``StreamRows``: every change of many tables.
+    """
+
+    def plan(self, window: Window) -> Sequence[SliceOfCapture]:
+        """Slices that together hold each row of a window once; none for an empty window, unless the
+        capture reads whole tables. Makes one call to Spanner at most.
+
+        Raises VersionExpiredError or StreamExpiredError where the plan itself is read at a
+        timestamp that Spanner no longer keeps.
+        """
         ...
 
-    def plan(self, window: Window) -> Sequence[Slice]:
-        """The slices of a window; none for an empty window. Reads nothing."""
-        ...
+    def read(self, part: SliceOfCapture) -> Iterator[Changed]:
+        """What a slice holds, in batches of some megabytes, as of the window's end.
 
-    def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        """The rows of a slice, as they were at the window's end."""
+        Past version garbage collection tables are read strongly instead, which a log line says.
+        Raises VersionExpiredError where that is no longer possible because batches were handed out,
+        StreamExpiredError for a change stream, UnavailableError when Spanner does not answer.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows of one table in one window, as Arrow columns: what a source hands to a sink.
+class TableRows:
+    """Rows of one table in one window, as Arrow columns: what a capture hands to a sink.
 
     With ``backfill`` they are rows as they were at the window's end, whenever they changed.
     """
@@ -72,11 +89,11 @@ class StreamRows:
     @property
     def counts(self) -> Mapping[str, int]:
         """How many changes each table has."""
-        found = self.batch.column("table").value_counts().to_pylist()
-        return {each["values"]: each["counts"] for each in found}
+        counts = self.batch.column("table").value_counts().to_pylist()
+        return {each["values"]: each["counts"] for each in counts}
 
 
-Changed = Rows | StreamRows
+Changed = TableRows | StreamRows
 
 
 class Source(Protocol):
@@ -90,7 +107,7 @@ class Source(Protocol):
     @property
     def read_by_schema(self) -> bool:
         """True when a window must be read with the schema that is valid at its end. The records of
-        a change stream tell their own columns."""
+        a change stream describe their own columns."""
         ...
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:

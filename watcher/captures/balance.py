@@ -7,33 +7,30 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
-from google.cloud.spanner_v1 import Type
-
-from ddl.schema import Type as SchemaType
-from ddl.schema import TypeCode
+from ddl.schema import Type, TypeCode
 from watcher.captures import statements
 from watcher.captures.poll import PollCapture
-from watcher.captures.poll_tables import parts
-from watcher.spanner.results.columns import arrow_schema, record_batches
-from watcher.spanner.stream import WireValue
+from watcher.captures.poll_tables import split_names
+from watcher.spanner.results.columns import build_schema, decode_batches
+from watcher.spanner.sql import union_statements
 from watcher.tables.values import ShardValue
-from watcher.window import ShardGroup, Slice, Window
+from watcher.window import ShardGroup, ShardSlice, Window
 
 TABLES_PER_QUERY = 50
 HOT_SHARE = 1.5
 """A shard with so many times the rows of an even slice is read in pieces of its time."""
 
 COLUMNS = (
-    ("table", SchemaType(TypeCode.INT64)),
-    ("shard", SchemaType(TypeCode.STRING)),
-    ("rows", SchemaType(TypeCode.INT64)),
-    ("first", SchemaType(TypeCode.TIMESTAMP)),
-    ("last", SchemaType(TypeCode.TIMESTAMP)),
+    ("table", Type(TypeCode.INT64)),
+    ("shard", Type(TypeCode.STRING)),
+    ("rows", Type(TypeCode.INT64)),
+    ("first", Type(TypeCode.TIMESTAMP)),
+    ("last", Type(TypeCode.TIMESTAMP)),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ShardLoad:
     """How many rows a shard has in a window, and the time from the first of them to the last."""
 
     shard: str | None
@@ -42,73 +39,74 @@ class Load:
     last: int
 
 
-def balanced(
-    captures: Sequence[PollCapture], windows: Mapping[str, Window], most: int, rows_per_slice: int
-) -> list[Slice]:
-    """Slices that hold every row of the windows once: at most about ``most`` a table, each of
+def plan_balanced(
+    captures: Sequence[PollCapture],
+    windows: Mapping[str, Window],
+    slices_max: int,
+    rows_per_slice: int,
+) -> list[ShardSlice]:
+    """Slices that hold every row of the windows once: at most about ``slices_max`` a table, each of
     ``rows_per_slice`` rows or more where there are so many.
 
     One query of the indexes for every 50 tables. Every slice is read at the end of its window.
     """
-    found: list[Slice] = []
-    wanted = [c for c in captures if not windows[c.table.name].empty]
-    for some in parts([capture.table.name for capture in wanted], TABLES_PER_QUERY):
-        chosen = [capture for capture in wanted if capture.table.name in some]
-        for capture, loads in zip(chosen, measured(chosen, windows), strict=True):
+    slices: list[ShardSlice] = []
+    by_name = {c.table.name: c for c in captures if not windows[c.table.name].empty}
+    for names in split_names(list(by_name), TABLES_PER_QUERY):
+        chosen = [by_name[name] for name in names]
+        for capture, loads in zip(chosen, measure_loads(chosen, windows), strict=True):
             window = windows[capture.table.name]
-            found += slices(capture, window, loads, most, rows_per_slice)
-    return found
+            slices += plan_table(capture, window, loads, slices_max, rows_per_slice)
+    return slices
 
 
-def measured(captures: Sequence[PollCapture], windows: Mapping[str, Window]) -> list[list[Load]]:
+def measure_loads(
+    captures: Sequence[PollCapture], windows: Mapping[str, Window]
+) -> list[list[ShardLoad]]:
     """The loads of each table, by one query at the windows' end."""
-    arms: list[str] = []
-    params: dict[str, WireValue] = {}
-    types: dict[str, Type] = {}
-    for number, capture in enumerate(captures):
-        window = windows[capture.table.name]
-        shards = statements.shard_list(capture.table, None)
-        arms.append(statements.load_of_window(capture.table, shards is not None, str(number)))
-        values = statements.window_params(window, shards)
-        params |= {f"{name}{number}": value for name, value in values.items()}
-        types |= {
-            f"{name}{number}": type_ for name, type_ in statements.window_types(shards).items()
-        }
+    statement = union_statements(
+        [
+            statements.measure_load(capture.table, windows[capture.table.name], number)
+            for number, capture in enumerate(captures)
+        ]
+    )
     end = max(windows[capture.table.name].end for capture in captures)
-    results = captures[0].queries.stream.rows(" UNION ALL ".join(arms), params, types, end)
-    loads: list[list[Load]] = [[] for _ in captures]
-    schema = arrow_schema(COLUMNS)
-    for batch in record_batches(results, schema, [type_ for _, type_ in COLUMNS]):
+    results = captures[0].queries.stream.query(statement, end)
+    loads: list[list[ShardLoad]] = [[] for _ in captures]
+    for batch in decode_batches(results, build_schema(COLUMNS), [type_ for _, type_ in COLUMNS]):
         numbered = batch.set_column(3, "first", batch.column(3).cast("int64"))
         numbered = numbered.set_column(4, "last", batch.column(4).cast("int64"))
         for row in numbered.to_pylist():
             if row["rows"]:
-                load = Load(row["shard"], row["rows"], row["first"], row["last"])
+                load = ShardLoad(row["shard"], row["rows"], row["first"], row["last"])
                 loads[row["table"]].append(load)
     return loads
 
 
-def slices(
-    capture: PollCapture, window: Window, loads: Sequence[Load], most: int, rows_per_slice: int
-) -> Iterator[Slice]:
+def plan_table(
+    capture: PollCapture,
+    window: Window,
+    loads: Sequence[ShardLoad],
+    slices_max: int,
+    rows_per_slice: int,
+) -> Iterator[ShardSlice]:
     """The slices of one table."""
-    name, end = capture.table.name, window.end
-    total = sum(load.rows for load in loads)
+    name, total = capture.table.name, sum(load.rows for load in loads)
     if not total:
         return
-    count = min(most, max(1, ceil(total / rows_per_slice)))
+    count = min(slices_max, max(1, ceil(total / rows_per_slice)))
     even = total / count
-    hot = [load for load in loads if load.rows > HOT_SHARE * even]
-    for load in hot:
-        group = group_of(capture, [load])
-        for piece in pieces(load, window, ceil(load.rows / even)):
-            yield Slice(name, piece, group, read_at=end)
+    for load in loads:
+        if load.rows > HOT_SHARE * even:
+            group = group_shards(capture, [load])
+            for piece in split_by_time(load, window, ceil(load.rows / even)):
+                yield ShardSlice(piece, name, group, read_at=window.end)
     rest = [load for load in loads if load.rows <= HOT_SHARE * even]
-    for members in packed(rest, max(1, round(sum(load.rows for load in rest) / even))):
-        yield Slice(name, window, group_of(capture, members))
+    for members in pack_loads(rest, max(1, round(sum(load.rows for load in rest) / even))):
+        yield ShardSlice(window, name, group_shards(capture, members))
 
 
-def pieces(load: Load, window: Window, count: int) -> Iterator[Window]:
+def split_by_time(load: ShardLoad, window: Window, count: int) -> Iterator[Window]:
     """A window in equal parts of the time in which its rows changed."""
     span = load.last - load.first
     inner = sorted({load.first + span * n // count for n in range(1, count)})
@@ -117,9 +115,9 @@ def pieces(load: Load, window: Window, count: int) -> Iterator[Window]:
         yield Window(start, end)
 
 
-def packed(loads: Sequence[Load], count: int) -> list[list[Load]]:
+def pack_loads(loads: Sequence[ShardLoad], count: int) -> list[list[ShardLoad]]:
     """Shards in groups of about the same number of rows: the largest first, to the smallest."""
-    groups: list[list[Load]] = [[] for _ in range(count)]
+    groups: list[list[ShardLoad]] = [[] for _ in range(count)]
     sizes = [0] * count
     for load in sorted(loads, key=lambda each: -each.rows):
         place = sizes.index(min(sizes))
@@ -128,7 +126,7 @@ def packed(loads: Sequence[Load], count: int) -> list[list[Load]]:
     return [group for group in groups if group]
 
 
-def group_of(capture: PollCapture, loads: Sequence[Load]) -> ShardGroup | None:
+def group_shards(capture: PollCapture, loads: Sequence[ShardLoad]) -> ShardGroup | None:
     """The shards of a slice; None for a table without a shard."""
     if capture.table.shard_column is None:
         return None

@@ -14,36 +14,43 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ddl.schema import TypeCode
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, Rows, StreamRows
-from watcher.captures.change_stream import changes_of_stream
+from watcher.captures import (
+    COMMIT_TIMESTAMP_COLUMN,
+    SHARD_ID_COLUMN,
+    Changed,
+    StreamRows,
+    TableRows,
+)
+from watcher.captures.change_stream import iterate_stream_changes
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
-from watcher.spanner.timestamps import exact, micros_of, timestamp_text
+from watcher.spanner.results.timestamp_columns import normalize_timestamps
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 
-def changes_of(rows: Changed, database: str) -> Iterator[Change]:
-    """What a batch says changed, as values."""
+def iterate_changes(rows: Changed, database: str) -> Iterator[Change]:
+    """The changes of a batch, as values."""
     if isinstance(rows, StreamRows):
-        return changes_of_stream(rows, database)
-    return changes_of_rows(rows, database)
+        return iterate_stream_changes(rows, database)
+    return iterate_row_changes(rows, database)
 
 
-def changes_of_rows(rows: Rows, database: str) -> Iterator[Change]:
+def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
     """The rows of a batch as changes: UPSERT, READ from a backfill, or DELETE where the soft-delete
     column is set. A row that was never stamped counts as of its snapshot's timestamp."""
     table = rows.table
     shape = Shape(table.name, table.columns, table.primary_key)
-    for number, row in zip(change_ids(rows), rows.batch.to_pylist(), strict=True):
+    for change_id, row in zip(compute_change_ids(rows), rows.batch.to_pylist(), strict=True):
         stamp = row.pop(COMMIT_TIMESTAMP_COLUMN)
-        commit = micros_of(stamp) if stamp is not None else rows.window.end
+        commit = to_micros(stamp) if stamp is not None else rows.window.end
         shard = row.pop(SHARD_ID_COLUMN)
-        values = {name: cell(value) for name, value in row.items()}
+        values = {name: convert_cell(value) for name, value in row.items()}
         key = {name: values[name] for name in table.primary_key}
-        gone = table.deleted is not None and bool(row[table.deleted])
+        deleted = table.deleted is not None and bool(row[table.deleted])
         yield Change(
-            id=number,
+            id=change_id,
             database=database,
             shape=shape,
-            operation=operation_of(rows, gone),
+            operation=choose_operation(rows, deleted),
             commit_timestamp=commit,
             key=key,
             new_values={n: v for n, v in values.items() if n not in key},
@@ -54,31 +61,31 @@ def changes_of_rows(rows: Rows, database: str) -> Iterator[Change]:
         )
 
 
-def operation_of(rows: Rows, gone: bool) -> Operation:
-    """What is known of a row; one that is deleted softly is deleted in a backfill, too."""
-    if gone:
+def choose_operation(rows: TableRows, deleted: bool) -> Operation:
+    """What happened to a row; one that is softly deleted is deleted in a backfill, too."""
+    if deleted:
         return Operation.DELETE
     return Operation.READ if rows.backfill else Operation.UPSERT
 
 
-def cell(value: object) -> Value:
+def convert_cell(value: object) -> Value:
     """A value of Arrow as a cell of a change."""
     if isinstance(value, datetime):
-        return timestamp_text(micros_of(value))
+        return format_timestamp(to_micros(value))
     if isinstance(value, list):
-        return [cell(item) for item in value]
+        return [convert_cell(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str | bytes | Decimal | date):
         return value
     raise TypeError(f"a cell cannot be a {type(value).__name__}")
 
 
-def change_ids(rows: Rows) -> list[str]:
+def compute_change_ids(rows: TableRows) -> list[str]:
     """Digests of table, key and commit timestamp of each row: the same on every delivery of a
-    version, whatever becomes of nanoseconds elsewhere."""
+    version, however nanoseconds are converted elsewhere."""
     commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
     unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
-    texts = stamp_texts(pc.fill_null(commits, unstamped))
-    keys = [key_texts(rows, name) for name in rows.table.primary_key]
+    texts = render_timestamps(pc.fill_null(commits, unstamped))
+    keys = [render_keys(rows, name) for name in rows.table.primary_key]
     key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
     table = json.dumps(rows.table.name, ensure_ascii=False)
     joined = pc.binary_join_element_wise(f"[{table}, [", key, '], "', texts, '"]', "")
@@ -88,43 +95,44 @@ def change_ids(rows: Rows) -> list[str]:
     ]
 
 
-def key_texts(rows: Rows, name: str) -> pa.Array:
+def render_keys(rows: TableRows, name: str) -> pa.Array:
     """The cells of a key column as JSON texts: equal keys have equal ones, others do not."""
     column = rows.batch.column(name)
     if rows.table.column_type(name).code is TypeCode.TIMESTAMP:
-        return pc.fill_null(pc.binary_join_element_wise('"', exact(column), '"', ""), "null")
-    return json_texts(column)
+        texts = normalize_timestamps(column)
+        return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
+    return render_json(column)
 
 
-def stamp_texts(column: pa.Array) -> pa.Array:
-    """Timestamps as ``timestamp_text`` writes them."""
+def render_timestamps(column: pa.Array) -> pa.Array:
+    """Timestamps as ``format_timestamp`` writes them."""
     return pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
 
 
-def json_texts(column: pa.Array) -> pa.Array:
+def render_json(column: pa.Array) -> pa.Array:
     """The cells of a column as JSON texts."""
     if pa.types.is_integer(column.type):
-        found = column.cast(pa.string())
+        texts = column.cast(pa.string())
     elif pa.types.is_date(column.type):
-        found = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+        texts = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
     else:
-        cells = (plain(cell(value)) for value in column.to_pylist())
+        cells = (to_json(convert_cell(value)) for value in column.to_pylist())
         return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())
-    return pc.fill_null(found, "null")
+    return pc.fill_null(texts, "null")
 
 
-def json_text(cells: Mapping[str, Value]) -> str:
+def dump_cells(cells: Mapping[str, Value]) -> str:
     """Cells as a JSON object."""
-    values = {name: plain(value) for name, value in cells.items()}
+    values = {name: to_json(value) for name, value in cells.items()}
     return json.dumps(values, ensure_ascii=False)
 
 
-def plain(value: Value) -> object:
+def to_json(value: Value) -> object:
     """A cell as JSON: BYTES as base64, DATE as ISO 8601, NUMERIC as a string, NaN as 'NaN'."""
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Decimal):
-        return numeric_text(value)
+        return format_numeric(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and math.isnan(value):
@@ -132,11 +140,11 @@ def plain(value: Value) -> object:
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     return value
 
 
-def numeric_text(value: Decimal) -> str:
-    """A NUMERIC as Spanner writes it: all its digits, no zeros behind them."""
+def format_numeric(value: Decimal) -> str:
+    """A NUMERIC as Spanner writes it: all its digits, without trailing zeros."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

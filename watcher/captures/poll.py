@@ -5,260 +5,204 @@ It sees the newest version of a row in the window, and no deletes: for those use
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
-from google.cloud.spanner_v1 import Type as TypePb
-from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 
 from ddl.schema import Type, TypeCode
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, statements
-from watcher.errors import VersionExpiredError
-from watcher.spanner.conditions import Condition
-from watcher.spanner.queries import Queries
-from watcher.spanner.results.columns import (
-    Decode,
-    Nanoseconds,
-    arrow_schema,
-    decoder,
-    record_batches,
-)
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
+from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.columns import Decoder, build_schema, choose_decoder, decode_batches
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import round_up_timestamps, truncate_timestamps
 from watcher.spanner.results.wire import ResultPart
-from watcher.spanner.stream import WireValue
-from watcher.spanner.timestamps import rounded_up, truncated
+from watcher.spanner.sql import RowCondition, Statement, filter_statement
 from watcher.tables.values import WatchedTable
-from watcher.window import ShardGroup, Slice, Window
+from watcher.window import ShardGroup, ShardSlice, Window
 
-LOG = logging.getLogger("watcher.poll")
-INT64 = TypePb(code=TypeCodePb.INT64)
-
-Answer = Callable[[], int]
+Wait = Callable[[], int]
 """Waits for the number that a query answers with; the query is under way already."""
 
 
 @dataclass(frozen=True)
 class PollCapture:
-    """Reads changed rows of one table, a group of shards a slice. Picklable.
+    """The ``Capture`` of the rows of one table that changed, a group of shards a slice.
 
-    ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` know nothing of it.
+    ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` do not apply it.
     """
 
-    queries: Queries
+    queries: QueryClient
     table: WatchedTable
     groups: tuple[ShardGroup, ...]
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
-    condition: Condition | None = None
+    condition: RowCondition | None = None
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Columns of every batch: the table's, then ``_commit_timestamp``, ``_shard_id``.
 
-        TIMESTAMPs of the primary key are exact text, whatever becomes of the others.
+        TIMESTAMPs of the primary key are exact text, whatever ``nanoseconds`` says.
         """
-        return self._schema(self.table.primary_key)
+        return self._build_schema(self.table.primary_key)
 
     @property
     def typed_schema(self) -> pa.Schema:
         """As ``schema``, with TIMESTAMPs of the primary key as all the others are."""
-        return self._schema(())
+        return self._build_schema(())
 
-    def _schema(self, exact: tuple[str, ...]) -> pa.Schema:
+    def _build_schema(self, exact: tuple[str, ...]) -> pa.Schema:
         shard_type = self.table.column_type(self.table.shard_column or "")
         stamps = (
             (COMMIT_TIMESTAMP_COLUMN, Type(TypeCode.TIMESTAMP)),
             (SHARD_ID_COLUMN, shard_type),
         )
-        columns = arrow_schema(self.table.columns, self.nanoseconds, exact)
-        return pa.schema([*columns, *arrow_schema(stamps)])
+        columns = build_schema(self.table.columns, self.nanoseconds, exact)
+        return pa.schema([*columns, *build_schema(stamps)])
 
     def look(self, start: int) -> tuple[Window, bool]:
         """The window from a position up to now, and whether it holds any row: one cheap call.
 
         Its end is a timestamp at which a strong read was served.
         """
-        shards = statements.shard_list(self.table, None)
-        params = statements.window_params(Window(start, start), shards)
-        types = statements.window_types(shards)
-        del params["end"], types["end"]
-        stream = self.queries.stream
-        end, found = stream.look(
-            statements.any_after(self.table, listed=shards is not None), params, types
-        )
-        return Window(start, max(start, end)), found
+        statement = statements.find_any_after(self.table, start)
+        end, numbers = self.queries.stream.query_numbers(statement, None)
+        return Window(start, max(start, end)), bool(numbers)
 
-    def plan(self, window: Window) -> Sequence[Slice]:
-        """One slice a shard group, one where shards are not listed; none for an empty window."""
+    def plan(self, window: Window) -> Sequence[ShardSlice]:
+        """As ``Capture.plan``: one slice a shard group, or one where shards are not listed."""
         if window.empty:
             return ()
-        if not self.groups:
-            return (Slice(self.table.name, window, None),)
-        return tuple(Slice(self.table.name, window, group) for group in self.groups)
+        groups = self.groups or (None,)
+        return tuple(ShardSlice(window, self.table.name, group) for group in groups)
 
-    def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        """The rows of a slice, as they were at the window's end. The query is under way at once.
+    def read(self, part: ShardSlice) -> Iterator[TableRows]:
+        """As ``Capture.read``. The query is under way at once.
 
-        Past version garbage collection the window is read strongly, still bounded by its end: a row
-        that changed since comes with a later window instead. Raises VersionExpiredError when the
-        versions go while the slice is being read, because rows were handed out by then.
+        A strong read is still bounded by the window's end: a row that changed since comes with a
+        later window instead.
         """
-        return self._or_strongly(part, self.read_exactly(part))
+        end = part.read_at or part.window.end
+        return stream_or_strongly(lambda at: self._read_at(part, at), end, LATER)
 
-    def read_exactly(self, part: Slice) -> Iterator[pa.RecordBatch]:
+    def read_exactly(self, part: ShardSlice) -> Iterator[TableRows]:
         """As ``read``; raises VersionExpiredError past version garbage collection."""
         return self._read_at(part, part.read_at or part.window.end)
 
-    def _or_strongly(
-        self, part: Slice, batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        begun = False
-        try:
-            for batch in batches:
-                begun = True
-                yield batch
-        except VersionExpiredError as error:
-            if begun:
-                raise
-            LOG.warning("%s; reading strongly: rows that changed since come later", error)
-            yield from self._read_at(part, None)
+    def _read_at(self, part: ShardSlice, read_timestamp: int | None) -> Iterator[TableRows]:
+        statement = statements.select_window(self.table, part.window, part.shards)
+        statement = filter_statement(statement, self.condition)
+        results = self.queries.stream.query(statement, read_timestamp)
+        return self.decode_rows(results, part.window)
 
     def count(self, window: Window, group: ShardGroup | None = None) -> int:
         """How many rows a window has, in all or in a group of shards, by an index-only count."""
-        return self.counting(window, group=group)()
+        if window.empty:
+            return 0
+        return self._start_count(statements.count_window(self.table, window, group), window)()
 
-    def counting(
-        self, window: Window, limit: int | None = None, group: ShardGroup | None = None
-    ) -> Answer:
+    def start_count(self, window: Window, limit: int | None = None) -> Wait:
         """As ``count``; at a limit it stops, so that it is cheap also far behind."""
         if window.empty:
             return lambda: 0
-        query = statements.count_window if limit is None else statements.count_some
-        found = self._scalars(query, window, limit, TypeCode.INT64, group)
-        return lambda: next(found, None) or 0
+        if limit is None:
+            return self._start_count(statements.count_window(self.table, window), window)
+        statement = statements.count_window_up_to(self.table, window, limit)
+        return self._start_count(statement, window)
 
-    def end_of(self, window: Window, max_rows: int) -> int:
+    def _start_count(self, statement: Statement, window: Window) -> Wait:
+        values = self._query_values(statement, window.end, TypeCode.INT64)
+        return lambda: next(values, None) or 0
+
+    def find_cut(self, window: Window, max_rows: int) -> int:
         """The commit timestamp of the ``max_rows``-th row of a window, or the window's end."""
-        return self.ending(window, max_rows)()
+        return self.start_find_cut(window, max_rows)()
 
-    def ending(self, window: Window, max_rows: int) -> Answer:
-        """As ``end_of``."""
+    def start_find_cut(self, window: Window, max_rows: int) -> Wait:
+        """As ``find_cut``."""
         if window.empty:
             return lambda: window.end
-        found = self._scalars(statements.earliest_above, window, max_rows, TypeCode.TIMESTAMP)
-        return lambda: min(next(found, None) or window.end, window.end)
+        statement = statements.find_cut(self.table, window, max_rows)
+        values = self._query_values(statement, window.end, TypeCode.TIMESTAMP)
+        return lambda: min(next(values, None) or window.end, window.end)
 
-    def nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
+    def find_nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
         """The commit timestamp of the ``number``-th row of one shard in a window, as of its end;
         None when there are fewer. Past version garbage collection as of now, like ``read``."""
-        params = statements.window_params(window, None) | {
-            "shard": str(shard),
-            "skip": str(number - 1),
-        }
-        types = statements.window_types(None) | {"shard": INT64, "skip": INT64}
-        query, kind = statements.nth_of_shard(self.table), TypeCode.TIMESTAMP
-        try:
-            return next(self._values(query, params, types, window.end, kind), None)
-        except VersionExpiredError:
-            return next(self._values(query, params, types, None, kind), None)
+        statement = statements.find_nth_of_shard(self.table, window, shard, number)
 
-    def _read_at(self, part: Slice, read_timestamp: int | None) -> Iterator[pa.RecordBatch]:
-        shards = statements.shard_list(self.table, part.shards)
-        query = statements.select_window(self.table, listed=shards is not None)
-        params = statements.window_params(part.window, shards)
-        types = statements.window_types(shards)
-        if self.condition is not None:
-            query = f"SELECT * FROM ({query}) WHERE {self.condition.sql}"  # noqa: S608 (our own)
-            params |= self.condition.params
-            types |= self.condition.types
-        results = self.queries.stream.rows(query, params, types, read_timestamp)
-        return self.batches(results)
+        def find(at: int | None) -> int | None:
+            return next(self._query_values(statement, at, TypeCode.TIMESTAMP), None)
 
-    def batches(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
-        """The rows of a result that has the columns of ``statements.selected``, as ``schema`` has
-        them."""
-        columns, key = statements.selected(self.table), self.table.primary_key
-        places = self.places([name for name, _ in columns])
-        schema, types = self.selected_schema, [type_ for _, type_ in columns]
-        for batch in record_batches(results, schema, types, self.nanoseconds, key):
-            yield self.arranged(batch, places)
+        return read_or_strongly(find, window.end)
+
+    def _query_values(
+        self, statement: Statement, read_timestamp: int | None, code: TypeCode
+    ) -> Iterator[int | None]:
+        return decode_values(self.queries.stream.query(statement, read_timestamp), code)
+
+    def decode_rows(
+        self, results: Iterator[ResultPart], window: Window, backfill: bool = False
+    ) -> Iterator[TableRows]:
+        """The rows of a result that has the columns of ``statements.list_selected_columns``."""
+        columns, key = statements.list_selected_columns(self.table), self.table.primary_key
+        types = [type_ for _, type_ in columns]
+        for batch in decode_batches(results, self.selected_schema, types, self.nanoseconds, key):
+            yield TableRows(self.table, window, self.arrange(batch), backfill)
 
     @cached_property
     def selected_schema(self) -> pa.Schema:
-        """The columns of ``statements.selected``."""
-        key = self.table.primary_key
-        return arrow_schema(statements.selected(self.table), self.nanoseconds, key)
+        """The columns of ``statements.list_selected_columns``."""
+        columns = statements.list_selected_columns(self.table)
+        return build_schema(columns, self.nanoseconds, self.table.primary_key)
 
-    def decoders(self) -> list[Decode]:
-        """How the columns of ``statements.selected`` are decoded."""
+    def choose_decoders(self) -> list[Decoder]:
+        """How the columns of ``statements.list_selected_columns`` are decoded."""
         key = self.table.primary_key
         return [
-            decoder(type_, self.nanoseconds, name in key)
-            for name, type_ in statements.selected(self.table)
+            choose_decoder(type_, self.nanoseconds, name in key)
+            for name, type_ in statements.list_selected_columns(self.table)
         ]
 
-    def arranged(self, batch: pa.RecordBatch, places: Sequence[int | None]) -> pa.RecordBatch:
-        """A result's columns in the order of ``schema``."""
+    def arrange(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of a result in the order of ``schema``."""
         arrays = [
             pa.nulls(batch.num_rows, field.type)
             if place is None
-            else as_type(batch.column(place), field.type)
-            for place, field in zip(places, self.schema, strict=True)
+            else convert_column(batch.column(place), field.type)
+            for place, field in zip(self._places, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def places(self, names: list[str]) -> list[int | None]:
-        """Where each column of ``schema`` stands in the result; two are sent once, shown twice.
+    @cached_property
+    def _places(self) -> list[int | None]:
+        """The place of each column of ``schema`` in the result; two are sent once, shown twice.
 
         None for the commit timestamp and the shard of a table without one.
         """
+        names = self.selected_schema.names
         columns = [names.index(name) for name, _ in self.table.columns]
-        stamps = statements.stamp_names(self.table)
+        stamps = statements.name_stamps(self.table)
         return columns + [names.index(name) if name else None for name in stamps]
 
-    def _scalars(
-        self,
-        query: Callable[[WatchedTable, bool], str],
-        window: Window,
-        limit: int | None,
-        kind: TypeCode,
-        group: ShardGroup | None = None,
-    ) -> Iterator[int | None]:
-        """A query over a window with one column of numbers, or timestamps in microseconds."""
-        shards = statements.shard_list(self.table, group)
-        params = statements.window_params(window, shards)
-        types = statements.window_types(shards)
-        if limit is not None:
-            params["limit"] = str(limit)
-            types["limit"] = INT64
-        text = query(self.table, shards is not None)
-        return self._values(text, params, types, window.end, kind)
 
-    def _values(
-        self,
-        query: str,
-        params: dict[str, WireValue],
-        types: dict[str, TypePb],
-        read_timestamp: int | None,
-        kind: TypeCode,
-    ) -> Iterator[int | None]:
-        return scalars(self.queries.stream.rows(query, params, types, read_timestamp), kind)
-
-
-def as_type(column: pa.Array, type_: pa.DataType) -> pa.Array:
+def convert_column(column: pa.Array, type_: pa.DataType) -> pa.Array:
     """A column as ``schema`` has it; a commit timestamp that came as text, as a time."""
     if pa.types.is_timestamp(type_) and pa.types.is_string(column.type):
-        return truncated(column)
+        return truncate_timestamps(column)
     return column.cast(type_)
 
 
-def scalars(results: Iterator[ResultPart], kind: TypeCode = TypeCode.INT64) -> Iterator[int | None]:
+def decode_values(
+    results: Iterator[ResultPart], code: TypeCode = TypeCode.INT64
+) -> Iterator[int | None]:
     """The rows of a result with one column: numbers, or timestamps in microseconds, rounded up: a
     window that ends there has the row that the timestamp is of."""
-    exact = Nanoseconds.STRING
-    schema = arrow_schema([("value", Type(kind))], exact)
-    for batch in record_batches(results, schema, [Type(kind)], exact):
+    exact, type_ = Nanoseconds.STRING, Type(code)
+    schema = build_schema([("value", type_)], exact)
+    for batch in decode_batches(results, schema, [type_], exact):
         column = batch.column(0)
-        found = rounded_up(column) if kind is TypeCode.TIMESTAMP else column
-        yield from found.to_pylist()
+        values = round_up_timestamps(column) if code is TypeCode.TIMESTAMP else column
+        yield from values.to_pylist()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
-Key = tuple[Any, ...]
-"""A primary key in the JSON of Spanner's API: INT64 and TIMESTAMP as strings."""
+from watcher.spanner.keys import Key
 
 
 @dataclass(frozen=True, slots=True)

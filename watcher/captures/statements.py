@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from google.cloud.spanner_v1 import Type, TypeCode
-
-from ddl.schema import Type as SchemaType
-from ddl.schema import TypeCode as SchemaTypeCode
-from watcher.spanner.sql import forced, quoted
-from watcher.spanner.stream import WireValue
-from watcher.spanner.timestamps import timestamp_text
+from ddl.schema import Type, TypeCode
+from watcher.spanner.sql import Statement, WireValue, index_hint, quote_name
+from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.window import ShardGroup, Window
 
 COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
 SHARD_ID_COLUMN = "_shard_id"
 
+TIMESTAMP = Type(TypeCode.TIMESTAMP)
+INT64 = Type(TypeCode.INT64)
+STRING = Type(TypeCode.STRING)
+STREAM_TYPES = {"start": TIMESTAMP, "end": TIMESTAMP, "token": STRING, "heartbeat": INT64}
 
-TIMESTAMP = Type(code=TypeCode.TIMESTAMP)
+Params = dict[str, WireValue]
+Types = dict[str, Type]
+Shards = tuple[ShardValue, ...]
 
 
-def shard_list(table: WatchedTable, group: ShardGroup | None) -> tuple[ShardValue, ...] | None:
+def choose_shards(table: WatchedTable, group: ShardGroup | None) -> Shards | None:
     """The shard values that a query names; None when it asks for IS NOT NULL, or for no shard.
 
     A list must be the same at every timestamp. The intervals of ``shard = 'time'`` have none: an
@@ -30,33 +32,36 @@ def shard_list(table: WatchedTable, group: ShardGroup | None) -> tuple[ShardValu
     return group.values if group is not None else table.shard_values
 
 
-def window_params(window: Window, shards: tuple[ShardValue, ...] | None) -> dict[str, WireValue]:
-    """The parameters of ``select_window`` and ``count_window``."""
-    params: dict[str, WireValue] = {
-        "start": timestamp_text(window.start),
-        "end": timestamp_text(window.end),
-    }
-    if shards is not None:
-        params["shards"] = [str(shard) for shard in shards]
-    return params
-
-
-def window_types(shards: tuple[ShardValue, ...] | None) -> dict[str, Type]:
-    """The types of ``window_params``."""
-    types = {"start": TIMESTAMP, "end": TIMESTAMP}
-    if shards is not None:
-        types["shards"] = shards_type(shards)
-    return types
-
-
-def shards_type(shards: tuple[ShardValue, ...]) -> Type:
+def array_type(shards: Shards) -> Type:
     """ARRAY<INT64>, or ARRAY<STRING> for shards that are text."""
     text = any(isinstance(shard, str) for shard in shards)
-    element = Type(code=TypeCode.STRING if text else TypeCode.INT64)
-    return Type(code=TypeCode.ARRAY, array_element_type=element)
+    return Type(TypeCode.ARRAY, element=STRING if text else INT64)
 
 
-def source(table: WatchedTable) -> str:
+def bind_window(
+    sql: str, window: Window, shards: Shards | None, suffix: str = "", **numbers: int
+) -> Statement:
+    """A statement with the parameters of a window, and of some numbers. ``suffix`` keeps
+    the parameters of several tables in one query apart."""
+    params: Params = {
+        f"start{suffix}": format_timestamp(window.start),
+        f"end{suffix}": format_timestamp(window.end),
+    }
+    types = {f"start{suffix}": TIMESTAMP, f"end{suffix}": TIMESTAMP}
+    bind_shards(params, types, shards, suffix)
+    for name, number in numbers.items():
+        params[name], types[name] = str(number), INT64
+    return Statement(sql, params, types)
+
+
+def bind_shards(params: Params, types: Types, shards: Shards | None, suffix: str = "") -> None:
+    """Adds the parameter that lists the shards, if they are listed."""
+    if shards is not None:
+        params[f"shards{suffix}"] = [str(shard) for shard in shards]
+        types[f"shards{suffix}"] = array_type(shards)
+
+
+def render_source(table: WatchedTable) -> str:
     """The table, through its null-filtered index where it has one; with the strategy change-set,
     the change sets joined with the rows that carry their ids.
 
@@ -64,143 +69,174 @@ def source(table: WatchedTable) -> str:
     """
     sets = table.change_sets
     if sets is None:
-        return quoted(table.name) + forced(table.index)
+        return quote_name(table.name) + index_hint(table.index)
     return (
-        f"{quoted(sets.table)}{forced(table.index)} AS c"
-        f" JOIN {quoted(table.name)}{forced(sets.rows_index)} AS t"
-        f" ON t.{quoted(sets.rows_column)} = c.{quoted(sets.id_column)}"
+        f"{quote_name(sets.table)}{index_hint(table.index)} AS c"
+        f" JOIN {quote_name(table.name)}{index_hint(sets.rows_index)} AS t"
+        f" ON t.{quote_name(sets.rows_column)} = c.{quote_name(sets.id_column)}"
     )
 
 
-def timestamp_of(table: WatchedTable) -> str:
-    """The commit timestamp, as the queries of ``source`` call it."""
-    return ("c." if table.change_sets else "") + quoted(table.timestamp_column)
+def render_timestamp(table: WatchedTable) -> str:
+    """The commit timestamp, as it is called in queries of ``render_source``."""
+    return ("c." if table.change_sets else "") + quote_name(table.timestamp_column)
 
 
-def of_shards(table: WatchedTable, listed: bool, parameter: str = "shards") -> str:
-    """The condition on the shard, and a proof that it is not NULL; empty without a shard."""
+def render_shard(table: WatchedTable) -> str | None:
+    """The shard, as it is called in queries of ``render_source``; None without one."""
     if table.shard_column is None:
+        return None
+    return ("c." if table.change_sets else "") + quote_name(table.shard_column)
+
+
+def render_shard_condition(table: WatchedTable, listed: bool, suffix: str = "") -> str:
+    """The condition on the shard, and a proof that it is not NULL; empty without a shard."""
+    shard = render_shard(table)
+    if shard is None:
         return ""
-    shard = ("c." if table.change_sets else "") + quoted(table.shard_column)
-    named = f"{shard} IN UNNEST(@{parameter}) AND " if listed else ""
-    return f"{shard} IS NOT NULL AND {named}"
+    values = f"{shard} IN UNNEST(@shards{suffix}) AND " if listed else ""
+    return f"{shard} IS NOT NULL AND {values}"
 
 
-def in_window(table: WatchedTable, listed: bool = True, number: str = "") -> str:
+def render_window_condition(table: WatchedTable, listed: bool, suffix: str = "") -> str:
     """The condition of a window, as Spanner's commit-timestamp optimisation wants it: no OR."""
-    timestamp = timestamp_of(table)
-    shards = of_shards(table, listed, f"shards{number}")
-    return f"{shards}{timestamp} > @start{number} AND {timestamp} <= @end{number}"
+    timestamp = render_timestamp(table)
+    shards = render_shard_condition(table, listed, suffix)
+    return f"{shards}{timestamp} > @start{suffix} AND {timestamp} <= @end{suffix}"
 
 
-def select_window(table: WatchedTable, listed: bool = True) -> str:
-    """The rows of a window: the columns that ``selected`` names, each once."""
+def render_rows(table: WatchedTable, shards: Shards | None, suffix: str = "") -> str:
+    """FROM and WHERE of the rows of a window."""
+    condition = render_window_condition(table, shards is not None, suffix)
+    return f"FROM {render_source(table)} WHERE {condition}"
+
+
+def select_window(
+    table: WatchedTable, window: Window, group: ShardGroup | None = None
+) -> Statement:
+    """The rows of a window: the columns of ``list_selected_columns``, each once."""
     if table.change_sets is None:
-        columns = [quoted(name) for name, _ in selected(table)]
+        columns = [quote_name(name) for name, _ in list_selected_columns(table)]
     else:
-        columns = [f"t.{quoted(name)}" for name, _ in table.columns]
-        columns.append(f"{timestamp_of(table)} AS {quoted(COMMIT_TIMESTAMP_COLUMN)}")
-        if table.shard_column is not None:
-            columns.append(f"c.{quoted(table.shard_column)} AS {quoted(SHARD_ID_COLUMN)}")
-    shown = ", ".join(columns)
-    return f"SELECT {shown} FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
+        columns = [f"t.{quote_name(name)}" for name, _ in table.columns]
+        columns.append(f"{render_timestamp(table)} AS {quote_name(COMMIT_TIMESTAMP_COLUMN)}")
+        if (shard := render_shard(table)) is not None:
+            columns.append(f"{shard} AS {quote_name(SHARD_ID_COLUMN)}")
+    shards = choose_shards(table, group)
+    sql = f"SELECT {', '.join(columns)} {render_rows(table, shards)}"
+    return bind_window(sql, window, shards)
 
 
-def stamp_names(table: WatchedTable) -> tuple[str, str | None]:
-    """What ``selected`` calls the commit timestamp and the shard."""
+def select_table(table: WatchedTable) -> Statement:
+    """All rows of a table: the columns of ``list_selected_columns``."""
+    columns = ", ".join(quote_name(name) for name, _ in list_selected_columns(table))
+    return Statement(f"SELECT {columns} FROM {quote_name(table.name)}")  # noqa: S608
+
+
+def name_stamps(table: WatchedTable) -> tuple[str, str | None]:
+    """The names of the commit timestamp and the shard in ``list_selected_columns``."""
     if table.change_sets is None:
         return table.timestamp_column, table.shard_column
     return COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN if table.shard_column else None
 
 
-def selected(table: WatchedTable) -> tuple[tuple[str, SchemaType], ...]:
+def list_selected_columns(table: WatchedTable) -> tuple[tuple[str, Type], ...]:
     """The table's columns, and the commit timestamp and the shard where they are not among them."""
     names = {name for name, _ in table.columns}
-    timestamp, shard = stamp_names(table)
-    more = [(timestamp, SchemaType(SchemaTypeCode.TIMESTAMP))] if timestamp else []
+    timestamp, shard = name_stamps(table)
+    stamps = [(timestamp, TIMESTAMP)] if timestamp else []
     if shard is not None:
-        more.append((shard, SchemaType(SchemaTypeCode.INT64)))
-    return table.columns + tuple(pair for pair in more if pair[0] not in names)
+        stamps.append((shard, INT64))
+    return table.columns + tuple(pair for pair in stamps if pair[0] not in names)
 
 
-def count_window(table: WatchedTable, listed: bool = True) -> str:
+def count_window(table: WatchedTable, window: Window, group: ShardGroup | None = None) -> Statement:
     """How many rows a window has: read from the index alone."""
-    return f"SELECT COUNT(*) FROM {source(table)} WHERE {in_window(table, listed)}"  # noqa: S608
+    shards = choose_shards(table, group)
+    return bind_window(f"SELECT COUNT(*) {render_rows(table, shards)}", window, shards)
 
 
-def count_some(table: WatchedTable, listed: bool = True) -> str:
-    """As ``count_window``, ``@limit`` rows at most: reads no more entries of the index."""
-    return (
-        f"SELECT COUNT(*) FROM (SELECT 1 FROM {source(table)}"  # noqa: S608
-        f" WHERE {in_window(table, listed)} LIMIT @limit)"
-    )
+def count_window_up_to(table: WatchedTable, window: Window, limit: int) -> Statement:
+    """As ``count_window``, ``limit`` rows at most: reads no more entries of the index."""
+    shards = choose_shards(table, None)
+    rows = f"SELECT 1 {render_rows(table, shards)} LIMIT @limit"
+    return bind_window(f"SELECT COUNT(*) FROM ({rows})", window, shards, limit=limit)  # noqa: S608
 
 
-def load_of_window(table: WatchedTable, listed: bool, number: str) -> str:
+def measure_load(table: WatchedTable, window: Window, number: int) -> Statement:
     """The rows of each shard in a window, and their first and last timestamp: of the index alone.
 
-    ``number`` stands in the first column, and tells the parameters of several tables apart.
+    ``number`` is the first column, and keeps the parameters of several tables apart.
     """
-    timestamp = timestamp_of(table)
-    of_sets = "c." if table.change_sets else ""
-    shard = f"{of_sets}{quoted(table.shard_column)}" if table.shard_column else None
-    shown = f"CAST({shard} AS STRING)" if shard else "CAST(NULL AS STRING)"
-    grouped = f" GROUP BY {shard}" if shard else ""
-    return (
-        f"SELECT {number}, {shown}, COUNT(*), MIN({timestamp}), MAX({timestamp})"  # noqa: S608
-        f" FROM {source(table)} WHERE {in_window(table, listed, number)}{grouped}"
+    timestamp, shard = render_timestamp(table), render_shard(table)
+    shards, suffix = choose_shards(table, None), str(number)
+    group_by = f" GROUP BY {shard}" if shard else ""
+    sql = (
+        f"SELECT {number}, CAST({shard or 'NULL'} AS STRING), COUNT(*),"
+        f" MIN({timestamp}), MAX({timestamp}) {render_rows(table, shards, suffix)}{group_by}"
     )
+    return bind_window(sql, window, shards, suffix)
 
 
-def any_after(table: WatchedTable, listed: bool = True, number: str = "") -> str:
-    """Is there a row after @start? Reads one entry of the index.
+def find_any_after(table: WatchedTable, start: int, number: int = 0) -> Statement:
+    """``number``, if there is a row after a timestamp: reads one entry of the index.
 
-    ``number`` tells the parameters of several tables in one query apart.
+    ``number`` also keeps the parameters of several tables in one query apart.
     """
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT 1 FROM {source(table)}"  # noqa: S608
-        f" WHERE {of_shards(table, listed, f'shards{number}')}{timestamp} > @start{number}"
-        " LIMIT 1"
+    shards = choose_shards(table, None)
+    condition = render_shard_condition(table, shards is not None, str(number))
+    sql = (
+        f"SELECT {number} FROM (SELECT 1 FROM {render_source(table)}"  # noqa: S608
+        f" WHERE {condition}{render_timestamp(table)} > @start{number} LIMIT 1)"
     )
+    params: Params = {f"start{number}": format_timestamp(start)}
+    types = {f"start{number}": TIMESTAMP}
+    bind_shards(params, types, shards, str(number))
+    return Statement(sql, params, types)
 
 
-def count_index(table: WatchedTable) -> str:
+def count_index(table: WatchedTable) -> Statement:
     """How many rows are in the index."""
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT COUNT(*) FROM {source(table)}"  # noqa: S608
-        f" WHERE {of_shards(table, listed=False)}{timestamp} IS NOT NULL"
+    condition = render_shard_condition(table, listed=False)
+    return Statement(
+        f"SELECT COUNT(*) FROM {render_source(table)}"  # noqa: S608
+        f" WHERE {condition}{render_timestamp(table)} IS NOT NULL"
     )
 
 
-def earliest_above(table: WatchedTable, listed: bool = True) -> str:
-    """The ``@limit``-th commit timestamp of a window, in ascending order: where to cut it."""
-    timestamp = timestamp_of(table)
-    return (
-        f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {source(table)}"  # noqa: S608
-        f" WHERE {in_window(table, listed)} ORDER BY t LIMIT @limit)"
-    )
+def find_cut(table: WatchedTable, window: Window, limit: int) -> Statement:
+    """The ``limit``-th commit timestamp of a window, in ascending order: where to cut it."""
+    shards = choose_shards(table, None)
+    rows = f"SELECT {render_timestamp(table)} AS t {render_rows(table, shards)}"
+    sql = f"SELECT MAX(t) FROM ({rows} ORDER BY t LIMIT @limit)"  # noqa: S608
+    return bind_window(sql, window, shards, limit=limit)
 
 
-def nth_of_shard(table: WatchedTable) -> str:
-    """The commit timestamp of the row of one shard in a window that has ``@skip`` rows before it:
-    in the order of the index, so that no more entries are read."""
-    return (
-        f"SELECT {timestamp_of(table)} AS t FROM {source(table)}"  # noqa: S608
-        f" WHERE {in_window(table, listed=False)} AND {quoted(table.shard_column or '')} = @shard"
-        " ORDER BY t LIMIT 1 OFFSET @skip"
-    )
+def find_nth_of_shard(table: WatchedTable, window: Window, shard: int, number: int) -> Statement:
+    """The commit timestamp of the ``number``-th row of one shard in a window: in the order of the
+    index, so that no more entries are read."""
+    rows = f"SELECT {render_timestamp(table)} AS t {render_rows(table, None)}"
+    sql = f"{rows} AND {render_shard(table)} = @shard ORDER BY t LIMIT 1 OFFSET @skip"
+    return bind_window(sql, window, None, shard=shard, skip=number - 1)
 
 
-def read_change_stream(name: str) -> str:
-    """The records of a partition, or, with a NULL token, the partitions.
+def read_change_stream(
+    name: str, start: int, end: int | None, token: str | None, heartbeat_milliseconds: int
+) -> Statement:
+    """The records of a partition, or, without a token, the partitions.
 
     Spanner: the function of a stream is called by its name alone, with nothing around it.
     """
-    quoted(name)
-    return (
+    quote_name(name)
+    sql = (
         f"SELECT ChangeRecord FROM READ_{name}(start_timestamp => @start,"  # noqa: S608
         " end_timestamp => @end, partition_token => @token, read_options => NULL,"
         " heartbeat_milliseconds => @heartbeat)"
     )
+    params: Params = {
+        "start": format_timestamp(start),
+        "end": format_timestamp(end) if end is not None else None,
+        "token": token,
+        "heartbeat": str(heartbeat_milliseconds),
+    }
+    return Statement(sql, params, STREAM_TYPES)

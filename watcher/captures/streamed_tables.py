@@ -33,7 +33,7 @@ class StreamedTables:
         self._tables = {each.table.name: each for each in tables}
         self._span = SPAN_FIRST
         self._last: tuple[int, int] | None = None
-        """Microseconds and changes of the window before."""
+        """Microseconds and changes of the previous window."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -46,11 +46,11 @@ class StreamedTables:
         return False
 
     @property
-    def stream(self) -> WatchedStream:
+    def change_stream(self) -> WatchedStream:
         """The change stream."""
-        return self._capture.stream
+        return self._capture.change_stream
 
-    def partitions(self, window: Window) -> Sequence[PartitionSlice]:
+    def plan(self, window: Window) -> Sequence[PartitionSlice]:
         """The partitions that are active when a window begins: one call."""
         return self._capture.plan(window)
 
@@ -58,11 +58,11 @@ class StreamedTables:
         """Queries that stay open, from a timestamp (outside) on."""
         return self._capture.open(start)
 
-    def gathered(
+    def convert_records(
         self, records: Iterable[tuple[str, DataRecord]], window: Window
     ) -> StreamRows | None:
-        """Records with their partitions as changes; None where none is wanted."""
-        return self._capture.gathered(records, window)
+        """Records with their partitions as changes; None where none passes the filter."""
+        return self._capture.convert_records(records, window)
 
     def capture(self, table: str) -> PollCapture:
         """The capture that reads a table whole."""
@@ -71,7 +71,7 @@ class StreamedTables:
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``. Every table may have changed."""
         if at is None:
-            at, _ = self._capture.queries.stream.look("SELECT 1", {}, {})
+            at = self._capture.queries.stream.fetch_read_timestamp()
         return Look(max(at, *starts.values()), frozenset(self._tables))
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
@@ -95,14 +95,14 @@ class StreamedTables:
         starts = {n: windows[n].start if n in windows else whole.end for n in self._tables}
         late = {name: start for name, start in starts.items() if start > whole.start}
         rows = 0
-        for found in self._capture.read_window(whole):
-            rows += found.batch.num_rows
-            yield StreamRows(whole, without_early(found.batch, late), found.shapes)
+        for changes in self._capture.read_window(whole):
+            rows += changes.batch.num_rows
+            yield StreamRows(whole, drop_early(changes.batch, late), changes.shapes)
         self._last = whole.end - whole.start, rows
 
 
-def without_early(batch: pa.RecordBatch, starts: Mapping[str, int]) -> pa.RecordBatch:
-    """The changes, but for those of a table from before its own window begins."""
+def drop_early(batch: pa.RecordBatch, starts: Mapping[str, int]) -> pa.RecordBatch:
+    """The changes without those of a table from before its own window begins."""
     for table, start in starts.items():
         bound = pa.scalar(start, pa.int64()).cast(TIMESTAMP)
         early = pc.and_(

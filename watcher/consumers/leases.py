@@ -15,8 +15,8 @@ from google.cloud.spanner_v1.transaction import Transaction
 from watcher.consumers.positions import check_owner, create_own_tables
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
-from watcher.spanner.sql import quoted
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.sql import quote_name
+from watcher.spanner.timestamps import to_micros
 
 LEASE_SECONDS = 15.0
 ERRORS_SHOWN_MAX = 100
@@ -73,9 +73,9 @@ class Consumers:
         self._database = database
         self._name = table
         self._positions = table.removesuffix("Consumers") + "Positions"
-        self._sql_name = quoted(table)
+        self._sql_name = quote_name(table)
         self._errors = table.removesuffix("s") + "Errors"
-        self._sql_errors = quoted(self._errors)
+        self._sql_errors = quote_name(self._errors)
 
     @property
     def table(self) -> str:
@@ -262,7 +262,7 @@ class Consumers:
                     State(row[1]),
                     Command(row[2]) if row[2] else None,
                     bool(row[3]),
-                    micros_of(row[4]),
+                    to_micros(row[4]),
                     ConsumerProgress(row[5], row[6], row[7], row[8]),
                 )
                 for row in rows
@@ -289,4 +289,4 @@ class Consumers:
                 params={"consumer": consumer, "limit": limit},
                 param_types={"consumer": param_types.STRING, "limit": param_types.INT64},
             )
-            return [StoredError(consumer, micros_of(r[0]), r[1], r[2]) for r in rows]
+            return [StoredError(consumer, to_micros(r[0]), r[1], r[2]) for r in rows]

@@ -18,7 +18,7 @@ from watcher.envelopes.schema_files import schema_text
 from watcher.errors import EnvelopeError
 from watcher.extras import require_extras
 from watcher.spanner.results.columns import UnsupportedTypeError
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.timestamps import to_micros
 
 AVRO_TYPES: dict[TypeCode, Json] = {
     TypeCode.BOOL: "boolean",
@@ -115,7 +115,7 @@ def parse_micros(text: str) -> int:
             " envelope 'datastream'"
         )
     digits = fraction[:FRACTION_DIGITS].ljust(FRACTION_DIGITS, "0")
-    return micros_of(datetime.fromisoformat(f"{whole}.{digits}+00:00"))
+    return to_micros(datetime.fromisoformat(f"{whole}.{digits}+00:00"))
 
 
 def write_datum(event: Mapping[str, object], shape: Shape) -> bytes:

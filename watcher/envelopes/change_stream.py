@@ -10,7 +10,7 @@ from watcher.envelopes.images import describe_change
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 
@@ -51,7 +51,7 @@ class ChangeStreamEnvelope(EnvelopeOptions):
 
     def encode_resolved(self, micros: int) -> tuple[Message, ...]:
         """As ``Envelope.encode_resolved``."""
-        record: Json = {"heartbeat_record": {"timestamp": timestamp_text(micros)}}
+        record: Json = {"heartbeat_record": {"timestamp": format_timestamp(micros)}}
         return (Message(None, json_bytes(record)),)
 
 
@@ -61,7 +61,7 @@ def data_change_record(change: Change, origin: Origin, json_format: JsonFormat) 
     new = json_format.format_row(change.shape, change.new_values or {})
     old = json_format.format_row(change.shape, change.old_values or {})
     return {
-        "commit_timestamp": timestamp_text(change.commit_timestamp),
+        "commit_timestamp": format_timestamp(change.commit_timestamp),
         "record_sequence": origin.record_sequence,
         "server_transaction_id": origin.transaction_id,
         "is_last_record_in_transaction_in_partition": origin.last_in_transaction_in_partition,

@@ -23,7 +23,7 @@ from watcher.envelopes.message import (
 )
 from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 FORMAT = JsonFormat(int64_as_text=True, json_nested=True)
 NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")
@@ -168,4 +168,4 @@ def schema_key(shape: Shape) -> str:
 
 def milliseconds_text(micros: int) -> str:
     """RFC 3339 with milliseconds, as Datastream writes times."""
-    return timestamp_text(micros)[:-4] + "Z"
+    return format_timestamp(micros)[:-4] + "Z"

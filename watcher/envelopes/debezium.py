@@ -21,7 +21,7 @@ from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_
 from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
 from watcher.extras import read_version
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 
 FORMAT = JsonFormat()
 OPS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from watcher.captures.changes import plain
+from watcher.captures.changes import to_json
 from watcher.change import Change
 from watcher.envelopes.message import EnvelopeOptions, Known, Message, id_header
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 
 class Plain(EnvelopeOptions):
@@ -18,29 +18,29 @@ class Plain(EnvelopeOptions):
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        key = json.dumps([plain(value) for value in change.key.values()], ensure_ascii=False)
+        key = json.dumps([to_json(value) for value in change.key.values()], ensure_ascii=False)
         value = json.dumps(plain_change(change), ensure_ascii=False)
         return (Message(key.encode(), value.encode(), id_header(change)),)
 
 
 def plain_change(change: Change) -> dict[str, object]:
     """A change as one JSON object: what ``spanner-watcher watch`` prints."""
-    key = {name: plain(value) for name, value in change.key.items()}
-    values = {name: plain(value) for name, value in (change.new_values or {}).items()}
+    key = {name: to_json(value) for name, value in change.key.items()}
+    values = {name: to_json(value) for name, value in (change.new_values or {}).items()}
     order = [name for name, _ in change.shape.columns]
     row = key | values
     return {
         "id": change.id,
         "table": change.table,
         "operation": str(change.operation),
-        "commit_timestamp": timestamp_text(change.commit_timestamp),
+        "commit_timestamp": format_timestamp(change.commit_timestamp),
         "shard": change.shard_id,
         "key": key,
         "values": {name: row[name] for name in order if name in row},
         **describe_origin(change),
         "window": {
-            "start": timestamp_text(change.window.start),
-            "end": timestamp_text(change.window.end),
+            "start": format_timestamp(change.window.start),
+            "end": format_timestamp(change.window.end),
         },
     }
 
@@ -51,7 +51,7 @@ def describe_origin(change: Change) -> dict[str, object]:
         return {}
     old = change.old_values
     return {
-        "old_values": {n: plain(v) for n, v in old.items()} if old is not None else None,
+        "old_values": {n: to_json(v) for n, v in old.items()} if old is not None else None,
         "transaction": {
             "id": change.origin.transaction_id,
             "sequence": change.origin.record_sequence,

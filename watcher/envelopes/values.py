@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddl.schema import Type, TypeCode
-from watcher.captures.changes import plain
+from watcher.captures.changes import to_json
 from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
 from watcher.errors import EnvelopeError
@@ -57,7 +57,7 @@ class JsonFormat:
 
 def convert_scalar(value: Value) -> Json:
     """Converts a cell that is not an array, by its Python type."""
-    scalar = plain(value)
+    scalar = to_json(value)
     if scalar is None or isinstance(scalar, bool | int | float | str):
         return scalar
     raise EnvelopeError(f"cannot write a value of type {type(value).__name__} as JSON")

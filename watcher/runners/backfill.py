@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from watcher.captures.backfill import PAGE_ROWS, BackfillCapture
+from watcher.captures.key_ranges import PAGE_ROWS, KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import BackfillMove, Positions
 from watcher.failpoints import failpoint
 from watcher.runners.instance import Instance
 from watcher.runners.sinks import Sink
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.backfill")
 
@@ -25,7 +25,7 @@ class BackfillDelivery:
 
     def __init__(
         self,
-        captures: Mapping[str, BackfillCapture],
+        captures: Mapping[str, KeyRangeCapture],
         positions: Positions,
         instance: Instance,
         sink: Sink,
@@ -42,7 +42,7 @@ class BackfillDelivery:
         """Continues over a new connection."""
         self._positions = positions
 
-    def replace_captures(self, captures: Mapping[str, BackfillCapture]) -> None:
+    def replace_captures(self, captures: Mapping[str, KeyRangeCapture]) -> None:
         """Continues with the tables of another schema; one that was dropped is done."""
         self._captures = captures
         for table in [name for name in self._waiting if name not in captures]:
@@ -63,7 +63,7 @@ class BackfillDelivery:
     def deliver_page(self) -> dict[str, int]:
         """Delivers the next page; how many rows, by table."""
         table, progress = next(iter(self._waiting.items()))
-        batches, after = self._captures[table].page(progress, self._page_rows)
+        batches, after = self._captures[table].read_page(progress, self._page_rows)
         try:
             for rows in batches:
                 self._instance.check()
@@ -75,7 +75,7 @@ class BackfillDelivery:
         failpoint("after-backfill-page-before-progress")
         self._save(table, progress, after)
         if after is None:
-            LOG.info("table %s is backfilled as of %s", table, timestamp_text(progress.at))
+            LOG.info("table %s is backfilled as of %s", table, format_timestamp(progress.at))
         return {table: sum(rows.batch.num_rows for rows in batches)}
 
     def _save(self, table: str, before: BackfillProgress, after: BackfillProgress | None) -> None:

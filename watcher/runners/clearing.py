@@ -12,7 +12,7 @@ from watcher.runners.lease_keeper import LeaseKeeper
 from watcher.runners.metrics import Metrics
 from watcher.runners.sources import WatchedTables
 from watcher.settings.watcher import ClearingConfig
-from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import is_outage
 from watcher.tables.values import WatchedTable
 
@@ -53,10 +53,10 @@ class PeriodicClearing:
                 self._lease.fence,
             ).clear(settings.rows_max, settings.report_after)
         except Exception as error:
-            kind = kind_of(error)
-            if kind is Kind.PERMANENT:
+            kind = classify_error(error)
+            if kind is FailureKind.PERMANENT:
                 raise
-            self._connection.lost |= kind is Kind.SESSION
+            self._connection.lost |= kind is FailureKind.SESSION
             level = logging.INFO if is_outage(error) else logging.WARNING
             LOG.log(level, "clearing of %s is postponed: %s", table.name, error)
         else:

@@ -12,7 +12,7 @@ from watcher.errors import LeaseExpiredError, LeaseLostError
 from watcher.runners.connection import Connection
 from watcher.runners.instance import Instance
 from watcher.runners.run_settings import RunSettings
-from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import is_outage
 
 LOG = logging.getLogger("watcher")
@@ -112,17 +112,17 @@ class LeaseKeeper:
         try:
             command = consumers.renew(lease, self._lifecycle.state, self._totals.progress)
         except Exception as error:
-            kind = kind_of(error)
-            if kind not in (Kind.RETRY, Kind.SESSION):
+            kind = classify_error(error)
+            if kind not in (FailureKind.RETRY, FailureKind.SESSION):
                 raise
-            self._connection.lost |= kind is Kind.SESSION
+            self._connection.lost |= kind is FailureKind.SESSION
             self._report_failed_renewal(error)
         else:
             self._lifecycle.obey(command)
 
     def _report_failed_renewal(self, error: Exception) -> None:
         if is_outage(error):
-            self._outages.failed(error)
+            self._outages.record_failure(error)
         else:
             LOG.warning("the lease could not be renewed, trying again: %s", error)
 

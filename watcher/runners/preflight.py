@@ -15,7 +15,7 @@ from watcher.errors import WatcherError
 from watcher.runners.sources import make_queries, resolve_polled, resolve_streamed
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
-from watcher.spanner.failures import advice
+from watcher.spanner.failures import suggest_fix
 from watcher.tables.discovery import read_schema
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING, Window
@@ -62,14 +62,14 @@ def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
         tables = resolve_streamed(
             config, make_queries(config), read_schema(database), database.name
         )
-        stream = tables.stream
+        stream = tables.change_stream
         now = tables.look(dict.fromkeys(tables.tables, BEGINNING)).end
-        parts = len(tables.partitions(Window(now - 1, now)))
+        parts = len(tables.plan(Window(now - 1, now)))
     except WatcherError as error:
         yield Finding("change stream", False, str(error), "see above")
         return
     except GoogleAPICallError as error:
-        yield Finding("change stream", False, str(error.message), advice(error))
+        yield Finding("change stream", False, str(error.message), suggest_fix(error))
         return
     yield Finding("tables", True, ", ".join(tables.tables))
     yield Finding(
@@ -89,7 +89,7 @@ def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
         yield Finding("tables", False, str(error), advice_)
         return
     except GoogleAPICallError as error:
-        yield Finding("schema", False, str(error.message), advice(error))
+        yield Finding("schema", False, str(error.message), suggest_fix(error))
         return
     yield Finding("tables", True, ", ".join(table.name for table in tables))
     for table in tables:

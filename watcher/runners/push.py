@@ -7,13 +7,13 @@ import time
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
-from watcher.captures.streamed_tables import StreamedTables, without_early
+from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
 from watcher.runners.instance import Instance
 from watcher.runners.sinks import Sink
 from watcher.runners.windows import FIXED_TABLES, Delivered, TableFollower, WindowDelivery
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
@@ -92,7 +92,7 @@ class PushDelivery(WindowDelivery):
         taken = queries.take(self._seconds)
         reached = min(self._starts.values())
         newest = max((record.commit_timestamp for _, record in taken), default=reached)
-        rows = self._tables.gathered(taken, Window(reached, max(reached, newest)))
+        rows = self._tables.convert_records(taken, Window(reached, max(reached, newest)))
         counts = self._deliver_rows(rows) if rows is not None else {}
         mark = queries.watermark
         drained = until is not None and mark >= until
@@ -112,7 +112,7 @@ class PushDelivery(WindowDelivery):
         """What is new for each table goes to the sink."""
         low = min(self._starts.values())
         late = {table: at for table, at in self._starts.items() if at > low}
-        rows = StreamRows(rows.window, without_early(rows.batch, late), rows.shapes)
+        rows = StreamRows(rows.window, drop_early(rows.batch, late), rows.shapes)
         self._instance.check()
         self._sink.write(rows)
         self._sink.flush()
@@ -132,4 +132,4 @@ class PushDelivery(WindowDelivery):
         self._starts = {table: max(at, mark) for table, at in self._starts.items()}
         self._known = None
         self._saved_at = time.monotonic()
-        LOG.info("watermark %s", timestamp_text(mark))
+        LOG.info("watermark %s", format_timestamp(mark))

@@ -12,7 +12,7 @@ from watcher.errors import WatcherError
 from watcher.runners.connection import Connection
 from watcher.runners.lease_keeper import LeaseKeeper
 from watcher.runners.run_settings import RunSettings
-from watcher.spanner.failures import Kind, advice, kind_of
+from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
 from watcher.spanner.outages import is_outage
 
 LOG = logging.getLogger("watcher")
@@ -48,7 +48,7 @@ class Recovery:
 
     def reset(self) -> None:
         """A window was delivered."""
-        self._settings.resolver.queries.outages.answered()
+        self._settings.resolver.queries.outages.record_answer()
         self.failures = self._schema_failures = 0
         self._pauses = generate_pauses(PAUSE_SECONDS_FIRST)
         self._settings.lifecycle.note_success()
@@ -57,16 +57,16 @@ class Recovery:
         """How many seconds to wait before the next try. Raises the error when it is permanent."""
         self._settings.metrics.count_error(type(error).__name__)
         kind = self._classify(error)
-        if kind is Kind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
+        if kind is FailureKind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
             self._schema_failures += 1
             LOG.warning("the schema has changed (%s); reading it again", error)
             self._reread_schema()
             return 0.0
-        if kind is Kind.SESSION:
+        if kind is FailureKind.SESSION:
             LOG.warning("the session is lost; connecting again: %s", error)
             self._connection.lost = True
-        elif kind is not Kind.RETRY:
-            hint = advice(error)
+        elif kind is not FailureKind.RETRY:
+            hint = suggest_fix(error)
             LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
             raise error
         return self._back_off(error)
@@ -80,25 +80,25 @@ class Recovery:
         self._settings.lifecycle.note_failure()
         outage = is_outage(error)
         if outage:
-            self._settings.resolver.queries.outages.failed(error)
+            self._settings.resolver.queries.outages.record_failure(error)
         level = logging.INFO if outage else logging.WARNING
         LOG.log(level, "trying again in %.1f s (failure %d): %s", pause, self.failures, error)
         if not outage:
             self._lease.store_error(error)
         return pause
 
-    def _classify(self, error: Exception) -> Kind:
+    def _classify(self, error: Exception) -> FailureKind:
         """What to do about an error. Another index may have replaced one that was dropped."""
-        kind = kind_of(error)
-        if kind is not Kind.INDEX:
+        kind = classify_error(error)
+        if kind is not FailureKind.INDEX:
             return kind
         if self._settings.config.on_missing_index == "scan":
-            return Kind.SCHEMA
+            return FailureKind.SCHEMA
         try:
             self._settings.resolver.resolve_latest()
         except WatcherError as second:
             LOG.info("no other index replaces it: %s", second)
-            return Kind.INDEX
+            return FailureKind.INDEX
         except GoogleAPICallError as second:
-            return kind_of(second)
-        return Kind.SCHEMA
+            return classify_error(second)
+        return FailureKind.SCHEMA

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from watcher.captures import Changed
-from watcher.captures.changes import changes_of
+from watcher.captures.changes import iterate_changes
 from watcher.change import Change
 from watcher.envelopes.lines import JsonLines
 
@@ -86,7 +86,7 @@ class EachChange:
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
-        for change in changes_of(rows, self._database):
+        for change in iterate_changes(rows, self._database):
             self._sink.write_change(change)
 
     def resolved(self, micros: int) -> None:
@@ -210,7 +210,7 @@ class EachTransaction:
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
-        for change in changes_of(rows, self._database):
+        for change in iterate_changes(rows, self._database):
             if self._pending and transaction_key(self._pending[0]) != transaction_key(change):
                 self.flush()
             self._pending.append(change)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddl.schema import Schema
-from watcher.captures.change_stream import ChangeStreamCapture, Wanted, WholeRows, find_stream
+from watcher.captures.change_stream import ChangeFilter, ChangeStreamCapture, WholeRows, find_stream
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
@@ -11,10 +11,10 @@ from watcher.change import Shape
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.settings.watcher import WatchConfig
-from watcher.spanner.queries import Queries
-from watcher.tables.discovery import whole_table
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import find_whole_table
 from watcher.tables.selection import Selection, is_glob, select, select_streamed
-from watcher.tables.shards import groups
+from watcher.tables.shards import group_shards
 
 WatchedTables = PolledTables | StreamedTables
 
@@ -24,14 +24,14 @@ def make_selection(config: WatchConfig) -> Selection:
     return Selection(config.tables, config.exclude, own_tables(config.positions.table))
 
 
-def make_queries(config: WatchConfig) -> Queries:
+def make_queries(config: WatchConfig) -> QueryClient:
     """Where a watcher reads; all its captures have it in common."""
-    return Queries(config.address, config.read_options)
+    return QueryClient(config.address, config.read_options)
 
 
 def resolve_polled(
     config: WatchConfig,
-    queries: Queries,
+    queries: QueryClient,
     schema: Schema,
     database: str,
     scan: frozenset[str] | None,
@@ -46,7 +46,7 @@ def resolve_polled(
             PollCapture(
                 queries,
                 each,
-                groups(each.shard_values, config.shard_groups),
+                group_shards(each.shard_values, config.shard_groups),
                 config.nanoseconds,
             )
             for each in tables
@@ -55,15 +55,15 @@ def resolve_polled(
 
 
 def resolve_streamed(
-    config: WatchConfig, queries: Queries, schema: Schema, database: str
+    config: WatchConfig, queries: QueryClient, schema: Schema, database: str
 ) -> StreamedTables:
     """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
     ConfigurationError when the stream cannot fill the envelope."""
     named = tuple(name for name in config.tables if not is_glob(name))
-    spelled = tuple(whole_table(schema, name, database).name for name in named)
+    spelled = tuple(find_whole_table(schema, name, database).name for name in named)
     stream = find_stream(schema, config.stream.name, spelled, database)
     whole = config.stream.whole_rows
-    known = stream.captured.with_whole_row if whole else stream.captured
+    known = stream.captured.whole_row_form if whole else stream.captured
     config.format.check(Known("change-stream", known, bool(config.backfill)))
     tables = select_streamed(schema, make_selection(config), stream.tables, database, config.table)
     choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
@@ -71,7 +71,7 @@ def resolve_streamed(
     capture = ChangeStreamCapture(
         queries,
         stream,
-        Wanted(
+        ChangeFilter(
             frozenset(table.name for table in tables),
             config.stream.operation_set,
             config.stream.tag,

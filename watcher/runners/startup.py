@@ -16,11 +16,11 @@ from watcher.runners.recovery import generate_pauses
 from watcher.runners.run import WatcherRun
 from watcher.runners.run_settings import RunSettings
 from watcher.spanner.database import connect
-from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.failures import FailureKind, classify_error
 
 LOG = logging.getLogger("watcher")
 PAUSE_SECONDS_FIRST = 0.5
-MAY_GO_AWAY = (Kind.RETRY, Kind.SESSION)
+MAY_GO_AWAY = (FailureKind.RETRY, FailureKind.SESSION)
 
 Opened = TypeVar("Opened")
 
@@ -88,7 +88,7 @@ def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
         try:
             return attempt()
         except Exception as error:
-            if isinstance(error, UnavailableError) or kind_of(error) not in MAY_GO_AWAY:
+            if isinstance(error, UnavailableError) or classify_error(error) not in MAY_GO_AWAY:
                 raise
             pause = next(pauses)
             LOG.warning("starting again in %.1f s: %s", pause, error)

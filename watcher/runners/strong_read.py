@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from watcher.spanner.queries import Queries
+from watcher.spanner.queries import QueryClient
 
 
-def read_now(queries: Queries) -> int:
+def read_now(queries: QueryClient) -> int:
     """The timestamp of a strong read, in microseconds since 1970; needs no table."""
-    return queries.stream.look("SELECT 1", {}, {})[0]
+    return queries.stream.fetch_read_timestamp()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddl.schema import Schema
-from watcher.captures.backfill import BackfillCapture
+from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.runners.sources import (
     WatchedTables,
     make_queries,
@@ -16,6 +16,7 @@ from watcher.runners.sources import (
 )
 from watcher.runners.table_rules import check_still_polled
 from watcher.settings.watcher import WatchConfig
+from watcher.spanner.keys import KeyRange
 from watcher.tables.epochs import Epochs
 from watcher.tables.selection import matches
 from watcher.tables.values import TableSpec
@@ -27,7 +28,7 @@ class Tables:
 
     schema: Schema
     source: WatchedTables
-    backfills: Mapping[str, BackfillCapture]
+    backfills: Mapping[str, KeyRangeCapture]
 
 
 class TableResolver:
@@ -87,7 +88,7 @@ class TableResolver:
         scan = self._ever_watched if config.on_missing_index == "scan" else None
         return resolve_polled(config, self.queries, schema, name, scan)
 
-    def _resolve_backfills(self, source: WatchedTables) -> dict[str, BackfillCapture]:
+    def _resolve_backfills(self, source: WatchedTables) -> dict[str, KeyRangeCapture]:
         """The tables that are delivered whole before their changes."""
         specs = {name.casefold(): spec for name, spec in self._config.table.items()}
         captures = {}
@@ -96,7 +97,8 @@ class TableResolver:
                 continue
             spec = specs.get(name.casefold(), TableSpec())
             low, high = encode_bound(spec.backfill_from), encode_bound(spec.backfill_to)
-            captures[name] = BackfillCapture(source.capture(name), low, high)
+            keys = KeyRange(low, high, start_inside=True, end_inside=False)
+            captures[name] = KeyRangeCapture(source.capture(name), keys)
         return captures
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from watcher.consumers.positions import Registered
 from watcher.errors import NotWatchableError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 
 
@@ -38,7 +38,7 @@ def warn_about_cleared(
             " from its index before: to get them, %s",
             consumer,
             name,
-            timestamp_text(registered.positions[name]),
-            timestamp_text(cleared),
+            format_timestamp(registered.positions[name]),
+            format_timestamp(cleared),
             remedy,
         )

@@ -18,7 +18,7 @@ from watcher.runners.instance import Instance
 from watcher.runners.pace import Pace
 from watcher.runners.sinks import Sink
 from watcher.runners.transactions import sort_by_transaction
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
@@ -152,7 +152,7 @@ class WindowDelivery:
         self._save(starts, cut)
         if self._latest_end is None:
             self._follower.note_saved()
-        LOG.info("window to %s: %d rows", timestamp_text(cut), sum(rows.values()))
+        LOG.info("window to %s: %d rows", format_timestamp(cut), sum(rows.values()))
         return Delivered(cut, rows, more=cut < end)
 
     def _plan_end(

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from watcher.errors import ConfigurationError
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
-from watcher.spanner.results.columns import Nanoseconds
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.timestamps import to_micros
 from watcher.suggestions import suggest_name
 from watcher.window import BEGINNING
 
@@ -42,7 +42,7 @@ def resolve_start(text: str) -> int | None:
             f"invalid start '{text}': use {LATEST}, {EARLIEST} or a timestamp such as"
             " 2026-01-31T12:00:00Z"
         ) from error
-    return micros_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def _convert_duration(value: object) -> object:

@@ -24,7 +24,7 @@ from watcher.settings.fields import (
     describe_validation_error,
     unknown_option,
 )
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead
 
 OUTAGE_SECONDS = 600.0

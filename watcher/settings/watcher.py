@@ -26,7 +26,7 @@ from watcher.settings.fields import (
     describe_validation_error,
     unknown_option,
 )
-from watcher.spanner.database import DatabaseAddress, Endpoint
+from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
 from watcher.tables.selection import is_glob
 from watcher.tables.values import TableSpec

@@ -1,9 +1,9 @@
-"""The client's calls with bounds of ours: none is tried again without a pause, or for minutes.
+"""The client's calls within bounds: none is retried without a pause, or for minutes.
 
-google-cloud-spanner takes up a streaming call at once, and without end, while it gets UNAVAILABLE:
-a server that is gone costs a whole core. Here the calls of transactions and snapshots are tried
-again at growing intervals for a few seconds and then end with RetryError, which no loop of the
-client's catches; who made the call decides when to make it again.
+google-cloud-spanner resumes a streaming call at once, and without end, while it gets UNAVAILABLE:
+a server that is gone costs a whole core. Here the calls of transactions and snapshots are retried
+at growing intervals for a few seconds and then end with RetryError, which no loop of the client
+catches; the caller decides when to call again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from google.cloud.spanner_v1 import BurstyPool, SpannerClient
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.services.spanner.transports import SpannerGrpcTransport
 
-OUTAGE_SECONDS_MAX = 5.0
+from watcher.spanner.failures import OUTAGE_SECONDS_MAX
+
 CALL_SECONDS_MAX = 30.0
 COMMIT_SECONDS_MAX = 60.0
 RETRY = Retry(
@@ -37,37 +38,39 @@ CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2_000),
 )
-"""gRPC: a channel waits up to two minutes before it looks again for a server that was gone."""
+"""gRPC: by default a channel waits up to two minutes before it reconnects to a server."""
 
 Method = Callable[..., Any]
 
 
-def bounded(method: Method, seconds: float | None) -> Method:
-    """A method of the client that ends within bounds unless the caller gives others; ``seconds`` is
-    for one try, None leaves it as it is."""
+def limit_call(method: Method, seconds: float | None) -> Method:
+    """A method of the client that ends within bounds, unless the caller gives others. ``seconds``
+    is the timeout of one try; None leaves the client's."""
 
     @functools.wraps(method)
-    def call(*given: Any, retry: Any = DEFAULT, timeout: Any = DEFAULT, **more: Any) -> Any:
+    def call(*args: Any, retry: Any = DEFAULT, timeout: Any = DEFAULT, **kwargs: Any) -> Any:
+        if retry is DEFAULT:
+            retry = RETRY
         if timeout is DEFAULT and seconds is not None:
             timeout = seconds
-        return method(*given, retry=RETRY if retry is DEFAULT else retry, timeout=timeout, **more)
+        return method(*args, retry=retry, timeout=timeout, **kwargs)
 
     return call
 
 
 class BoundedClient(SpannerClient):
-    """As the generated client. A stream may last as long as before: only its beginning is bounded,
-    which is also where it is taken up again."""
+    """As the generated client. A stream may last as long as before: only its start is bounded,
+    which is also where it is resumed."""
 
-    begin_transaction = bounded(SpannerClient.begin_transaction, CALL_SECONDS_MAX)
-    commit = bounded(SpannerClient.commit, COMMIT_SECONDS_MAX)
-    create_session = bounded(SpannerClient.create_session, CALL_SECONDS_MAX)
-    delete_session = bounded(SpannerClient.delete_session, CALL_SECONDS_MAX)
-    execute_batch_dml = bounded(SpannerClient.execute_batch_dml, CALL_SECONDS_MAX)
-    execute_sql = bounded(SpannerClient.execute_sql, CALL_SECONDS_MAX)
-    execute_streaming_sql = bounded(SpannerClient.execute_streaming_sql, None)
-    rollback = bounded(SpannerClient.rollback, CALL_SECONDS_MAX)
-    streaming_read = bounded(SpannerClient.streaming_read, None)
+    begin_transaction = limit_call(SpannerClient.begin_transaction, CALL_SECONDS_MAX)
+    commit = limit_call(SpannerClient.commit, COMMIT_SECONDS_MAX)
+    create_session = limit_call(SpannerClient.create_session, CALL_SECONDS_MAX)
+    delete_session = limit_call(SpannerClient.delete_session, CALL_SECONDS_MAX)
+    execute_batch_dml = limit_call(SpannerClient.execute_batch_dml, CALL_SECONDS_MAX)
+    execute_sql = limit_call(SpannerClient.execute_sql, CALL_SECONDS_MAX)
+    execute_streaming_sql = limit_call(SpannerClient.execute_streaming_sql, None)
+    rollback = limit_call(SpannerClient.rollback, CALL_SECONDS_MAX)
+    streaming_read = limit_call(SpannerClient.streaming_read, None)
 
 
 class BoundedDatabase(Database):
@@ -82,7 +85,7 @@ class BoundedDatabase(Database):
 
     @property
     def spanner_api(self) -> BoundedClient:
-        """The client of this database, made when it is first asked for."""
+        """The client of this database, created on first use."""
         with self._opening:
             if self._client is None:
                 self._client = BoundedClient(transport=self._transport())

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from google.api_core.exceptions import (
     AlreadyExists,
@@ -21,89 +18,37 @@ from google.api_core.exceptions import (
 from google.auth.exceptions import DefaultCredentialsError
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
-from pydantic import ConfigDict
 
 from watcher.errors import (
     AccessDeniedError,
-    AddressError,
     DatabaseNotFoundError,
     UnavailableError,
     WatcherError,
 )
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase
 
-EMULATOR_HOST = "SPANNER_EMULATOR_HOST"
 CHECK_SECONDS_MAX = 10.0
-PATH = re.compile(
-    r"(?:spanner://)?projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)"
-    r"/databases/(?P<database>[^/]+)\Z"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A Spanner that is not Google's own: Spanner Omni. Certificates are paths of files.
-
-    Without ``plain_text`` the connection is TLS; with ``client_certificate`` and ``client_key`` it
-    is mutual.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    api_endpoint: str
-    plain_text: bool = False
-    ca_certificate: str | None = None
-    client_certificate: str | None = None
-    client_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseAddress:
-    """Where a database is; picklable, so that executors open clients of their own."""
-
-    project: str
-    instance: str
-    database: str
-    endpoint: Endpoint | None = None
-
-    @classmethod
-    def parse(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:
-        """``[spanner://]projects/P/instances/I/databases/D``. Raises AddressError."""
-        match = PATH.match(text)
-        if match is None:
-            raise AddressError(
-                f"'{text}' does not name a database;"
-                " write spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
-            )
-        return cls(**match.groupdict(), endpoint=endpoint)
-
-    def __str__(self) -> str:
-        return f"spanner://{self.path}"
-
-    @property
-    def path(self) -> str:
-        """The resource name that Spanner uses."""
-        return f"projects/{self.project}/instances/{self.instance}/databases/{self.database}"
 
 
 def connect(address: DatabaseAddress) -> Database:
-    """Opens a client for a database and makes sure that it answers.
+    """Opens a client for a database and checks that it answers.
 
-    ``SPANNER_EMULATOR_HOST`` leads to an emulator, else Application Default Credentials are used.
+    Uses the emulator that ``SPANNER_EMULATOR_HOST`` names, else Application Default Credentials.
     Raises UnavailableError, DatabaseNotFoundError or AccessDeniedError within seconds.
     """
     database = open_database(address)
-    check(database, address)
+    check_database(database, address)
     return database
 
 
 def open_database(address: DatabaseAddress) -> Database:
-    """As ``connect``, without a call. Raises UnavailableError where there are no credentials."""
+    """As ``connect``, without a call. Raises UnavailableError without credentials."""
     return BoundedDatabase(address.database, open_client(address).instance(address.instance))
 
 
 def open_client(address: DatabaseAddress) -> spanner.Client:
-    """The client of a project. Raises UnavailableError where there are no credentials."""
+    """The client of a project. Raises UnavailableError without credentials."""
     endpoint = address.endpoint
     if endpoint is not None and EMULATOR_HOST not in os.environ:
         return spanner.Client(
@@ -126,9 +71,9 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
 
 
 def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> bool:
-    """Makes a database, and its instance, on an emulator; False when it was there already.
+    """Creates a database, and its instance, on an emulator; False when it already exists.
 
-    Raises WatcherError with the server's words when a statement is wrong; then nothing is made.
+    Raises WatcherError with the server's message for an invalid statement; nothing is created.
     """
     client = open_client(address)
     config = f"{client.project_name}/instanceConfigs/emulator-config"
@@ -144,7 +89,7 @@ def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> b
     return True
 
 
-def check(database: Database, address: DatabaseAddress) -> None:
+def check_database(database: Database, address: DatabaseAddress) -> None:
     """One cheap call without the client's own minutes of retries."""
     try:
         session = database.spanner_api.create_session(
@@ -152,26 +97,26 @@ def check(database: Database, address: DatabaseAddress) -> None:
         )
         database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
     except (GoogleAPICallError, RetryError) as error:
-        raise explained(error, address) from error
+        raise explain_error(error, address) from error
 
 
-def explained(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
-    """The client's error as one of ours, with what to do."""
+def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
+    """The client's error as one of watcher's, with what to do."""
     if isinstance(error, NotFound):
         return DatabaseNotFoundError(
-            f"there is no database {address} ({error.message}); check the name, or create it first"
+            f"database {address} does not exist ({error.message}); check its name, or create it"
         )
     if isinstance(error, Forbidden | Unauthenticated):
         return AccessDeniedError(
             f"no permission to read {address} ({error.message});"
-            " the role roles/spanner.databaseReader is needed"
+            " grant the role roles/spanner.databaseReader"
         )
     if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
         where = os.environ.get(EMULATOR_HOST)
         advice = (
             f"nothing answers at {EMULATOR_HOST}={where}; start it with 'spanner-watcher emulator'"
             if where
-            else "Cloud Spanner does not answer; is there a network?"
+            else "Cloud Spanner does not answer; check the network"
         )
         return UnavailableError(f"cannot reach {address}: {advice}")
     return WatcherError(f"{address} answered: {error.message}")

@@ -1,4 +1,4 @@
-"""Spanner's errors told apart: try again, read the schema again, or end."""
+"""Spanner's errors, classified: retry, read the schema again, or stop."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ from watcher.errors import (
     VersionExpiredError,
 )
 
+OUTAGE_SECONDS_MAX = 5.0
+"""How long the client retries one call before it is an error."""
+
 TRANSIENT = (
     Aborted,
     BadGateway,
@@ -46,7 +49,7 @@ TRANSIENT = (
     ConnectionError,
 )
 
-# Spanner has no code of its own for these; its words have been the same for years.
+# Spanner has no codes of their own for these; its messages have been the same for years.
 SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
 TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
@@ -57,67 +60,67 @@ SCHEMA_GONE = re.compile(
 )
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """What to do about an error."""
 
     SESSION = "session"
     """The session is gone and the client keeps it: connect again."""
     RETRY = "retry"
-    """It may go away: again after a pause, without limit."""
+    """It may go away: retry after a pause, without limit."""
     SCHEMA = "schema"
     """A table or column is not what it was: read the schema again."""
     INDEX = "index"
     """The index that polling needs is gone."""
     PERMANENT = "permanent"
-    """Somebody has to mend something."""
+    """Somebody has to fix something."""
 
 
-def kind_of(error: BaseException) -> Kind:
+def classify_error(error: BaseException) -> FailureKind:
     """What to do about an error."""
     if isinstance(error, TRANSIENT):
-        return Kind.RETRY
+        return FailureKind.RETRY
     if isinstance(error, SchemaChangedError):
-        return Kind.SCHEMA
+        return FailureKind.SCHEMA
     if isinstance(error, IndexMissingError):
-        return Kind.INDEX
+        return FailureKind.INDEX
     if isinstance(error, InvalidArgument | NotFound):
-        return kind_of_refusal(error)
-    return Kind.PERMANENT
+        return classify_refusal(error)
+    return FailureKind.PERMANENT
 
 
 REFUSALS = (InvalidArgument, NotFound, SchemaChangedError, IndexMissingError)
-"""Among them are those of ``refused_by_schema``."""
+"""The errors among which ``is_schema_refusal`` finds its own."""
 
 
-def refused_by_schema(error: BaseException) -> bool:
-    """Whether a table, a column or an index is not what a statement takes it for. Spanner judges a
-    read by the schema at its read timestamp: it may be refused at one and served at another."""
-    return kind_of(error) in (Kind.SCHEMA, Kind.INDEX)
+def is_schema_refusal(error: BaseException) -> bool:
+    """Whether a table, a column or an index is not as a statement expects it. Spanner checks a read
+    against the schema at its read timestamp: it may refuse it at one and serve it at another."""
+    return classify_error(error) in (FailureKind.SCHEMA, FailureKind.INDEX)
 
 
-def kind_of_refusal(error: GoogleAPICallError) -> Kind:
-    """A statement that Spanner refuses although it was right once: the schema has changed."""
+def classify_refusal(error: GoogleAPICallError) -> FailureKind:
+    """What to do about a statement that Spanner refuses although it was once correct."""
     message = str(error.message)
     if SESSION_GONE.search(message):
-        return Kind.SESSION
+        return FailureKind.SESSION
     if TRANSACTION_GONE.search(message):
-        return Kind.RETRY
+        return FailureKind.RETRY
     if INDEX_GONE.search(message):
-        return Kind.INDEX
+        return FailureKind.INDEX
     if SCHEMA_GONE.search(message):
-        return Kind.SCHEMA
-    return Kind.PERMANENT
+        return FailureKind.SCHEMA
+    return FailureKind.PERMANENT
 
 
-def advice(error: BaseException) -> str:
-    """What somebody can do, as the end of a sentence; empty where there is nothing to say."""
+def suggest_fix(error: BaseException) -> str:
+    """What somebody can do about an error, as the end of a sentence; may be empty."""
     if isinstance(error, Forbidden | Unauthenticated):
         return "grant roles/spanner.databaseReader (and databaseUser for positions and clearing)"
     if isinstance(error, NotFound):
         return "check the name of the database"
-    if kind_of(error) is Kind.INDEX:
+    if classify_error(error) is FailureKind.INDEX:
         return (
-            "make the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
+            "create the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
             " 'scan' to read the table without it"
         )
     return ""

@@ -1,25 +1,18 @@
-"""One query read by many: Spanner parts it, each part is read at the same timestamp, anywhere."""
+"""One query read by many: Spanner partitions it, each partition is read at the same timestamp."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from google.api_core.exceptions import NotFound
-from google.cloud.spanner_v1 import (
-    PartitionOptions,
-    PartitionQueryRequest,
-    TransactionSelector,
-    Type,
-)
-from google.protobuf.struct_pb2 import Struct
+from google.cloud.spanner_v1 import PartitionOptions, PartitionQueryRequest, TransactionSelector
 
 from watcher.errors import UnavailableError
+from watcher.spanner.requests import build_param_types, build_params, build_read_only
 from watcher.spanner.results.wire import ResultPart
-from watcher.spanner.stream import QueryStream, WireValue, read_only
-
-Params = Mapping[str, WireValue]
-Types = Mapping[str, Type]
+from watcher.spanner.sql import Statement
+from watcher.spanner.stream import QueryStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +25,7 @@ class BatchTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class QueryPartition:
     """A part of a query in a batch transaction; ``token`` is Spanner's own."""
 
     transaction: BatchTransaction
@@ -40,43 +33,44 @@ class Partition:
 
 
 class PartitionedQuery(QueryStream):
-    """Queries that Spanner parts: one table, without aggregates, orders and limits."""
+    """Queries that Spanner can partition: of one table, without aggregates, orders and limits."""
 
     def partition(
-        self, sql: str, params: Params, types: Types, read_timestamp: int, most: int
-    ) -> tuple[Partition, ...]:
-        """The parts of a query at a timestamp; Spanner takes ``most`` as a hint, 0 is none.
+        self, statement: Statement, read_timestamp: int, partitions_max: int
+    ) -> tuple[QueryPartition, ...]:
+        """The partitions of a query at a timestamp. Spanner takes ``partitions_max`` as a hint; 0
+        gives none.
 
         Raises VersionExpiredError when the timestamp is too old to read.
         """
-        values = Struct()
-        values.update(params)
+        options = PartitionOptions(max_partitions=partitions_max) if partitions_max else None
         request = PartitionQueryRequest(
-            sql=sql,
-            params=values,
-            param_types=dict(types),
-            transaction={"begin": {"read_only": read_only(read_timestamp)}},
-            partition_options=PartitionOptions(max_partitions=most) if most else None,
+            sql=statement.sql,
+            params=build_params(statement),
+            param_types=build_param_types(statement),
+            transaction={"begin": {"read_only": build_read_only(read_timestamp)}},
+            partition_options=options,
         )
-        answer = self._answer(self._session.api.partition_query, request, read_timestamp)
-        session = request.session
-        transaction = BatchTransaction(session, answer.transaction.id, read_timestamp)
-        return tuple(Partition(transaction, each.partition_token) for each in answer.partitions)
+        answer = self._call(self._session.api.partition_query, request, read_timestamp)
+        transaction = BatchTransaction(request.session, answer.transaction.id, read_timestamp)
+        return tuple(
+            QueryPartition(transaction, each.partition_token) for each in answer.partitions
+        )
 
-    def part(
-        self, sql: str, params: Params, types: Types, partition: Partition, data_boost: bool
+    def read_partition(
+        self, statement: Statement, partition: QueryPartition, data_boost: bool
     ) -> Iterator[ResultPart]:
-        """The messages of one part; the query must be the one that was parted.
+        """The messages of one partition; the statement must be the one that was partitioned.
 
         Raises VersionExpiredError, or UnavailableError when Spanner has forgotten the transaction.
         """
-        request = self._request(sql, params, types, None)
+        request = self._build_request(statement, None)
         request.transaction = TransactionSelector(id=partition.transaction.transaction_id)
         request.session = partition.transaction.session
         request.partition_token = partition.token
         request.data_boost_enabled = data_boost
         try:
-            yield from self._resumed(
+            yield from self._stream(
                 self._session.execute,
                 request,
                 partition.transaction.read_timestamp,
@@ -84,5 +78,5 @@ class PartitionedQuery(QueryStream):
             )
         except NotFound as error:
             raise UnavailableError(
-                f"Spanner does not know the partition any more ({error.message}); read again"
+                f"Spanner no longer knows the partition ({error.message}); start the read again"
             ) from error

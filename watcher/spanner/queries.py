@@ -1,4 +1,4 @@
-"""Where captures read: a database, how it is to serve the reads, and a stream of their own."""
+"""Where captures read: a database, how it serves the reads, and a stream of their own."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from watcher.spanner.database import DatabaseAddress
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.outages import STREAM_OUTAGE_SECONDS, Outages
 from watcher.spanner.partitions import PartitionedQuery
 from watcher.spanner.read_options import ReadOptions
-from watcher.spanner.sessions import shared_session
+from watcher.spanner.sessions import get_shared_session
 
 NO_OPTIONS = ReadOptions()
 
 
 @dataclass(frozen=True)
-class Queries:
-    """The handle that the captures of one watcher, or one reader of Spark, have in common.
+class QueryClient:
+    """The handle that the captures of one watcher, or of one Spark reader, share.
 
-    Picklable, and equal to another by what it names: an executor opens a stream of its own.
-    ``outage_seconds`` is how long a call is tried again while the server does not answer.
+    Picklable, and compared by what it names: an executor opens a stream of its own.
+    ``outage_seconds`` is how long a call is retried while the server does not answer.
     """
 
     address: DatabaseAddress
@@ -39,7 +39,7 @@ class Queries:
         object.__setattr__(self, "outages", outages)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Queries, (self.address, self.options, self.outage_seconds)
+        return QueryClient, (self.address, self.options, self.outage_seconds)
 
     @property
     def stream(self) -> PartitionedQuery:
@@ -47,6 +47,6 @@ class Queries:
         counts, and when it stops, are its own."""
         with self._opening:
             if not self._opened:
-                session = shared_session(self.address)
+                session = get_shared_session(self.address)
                 self._opened.append(PartitionedQuery(session, self.options, self.outages))
             return self._opened[0]

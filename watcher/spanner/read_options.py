@@ -5,25 +5,19 @@ Source: Spanner's ``RequestOptions.Priority`` and ``DirectedReadOptions``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from google.cloud.spanner_v1 import (
-    DirectedReadOptions,
-    ExecuteSqlRequest,
-    ReadRequest,
-    RequestOptions,
-)
-from pydantic import ConfigDict
+if TYPE_CHECKING:
+    from pydantic import ConfigDict
 
 REPLICAS_MAX = 10
 """Spanner: so many replica selections in one list."""
 
 
 class Priority(StrEnum):
-    """What Spanner serves first when it is busy; without one a request has high priority."""
+    """What Spanner serves first when it is busy; a request without a priority has a high one."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -44,7 +38,7 @@ class Replica:
     Raises ValueError when it names neither.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     location: str | None = None
     type: ReplicaType | None = None
@@ -52,15 +46,6 @@ class Replica:
     def __post_init__(self) -> None:
         if not self.location and self.type is None:
             raise ValueError("a replica needs a location, a type (read-only or read-write) or both")
-
-    @property
-    def message(self) -> DirectedReadOptions.ReplicaSelection:
-        """As Spanner's API writes it."""
-        types = DirectedReadOptions.ReplicaSelection.Type
-        name = self.type.name if self.type is not None else "TYPE_UNSPECIFIED"
-        return DirectedReadOptions.ReplicaSelection(
-            location=self.location or "", type_=getattr(types, name)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +56,7 @@ class DirectedRead:
     Raises ValueError for what Spanner refuses.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     include: tuple[Replica, ...] = ()
     exclude: tuple[Replica, ...] = ()
@@ -85,25 +70,6 @@ class DirectedRead:
         if self.exclude and self.auto_failover_disabled:
             raise ValueError("'auto_failover_disabled' goes with 'include', not with 'exclude'")
 
-    @property
-    def message(self) -> DirectedReadOptions:
-        """As Spanner's API writes it."""
-        if self.exclude:
-            excluded = DirectedReadOptions.ExcludeReplicas(
-                replica_selections=messages(self.exclude)
-            )
-            return DirectedReadOptions(exclude_replicas=excluded)
-        included = DirectedReadOptions.IncludeReplicas(
-            replica_selections=messages(self.include),
-            auto_failover_disabled=self.auto_failover_disabled,
-        )
-        return DirectedReadOptions(include_replicas=included)
-
-
-def messages(replicas: Sequence[Replica]) -> list[DirectedReadOptions.ReplicaSelection]:
-    """The selections as Spanner's API writes them."""
-    return [replica.message for replica in replicas]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
@@ -111,12 +77,3 @@ class ReadOptions:
 
     priority: Priority | None = None
     directed_read: DirectedRead | None = None
-
-    def apply_to(self, request: ExecuteSqlRequest | ReadRequest) -> None:
-        """Puts the options into a request."""
-        if self.priority is not None:
-            request.request_options = RequestOptions(
-                priority=getattr(RequestOptions.Priority, f"PRIORITY_{self.priority.name}")
-            )
-        if self.directed_read is not None:
-            request.directed_read_options = self.directed_read.message

@@ -1,4 +1,4 @@
-"""One stream of a query's result, taken up again where it broke or where its deadline passed."""
+"""One stream of a query's result, resumed where it broke or where its deadline passed."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from google.api_core.exceptions import (
     ServiceUnavailable,
     from_grpc_error,
 )
-from google.cloud.spanner_v1 import ExecuteSqlRequest, ReadRequest
 
 from watcher.errors import UnavailableError, VersionExpiredError
-from watcher.spanner.outages import Outages, Tries, outlasting
+from watcher.spanner.outages import CallRetries, Outages, retry_until_answered
+from watcher.spanner.requests import Request
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sessions import SharedSession, StreamCall
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 STREAM_SECONDS_MAX = 3600.0
-"""The deadline of one call. The time that the consumer takes for its rows counts, too: a stream
-whose deadline passes goes on in another call."""
+"""The deadline of one call. The time that the consumer takes for its rows counts, too: a
+stream whose deadline passes continues in another call."""
 STALLS_MAX = 3
-"""So many deadlines in a row without a row between are an error."""
-
-Request = ExecuteSqlRequest | ReadRequest
+"""This many deadlines in a row, without a row in between, are an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """How one stream is begun, and begun again.
+    """How one stream is started, and started again.
 
     ``read_timestamp`` is that of the request, None reads strongly. Without ``own_session`` the
-    request names the session, which cannot be replaced. ``restarted`` is called each time.
+    request names the session, which cannot be replaced. ``count_restart`` is called each time.
     """
 
     session: SharedSession
@@ -45,34 +43,34 @@ class Resumption:
     outages: Outages
     read_timestamp: int | None
     own_session: bool
-    restarted: Callable[[], None]
+    count_restart: Callable[[], None]
 
-    def messages(self) -> Iterator[ResultPart]:
-        """The messages of the stream. It is under way at once, before the first one is asked for.
+    def stream_messages(self) -> Iterator[ResultPart]:
+        """The messages of the stream. The call is under way at once, before the first is asked for.
 
         A message is passed on when a resume token covers it: no row is repeated or missing. Raises
         VersionExpiredError, and UnavailableError when the server does not answer for too long.
         """
-        return self._continued(self._begin())
+        return self._resume(self._begin())
 
     def _begin(self) -> Iterable[ResultPart]:
         if self.own_session:
-            self.request.session = outlasting(self.outages, lambda: self.session.name)
-        metadata = self.session.routed(self.request.session)
+            self.request.session = retry_until_answered(self.outages, lambda: self.session.name)
+        metadata = self.session.build_metadata(self.request.session)
         return self.call(self.request, metadata=metadata, timeout=STREAM_SECONDS_MAX)
 
-    def _continued(self, begun: Iterable[ResultPart]) -> Iterator[ResultPart]:
-        tries, stalls = Tries(self.outages), 0
+    def _resume(self, messages: Iterable[ResultPart]) -> Iterator[ResultPart]:
+        retries, stalls = CallRetries(self.outages), 0
         while True:
             token = self.request.resume_token
             try:
-                yield from self._covered(begun, tries)
+                yield from self._read_covered(messages, retries)
                 return
             except (ServiceUnavailable, InternalServerError) as error:
-                self.restarted()
-                tries.failed(error)
+                self.count_restart()
+                retries.wait_after(error)
             except DeadlineExceeded as error:
-                self.restarted()
+                self.count_restart()
                 stalls = stalls + 1 if token == self.request.resume_token else 0
                 self._check_stalls(stalls, error)
             except NotFound as error:
@@ -80,24 +78,26 @@ class Resumption:
                     raise
                 self.session.forget(self.request.session, error)
             except FailedPrecondition as error:
-                raise expired_or(error, self.read_timestamp) from error
-            begun = self._begin()
+                raise convert_refusal(error, self.read_timestamp) from error
+            messages = self._begin()
 
-    def _covered(self, begun: Iterable[ResultPart], tries: Tries) -> Iterator[ResultPart]:
+    def _read_covered(
+        self, messages: Iterable[ResultPart], retries: CallRetries
+    ) -> Iterator[ResultPart]:
         """The messages of one call that a resume token covers, or the end of the result."""
-        waiting: list[ResultPart] = []
-        for message in received(begun):
-            waiting.append(message)
+        uncovered: list[ResultPart] = []
+        for message in receive(messages):
+            uncovered.append(message)
             if message.resume_token:
-                tries.answered()
+                retries.reset()
                 self.request.resume_token = message.resume_token
-                yield from waiting
-                waiting = []
-        tries.answered()
-        yield from waiting
+                yield from uncovered
+                uncovered = []
+        retries.reset()
+        yield from uncovered
 
     def _check_stalls(self, stalls: int, error: DeadlineExceeded) -> None:
-        """A deadline that passes because the consumer is slow is no failure of the server's."""
+        """A deadline that passes because the consumer is slow is not a failure of the server."""
         if stalls >= STALLS_MAX:
             raise UnavailableError(
                 f"{self.session.database_name} gave no row of a stream within"
@@ -106,20 +106,21 @@ class Resumption:
         self.outages.pause(0)
 
 
-def received(begun: Iterable[ResultPart]) -> Iterator[ResultPart]:
+def receive(messages: Iterable[ResultPart]) -> Iterator[ResultPart]:
     """The messages of a call; its errors as those of google.api_core."""
     try:
-        yield from begun
+        yield from messages
     except grpc.RpcError as error:
         raise from_grpc_error(error) from error
 
 
-def expired_or(error: FailedPrecondition, read_timestamp_micros: int | None) -> Exception:
-    """Tells a read older than the version retention from other refusals, by Spanner's words."""
+def convert_refusal(error: FailedPrecondition, read_timestamp_micros: int | None) -> Exception:
+    """The refusal as VersionExpiredError when the read is older than the version retention, which
+    Spanner's message says; any other refusal as it is."""
     if read_timestamp_micros is not None and "maximum timestamp staleness" in error.message:
         return VersionExpiredError(
-            f"the database keeps no versions as old as {timestamp_text(read_timestamp_micros)}"
+            f"the database no longer has the versions of {format_timestamp(read_timestamp_micros)}"
             f" ({error.message}); its version_retention_period, 1h unless set and 7d at most,"
-            " says how long it does"
+            " says how long it keeps them"
         )
     return error

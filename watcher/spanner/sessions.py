@@ -15,8 +15,9 @@ from google.api_core.gapic_v1.routing_header import to_grpc_metadata
 from google.cloud.spanner_v1 import ExecuteSqlRequest, ReadRequest
 from google.cloud.spanner_v1.database import Database
 
-from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress, open_database
-from watcher.spanner.results.wire import ResultPart, result_part
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
+from watcher.spanner.database import open_database
+from watcher.spanner.results.wire import ResultPart, parse_result_part
 
 SERVICE = "/google.spanner.v1.Spanner/"
 CREATE_SECONDS_MAX = 30.0
@@ -26,23 +27,23 @@ CLIENT = ("x-goog-api-client", ClientInfo(client_library_version="watcher").to_u
 
 
 class SharedSession:
-    """A multiplexed session, which is made anew when it is lost. Any number of threads may use it;
-    it keeps nothing of those who do."""
+    """A multiplexed session, which is replaced when it is lost. Any number of threads may use it;
+    it keeps no state of theirs."""
 
     def __init__(self, database: Database) -> None:
         self.database_name: str = database.name
         self.api = database.spanner_api
         self.metadata: Metadata = (("google-cloud-resource-prefix", database.name),)
-        # The generated client would make an object of every value: see results/wire.py.
+        # The generated client would create an object for every value: see results/wire.py.
         channel = self.api.transport.grpc_channel
-        self.execute = stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
-        self.read = stream_call(channel, "StreamingRead", ReadRequest.serialize)
+        self.execute = make_stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
+        self.read = make_stream_call(channel, "StreamingRead", ReadRequest.serialize)
         self._lock = threading.Lock()
         self._name = ""
 
     @property
     def name(self) -> str:
-        """The session's name. It is made where there is none: errors are those of the client."""
+        """The session's name. Creates a session if there is none; errors are the client's."""
         with self._lock:
             if not self._name:
                 session = self.api.create_session(
@@ -55,35 +56,35 @@ class SharedSession:
             return self._name
 
     def forget(self, name: str, error: NotFound) -> None:
-        """A session that is gone is replaced, once for all streams that were under way in it;
-        anything else that is gone is an error."""
+        """Replaces a session that is gone, once for all streams that were under way in it. Raises
+        the error for anything else that is gone."""
         if "session" not in error.message.lower():
             raise error
         with self._lock:
             if name == self._name:
                 self._name = ""
 
-    def routed(self, name: str) -> Metadata:
+    def build_metadata(self, name: str) -> Metadata:
         """The metadata of a stream in a session."""
         return (*self.metadata, to_grpc_metadata([("session", name)]), CLIENT)
 
 
-def stream_call(
+def make_stream_call(
     channel: grpc.Channel, method: str, serializer: Callable[[Any], bytes]
 ) -> StreamCall:
     """A streaming method of Spanner's whose messages are read as ``results.wire`` defines them."""
     call: StreamCall = channel.unary_stream(
-        SERVICE + method, request_serializer=serializer, response_deserializer=result_part
+        SERVICE + method, request_serializer=serializer, response_deserializer=parse_result_part
     )
     return call
 
 
-def shared_session(address: DatabaseAddress) -> SharedSession:
+def get_shared_session(address: DatabaseAddress) -> SharedSession:
     """One client a process and database: tasks of a Spark executor share its channel. No call."""
-    return cached_session(address, os.environ.get(EMULATOR_HOST))
+    return get_cached_session(address, os.environ.get(EMULATOR_HOST))
 
 
 @lru_cache(maxsize=16)
-def cached_session(address: DatabaseAddress, _host: str | None) -> SharedSession:
-    """The same address may be on another emulator a moment later."""
+def get_cached_session(address: DatabaseAddress, _host: str | None) -> SharedSession:
+    """``_host`` is part of the key: the same address may be on another emulator a moment later."""
     return SharedSession(open_database(address))

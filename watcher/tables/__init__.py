@@ -1,1 +1,1 @@
-"""What is known of tables: found in the schema, never guessed."""
+"""What is known of tables: read from the schema, never guessed."""

@@ -1,4 +1,4 @@
-"""Which columns of a table are read: those that can be decoded, and of them what is chosen."""
+"""Which columns of a table are read: the chosen ones among those that can be decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from ddl.render import render_type
 from ddl.schema import Column, Table, Type, TypeCode
 from watcher.errors import ConfigurationError, NotWatchableError
-from watcher.spanner.results.columns import ARROW
+from watcher.spanner.results.supported_types import is_supported
 
 LOG = logging.getLogger("watcher.columns")
 
@@ -26,7 +26,7 @@ class ColumnChoice:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
 
-    def takes(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         """Whether a column is chosen."""
         folded = name.casefold()
         included = self.include is None or folded in {each.casefold() for each in self.include}
@@ -36,19 +36,12 @@ class ColumnChoice:
 EVERYTHING = ColumnChoice()
 
 
-def is_readable(type_: Type) -> bool:
-    """True for a type that can be decoded: not PROTO, ENUM, TOKENLIST, or what is not known."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return is_readable(type_.element)
-    return type_.code in ARROW
-
-
-def columns_of(table: Table, choice: ColumnChoice, always: Collection[str]) -> Columns:
+def choose_columns(table: Table, choice: ColumnChoice, always: Collection[str]) -> Columns:
     """The columns of a table that are read: the chosen ones, its key and ``always``, in the order
-    of the table. What cannot be decoded is left out, and said so once.
+    of the table. What cannot be decoded is left out, with one log line.
 
-    Raises ConfigurationError for a name that the table has not, one that cannot be decoded, or one
-    that is excluded and must be read; NotWatchableError when the key cannot be decoded.
+    Raises ConfigurationError for a column that does not exist, cannot be decoded, or is excluded
+    but must be read; NotWatchableError when the key cannot be decoded.
     """
     required = {part.column.casefold() for part in table.primary_key}
     check_key(table, required)
@@ -56,55 +49,56 @@ def columns_of(table: Table, choice: ColumnChoice, always: Collection[str]) -> C
     check_choice(table, choice, required)
     named = {name.casefold() for name in choice.include or ()}
     shown = [c for c in table.columns if not c.hidden or c.name.casefold() in required | named]
-    chosen = [c for c in shown if c.name.casefold() in required or choice.takes(c.name)]
-    unreadable = tuple(column for column in chosen if not is_readable(column.type))
+    chosen = [c for c in shown if c.name.casefold() in required or choice.includes(c.name)]
+    unreadable = tuple(column for column in chosen if not is_supported(column.type))
     if unreadable:
         report_left_out(table.name, unreadable)
-    return tuple((c.name, c.type) for c in chosen if is_readable(c.type))
+    return tuple((c.name, c.type) for c in chosen if is_supported(c.type))
 
 
 def check_key(table: Table, key: Collection[str]) -> None:
     """Raises NotWatchableError when a column of the key cannot be decoded."""
     for column in table.columns:
-        if column.name.casefold() in key and not is_readable(column.type):
+        if column.name.casefold() in key and not is_supported(column.type):
             raise NotWatchableError(
-                f"the key column {table.name}.{column.name} has type {type_name(column.type)},"
-                " which cannot be read; the table cannot be watched"
+                f"the key column {table.name}.{column.name} has type"
+                f" {render_full_type(column.type)}, which cannot be read; the table cannot be"
+                " watched"
             )
 
 
 def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) -> None:
-    """Raises ConfigurationError for a name in the choice that will not do."""
+    """Raises ConfigurationError for a name in the choice that cannot be used."""
     for name in (*(choice.include or ()), *choice.exclude):
         if table.column(name) is None:
-            raise unknown_column(table, name)
+            raise explain_unknown_column(table, name)
     for name in choice.include or ():
         column = table.column(name)
-        if column is not None and not is_readable(column.type):
+        if column is not None and not is_supported(column.type):
             raise ConfigurationError(
-                f"column {table.name}.{column.name} has type {type_name(column.type)}, which"
-                " cannot be read; take it out of columns"
+                f"column {table.name}.{column.name} has type"
+                f" {render_full_type(column.type)}, which cannot be read; remove it from columns"
             )
     for name in choice.exclude:
         if name.casefold() in required:
             raise ConfigurationError(
                 f"column {table.name}.{name} is always read: it is part of the key, the commit"
-                " timestamp, or says what a change is; take it out of exclude_columns"
+                " timestamp, or says what a change is; remove it from exclude_columns"
             )
 
 
-def unknown_column(table: Table, name: str) -> ConfigurationError:
-    """The refusal of a column that is not there, with the nearest one that is."""
+def explain_unknown_column(table: Table, name: str) -> ConfigurationError:
+    """The error for a column that does not exist, with the most similar one that does."""
     names = {column.name.casefold(): column.name for column in table.columns}
     near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.5)
     hint = f"did you mean '{names[near[0]]}'?" if near else f"it has: {', '.join(names.values())}"
     return ConfigurationError(f"table {table.name} has no column '{name}'; {hint}")
 
 
-def type_name(type_: Type) -> str:
-    """A type as messages write it: PROTO<a.b.C>."""
+def render_full_type(type_: Type) -> str:
+    """A type as messages show it: PROTO<a.b.C>."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return f"ARRAY<{type_name(type_.element)}>"
+        return f"ARRAY<{render_full_type(type_.element)}>"
     if type_.code in (TypeCode.PROTO, TypeCode.ENUM):
         return f"{type_.code.value}<{type_.proto_name}>"
     return render_type(type_)
@@ -112,10 +106,10 @@ def type_name(type_: Type) -> str:
 
 @lru_cache(maxsize=1024)
 def report_left_out(table: str, columns: tuple[Column, ...]) -> None:
-    """One line a table and process, and another one when its columns change: the schema is read
-    again and again."""
+    """Logs once for each table and process, and again when its columns change: the schema is read
+    many times."""
     names = ", ".join(column.name for column in columns)
-    types = ", ".join(dict.fromkeys(type_name(column.type) for column in columns))
+    types = ", ".join(dict.fromkeys(render_full_type(column.type) for column in columns))
     LOG.warning(
         "table %s: columns %s have types %s that cannot be read and are left out",
         table,

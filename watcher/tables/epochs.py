@@ -1,4 +1,4 @@
-"""What follows from the schema at a read timestamp, worked out once for each schema.
+"""What follows from the schema at a read timestamp, computed once for each schema.
 
 Spanner judges a read by the schema at its timestamp: a window is read with the tables, columns,
 index and shards that are valid at its end.
@@ -19,8 +19,8 @@ KEPT_MAX = 8
 
 
 class Epochs(Generic[Derived]):
-    """Follows the schema of a database. ``derive`` works out what is needed of a schema; what it
-    raises (a table that cannot be watched, say) is raised by ``at``."""
+    """Follows the schema of a database. ``derive`` computes what is needed of a schema; what it
+    raises (for a table that cannot be watched, say) is raised by ``at``."""
 
     def __init__(self, stream: QueryStream, derive: Callable[[Schema], Derived]) -> None:
         self._stream = stream

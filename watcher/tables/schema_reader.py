@@ -1,7 +1,7 @@
 """The schema that a database has at a read timestamp, read from INFORMATION_SCHEMA.
 
-Spanner: queries over INFORMATION_SCHEMA can be strong or stale and are no calls of the admin API,
-whose quota is small.
+Spanner: queries over INFORMATION_SCHEMA can be strong or stale, and do not use the admin API, whose
+quota is small.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from google.api_core.exceptions import InvalidArgument
 
 from ddl.schema import Dialect, Schema
 from watcher.errors import NotWatchableError
-from watcher.spanner.results.wire import cell, whole_rows
+from watcher.spanner.results.wire import collect_rows, parse_cell
+from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
-from watcher.tables.schema_rows import schema_of
+from watcher.tables.schema_rows import build_schema
 
 OTHERS = "NOT IN ('INFORMATION_SCHEMA', 'SPANNER_SYS')"
-"""The schemas that are Spanner's own."""
+"""Leaves out the schemas that are Spanner's own."""
 
 SOURCES = {
     "table": (
@@ -75,30 +76,30 @@ class SchemaEpoch:
 
 def read_epoch(stream: QueryStream, at: int | None = None) -> SchemaEpoch:
     """The schema at a timestamp, or (None) of a strong read; what cannot be read yet, because its
-    backfill is under way, is left out of it. Two calls.
+    backfill is under way, is left out. Two calls.
 
     Raises VersionExpiredError past the version retention, NotWatchableError for another dialect.
     """
     read_timestamp, digest = read_digest(stream, at)
-    lines = texts(stream, read_timestamp)
-    return SchemaEpoch(read_timestamp, digest, schema_of(lines))
+    lines = read_lines(stream, read_timestamp)
+    return SchemaEpoch(read_timestamp, digest, build_schema(lines))
 
 
 def read_digest(stream: QueryStream, at: int | None = None) -> tuple[int, int]:
     """The read timestamp and the digest of the schema at it: one call. Errors as ``read_epoch``."""
     try:
-        read_timestamp, numbers = stream.numbers(DIGEST, {}, {}, at)
+        read_timestamp, numbers = stream.query_numbers(Statement(DIGEST), at)
     except InvalidArgument:
         refuse_other_dialects(stream)
         raise
     return read_timestamp, numbers[0]
 
 
-def texts(stream: QueryStream, at: int) -> Iterator[str]:
+def read_lines(stream: QueryStream, at: int) -> Iterator[str]:
     """The rows of INFORMATION_SCHEMA at a timestamp, each as the text that the digest is of."""
-    for values in whole_rows(stream.rows(LINES, {}, {}, at, counted=False), 1):
+    for values in collect_rows(stream.query(Statement(LINES), at, with_stats=False), 1):
         for value in values:
-            yield cell(value).text
+            yield parse_cell(value).text
 
 
 def refuse_other_dialects(stream: QueryStream) -> None:
@@ -108,12 +109,12 @@ def refuse_other_dialects(stream: QueryStream) -> None:
         "SELECT 1 FROM INFORMATION_SCHEMA.DATABASE_OPTIONS"
         " WHERE OPTION_NAME = 'database_dialect' AND OPTION_VALUE = 'POSTGRESQL'"
     )
-    _, found = stream.numbers(query, {}, {}, None)
-    if found:
-        googlesql(Schema(Dialect.POSTGRESQL), stream.database_name)
+    _, matches = stream.query_numbers(Statement(query), None)
+    if matches:
+        check_googlesql(Schema(Dialect.POSTGRESQL), stream.database_name)
 
 
-def googlesql(schema: Schema, database_name: str) -> Schema:
+def check_googlesql(schema: Schema, database_name: str) -> Schema:
     """The schema itself. Raises NotWatchableError unless it is of the GoogleSQL dialect."""
     if schema.dialect is not Dialect.GOOGLESQL:
         raise NotWatchableError(
@@ -123,9 +124,9 @@ def googlesql(schema: Schema, database_name: str) -> Schema:
     return schema
 
 
-def text_of(column: str) -> str:
-    """The expression of a column as a part of a row's text: NULL is ``-``, and before every other
-    value stands its length, so that different rows have different texts."""
+def render_text(column: str) -> str:
+    """The expression of a column as a part of a row's text: NULL is ``-``, every other value
+    follows its length, so that different rows have different texts."""
     # The documentation does not list FILTER: where there is none TO_JSON has NULL, while naming it
     # would be an error.
     name = "JSON_VALUE(TO_JSON(x), '$.FILTER')" if column == "FILTER" else f"x.`{column}`"
@@ -133,12 +134,12 @@ def text_of(column: str) -> str:
     return f"COALESCE(CONCAT(CAST(LENGTH({text}) AS STRING), ':', {text}), '-')"
 
 
-def lines_query(kind: str, columns: str, source: str) -> str:
+def render_lines_query(kind: str, columns: str, source: str) -> str:
     """The query that gives a text for each row of a source."""
-    parts = ", ".join([f"'{len(kind)}:{kind}'", *map(text_of, columns.split())])
+    parts = ", ".join([f"'{len(kind)}:{kind}'", *map(render_text, columns.split())])
     return f"SELECT CONCAT({parts}) AS Line FROM INFORMATION_SCHEMA.{source}"  # noqa: S608
 
 
-LINES = "\nUNION ALL ".join(lines_query(kind, *source) for kind, source in SOURCES.items())
+LINES = "\nUNION ALL ".join(render_lines_query(kind, *source) for kind, source in SOURCES.items())
 DIGEST = f"SELECT COALESCE(BIT_XOR(FARM_FINGERPRINT(Line)), 0) FROM ({LINES})"  # noqa: S608
-"""No two texts are the same, so that none takes another out of the XOR."""
+"""No two texts are the same, so that none cancels another out of the XOR."""

@@ -29,54 +29,54 @@ Name = tuple[str | None, ...]
 PRIMARY_KEY = "PRIMARY_KEY"
 
 
-def schema_of(texts: Iterable[str]) -> Schema:
+def build_schema(texts: Iterable[str]) -> Schema:
     """The schema that the texts of ``schema_reader.LINES`` describe. Tables, indexes and change
-    streams stand in the order of their names; columns that are written but cannot be read yet,
+    streams are in the order of their names; columns that are written but cannot be read yet,
     indexes under backfill and those that Spanner manages are left out."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for text in texts:
-        kind, *values = fields(text)
+        kind, *values = parse_fields(text)
         rows[kind or ""].append(tuple(values))
-    tables = tuple(sorted(tables_of(rows), key=lambda table: table.name))
+    tables = tuple(sorted(build_tables(rows), key=lambda table: table.name))
     by_name = {table.name: table for table in tables}
     return Schema(
         tables=tables,
-        indexes=tuple(sorted(indexes_of(rows, by_name), key=lambda index: index.name)),
-        change_streams=tuple(sorted(streams_of(rows, by_name), key=lambda stream: stream.name)),
+        indexes=tuple(sorted(build_indexes(rows, by_name), key=lambda index: index.name)),
+        change_streams=tuple(sorted(build_streams(rows, by_name), key=lambda stream: stream.name)),
     )
 
 
-def fields(text: str) -> Row:
+def parse_fields(text: str) -> Row:
     """The values of a row: ``-`` is NULL, any other begins with its length and a colon."""
-    found: list[str | None] = []
+    values: list[str | None] = []
     place = 0
     while place < len(text):
         if text[place] == "-":
-            found.append(None)
+            values.append(None)
             place += 1
             continue
         colon = text.index(":", place)
         end = colon + 1 + int(text[place:colon])
-        found.append(text[colon + 1 : end])
+        values.append(text[colon + 1 : end])
         place = end
-    return tuple(found)
+    return tuple(values)
 
 
-def grouped(rows: Iterable[Row], width: int) -> dict[Name, list[Row]]:
+def group_rows(rows: Iterable[Row], width: int) -> dict[Name, list[Row]]:
     """Rows by the name that their first columns make; the rest of each."""
-    found: dict[Name, list[Row]] = defaultdict(list)
+    groups: dict[Name, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row[:width]].append(row[width:])
-    return found
+        groups[row[:width]].append(row[width:])
+    return groups
 
 
-def path(schema: str | None, name: str | None) -> str:
+def join_name(schema: str | None, name: str | None) -> str:
     """A name with its named schema."""
     return f"{schema}.{name}" if schema else name or ""
 
 
-def yes(value: str | None) -> bool:
-    """True for YES and TRUE, which Spanner writes in the one view and the other."""
+def is_yes(value: str | None) -> bool:
+    """True for YES and TRUE: Spanner's views write one or the other."""
     return (value or "").upper() in ("YES", "TRUE")
 
 
@@ -85,57 +85,57 @@ def is_ready(state: str | None, ready: str) -> bool:
     return not state or state == ready
 
 
-def tables_of(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
+def build_tables(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
     """The tables that can be written."""
-    columns = grouped(rows["column"], 2)
-    options = grouped(rows["column option"], 3)
-    keys = grouped(rows["index column"], 4)
-    names = {path(row[0], row[1]) for row in rows["table"]}
+    columns = group_rows(rows["column"], 2)
+    options = group_rows(rows["column option"], 3)
+    keys = group_rows(rows["index column"], 4)
+    names = {join_name(row[0], row[1]) for row in rows["table"]}
     for schema, name, parent, on_delete, kind, state in rows["table"]:
         if not is_ready(state, "COMMITTED"):
             continue
-        found = sorted(columns[schema, name], key=lambda row: int(row[1] or 0))
+        ordered = sorted(columns[schema, name], key=lambda row: int(row[1] or 0))
         yield Table(
-            path(schema, name),
+            join_name(schema, name),
             tuple(
-                column_of(row, options[schema, name, row[0]])
-                for row in found
+                build_column(row, options[schema, name, row[0]])
+                for row in ordered
                 if is_ready(row[-1], "COMMITTED")
             ),
-            key_parts(keys[schema, name, PRIMARY_KEY, PRIMARY_KEY]),
-            interleave_of(beside(schema, parent, names), on_delete, kind),
+            build_key_parts(keys[schema, name, PRIMARY_KEY, PRIMARY_KEY]),
+            build_interleave(resolve_sibling(schema, parent, names), on_delete, kind),
         )
 
 
-def column_of(row: Row, options: list[Row]) -> Column:
+def build_column(row: Row, options: list[Row]) -> Column:
     """A column with its options."""
     name, _, type_, nullable, generated, stored, hidden, _ = row
-    given = {option or "": literal(kind, value) for option, kind, value in options}
-    commit = given.pop("allow_commit_timestamp", "").lower() == "true"
+    values = {option or "": render_option(kind, value) for option, kind, value in options}
+    commit = values.pop("allow_commit_timestamp", "").lower() == "true"
     return Column(
         name or "",
         read_type(type_ or ""),
-        not_null=not yes(nullable),
-        generated=unwrapped(generated) if generated is not None else None,
-        stored=generated is not None and yes(stored),
-        hidden=yes(hidden),
+        not_null=not is_yes(nullable),
+        generated=unwrap_expression(generated) if generated is not None else None,
+        stored=generated is not None and is_yes(stored),
+        hidden=is_yes(hidden),
         allow_commit_timestamp=commit,
-        options=tuple(sorted(given.items())),
+        options=tuple(sorted(values.items())),
     )
 
 
 def read_type(text: str) -> Type:
-    """A type from its text; one that is not known is a PROTO of that name: nobody can read it."""
+    """A type from its text; an unknown one is a PROTO of that name, which is not readable."""
     reader = TokenReader(text)
     try:
-        found = types.read_type(reader)
+        type_ = types.read_type(reader)
         reader.expect_end()
     except DdlSyntaxError:
         return Type(TypeCode.PROTO, proto_name=text)
-    return found
+    return type_
 
 
-def unwrapped(expression: str) -> str:
+def unwrap_expression(expression: str) -> str:
     """An expression without the parentheses around all of it."""
     if not expression.startswith("("):
         return expression
@@ -144,7 +144,7 @@ def unwrapped(expression: str) -> str:
     return inner if reader.token.kind is TokenKind.END else expression
 
 
-def literal(kind: str | None, value: str | None) -> str:
+def render_option(kind: str | None, value: str | None) -> str:
     """The value of an option as DDL writes it."""
     text = value or ""
     if kind == "BOOL":
@@ -152,14 +152,14 @@ def literal(kind: str | None, value: str | None) -> str:
     return text if kind != "STRING" or text[:1] in ("'", '"') else f"'{text}'"
 
 
-def beside(schema: str | None, name: str | None, names: set[str]) -> str:
-    """The table that a table or an index is interleaved in. Spanner tells its name alone: it is
-    that of the same named schema where there is one."""
-    own = path(schema, name)
+def resolve_sibling(schema: str | None, name: str | None, names: set[str]) -> str:
+    """The table that a table or an index is interleaved in. Spanner gives only its name: it is
+    in the same named schema where that has a table of the name."""
+    own = join_name(schema, name)
     return own if own in names else name or ""
 
 
-def interleave_of(parent: str, on_delete: str | None, kind: str | None) -> Interleave | None:
+def build_interleave(parent: str, on_delete: str | None, kind: str | None) -> Interleave | None:
     """INTERLEAVE IN [PARENT], if the table is interleaved."""
     if not parent:
         return None
@@ -167,38 +167,38 @@ def interleave_of(parent: str, on_delete: str | None, kind: str | None) -> Inter
     return Interleave(parent, action, enforced=kind != "IN")
 
 
-def key_parts(columns: list[Row]) -> tuple[KeyPart, ...]:
+def build_key_parts(columns: list[Row]) -> tuple[KeyPart, ...]:
     """The key columns of an index in their order; stored columns have none."""
     keys = [row for row in columns if row[1] is not None]
     ordered = sorted(keys, key=lambda row: int(row[1] or 0))
     return tuple(KeyPart(row[0] or "", row[2] == "DESC") for row in ordered)
 
 
-def indexes_of(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) -> Iterable[Index]:
+def build_indexes(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) -> Iterable[Index]:
     """The secondary indexes that can be read."""
-    columns = grouped(rows["index column"], 4)
+    columns = group_rows(rows["index column"], 4)
     for row in rows["index"]:
         schema, table, name, type_, parent, unique, null_filtered, state, managed, where = row
-        known = tables.get(path(schema, table))
+        indexed = tables.get(join_name(schema, table))
         ready = is_ready(state, "READ_WRITE")
-        if type_ != "INDEX" or yes(managed) or not ready or known is None:
+        if type_ != "INDEX" or is_yes(managed) or not ready or indexed is None:
             continue
         listed = columns[schema, table, name, type_]
-        filtered = () if yes(null_filtered) else filter_of(known, listed, where)
+        filtered = () if is_yes(null_filtered) else find_filter_columns(indexed, listed, where)
         yield Index(
-            path(schema, name),
-            known.name,
-            key_parts(listed),
+            join_name(schema, name),
+            indexed.name,
+            build_key_parts(listed),
             storing=tuple(sorted(row[0] or "" for row in listed if row[1] is None)),
-            unique=yes(unique),
-            null_filtered=yes(null_filtered),
+            unique=is_yes(unique),
+            null_filtered=is_yes(null_filtered),
             where_not_null=filtered,
-            interleave_in=beside(schema, parent, set(tables)) or None,
+            interleave_in=resolve_sibling(schema, parent, set(tables)) or None,
         )
 
 
-def filter_of(table: Table, columns: list[Row], where: str | None) -> tuple[str, ...]:
-    """The columns of WHERE c IS NOT NULL AND ...: from the text where it is told, else the key
+def find_filter_columns(table: Table, columns: list[Row], where: str | None) -> tuple[str, ...]:
+    """The columns of WHERE c IS NOT NULL AND ...: from the text where there is one, else the key
     columns that may be NULL in the table and not in the index."""
     if where:
         return read_not_null_columns(TokenReader(where.replace("(", " ").replace(")", " ")))
@@ -206,27 +206,28 @@ def filter_of(table: Table, columns: list[Row], where: str | None) -> tuple[str,
     return tuple(name for name in names if (c := table.column(name)) and not c.not_null)
 
 
-def streams_of(
+def build_streams(
     rows: Mapping[str, list[Row]], tables: Mapping[str, Table]
 ) -> Iterable[ChangeStream]:
     """The change streams."""
-    watched = grouped(rows["watched table"], 2)
-    columns = grouped(rows["watched column"], 4)
-    options = grouped(rows["stream option"], 2)
+    watched = group_rows(rows["watched table"], 2)
+    columns = group_rows(rows["watched column"], 4)
+    options = group_rows(rows["stream option"], 2)
     for schema, name, for_all in rows["change stream"]:
         watches = []
         for table_schema, table, whole in watched[schema, name]:
-            full = path(table_schema, table)
+            full = join_name(table_schema, table)
             named = {row[0] for row in columns[schema, name, table_schema, table]}
-            known = tables.get(full)
-            listed = [c.name for c in known.columns if c.name in named] if known else ()
-            watches.append(ChangeStreamTable(full, None if yes(whole) else tuple(listed)))
-        given = (
-            (option or "", literal(kind, value)) for option, kind, value in options[schema, name]
+            existing = tables.get(full)
+            listed = [c.name for c in existing.columns if c.name in named] if existing else ()
+            watches.append(ChangeStreamTable(full, None if is_yes(whole) else tuple(listed)))
+        stream_options = (
+            (option or "", render_option(kind, value))
+            for option, kind, value in options[schema, name]
         )
         yield ChangeStream(
-            path(schema, name),
+            join_name(schema, name),
             tuple(sorted(watches, key=lambda each: each.table)),
-            yes(for_all),
-            tuple(sorted(given)),
+            is_yes(for_all),
+            tuple(sorted(stream_options)),
         )

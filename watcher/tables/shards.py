@@ -9,11 +9,11 @@ from watcher.tables.values import ShardValue
 from watcher.window import ShardGroup
 
 
-def groups(values: Sequence[ShardValue] | None, count: int) -> tuple[ShardGroup, ...]:
+def group_shards(values: Sequence[ShardValue] | None, count: int) -> tuple[ShardGroup, ...]:
     """Splits all shard values into ``count`` groups whose sizes differ by one at most.
 
     More groups than values give one group a value; values that cannot be listed give none.
-    Raises ConfigurationError for less than one group.
+    Raises ConfigurationError for fewer than one group.
     """
     if count < 1:
         raise ConfigurationError(f"the number of shard groups must be at least 1, not {count}")

@@ -1,14 +1,15 @@
-"""A watched table, and what a configuration says of one: plain values."""
+"""A watched table, and how the configuration describes one: plain values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from pydantic import ConfigDict
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ddl.schema import Type, TypeCode
 from watcher.tables.column_choice import ColumnChoice
+
+if TYPE_CHECKING:
+    from pydantic import ConfigDict
 
 ShardValue = int | str
 
@@ -29,7 +30,7 @@ class WatchedTable:
     """A table with its commit-timestamp column, and the shard column and index where it has them.
 
     ``shard_values`` are all values that the shard can have; None when they cannot be listed: then a
-    query asks for ``IS NOT NULL`` only. ``index`` None polls through whatever Spanner chooses.
+    query checks only ``IS NOT NULL``. With an ``index`` of None Spanner chooses one.
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
     that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
@@ -59,9 +60,9 @@ ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """How one table is polled, where the schema does not say it or shall not decide.
+    """How one table is polled, where the schema does not say it or is not to decide.
 
-    ``shard``: ``computed`` (all values of the generated column, found from its expression),
+    ``shard``: ``computed`` (all values of the generated column, from its expression),
     ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
     minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
     ``time`` reads as ``not-null`` does: a row may have any interval, because the application's
@@ -75,7 +76,7 @@ class TableSpec:
     key and the commit timestamp always are.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     shard: ShardKind | None = None
     shard_column: str | None = None

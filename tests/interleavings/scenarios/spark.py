@@ -18,7 +18,7 @@ from watcher.consumers.positions import Position, SpannerPositions, consumers_ta
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import Command
 from watcher.errors import LeaseHeldError, WatcherError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 QUERY = {
     "tables": "*",
@@ -91,12 +91,12 @@ def go_on(run: Run) -> None:
 
 def earlier(run: Run) -> None:
     """The query starts anew, before its position."""
-    query_of(run, startingTimestamp=timestamp_text(run.kept["begin"])).start(2)
+    query_of(run, startingTimestamp=format_timestamp(run.kept["begin"])).start(2)
 
 
 def drain_earlier(run: Run) -> None:
     """In the end everybody delivers what is there."""
-    drain_query("a", "h", startingTimestamp=timestamp_text(run.kept["begin"]))(run)
+    drain_query("a", "h", startingTimestamp=format_timestamp(run.kept["begin"]))(run)
 
 
 EARLIER = Variant(

@@ -8,7 +8,7 @@ from interleavings.scenarios.base import ROWS, Body, Variant, catch_up, deliver_
 from interleavings.scenarios.spark import query_of
 from interleavings.scenarios.watching import TAKEN_OVER, instance, time_passes
 from interleavings.scheduler import current_scheduler
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 
 OTHERS = "CREATE TABLE Others (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 TWO = {"statements": (ROWS, OTHERS), "watchable": ("Rows", "Others")}
@@ -74,7 +74,7 @@ def one_by_one(triggers: int, lives: int) -> Body:
     """A query of small batches that is stopped and started again."""
 
     def body(run: Run) -> None:
-        begin = timestamp_text(run.kept["begin"])
+        begin = format_timestamp(run.kept["begin"])
         while run.lives.setdefault("q", 0) < lives:
             run.lives["q"] += 1
             query_of(run, startingTimestamp=begin, maxRowsPerBatch="1").start(triggers)
@@ -104,7 +104,7 @@ def start_once(name: str, triggers: int) -> Body:
     """A query of a checkpoint of its own, under the name that both have."""
 
     def body(run: Run) -> None:
-        begin = timestamp_text(run.kept["begin"])
+        begin = format_timestamp(run.kept["begin"])
         query_of(run, name=name, startingTimestamp=begin).start(triggers)
 
     return body
@@ -119,7 +119,7 @@ def take_over(run: Run) -> None:
 def take_over_and_plan(run: Run) -> None:
     """As ``take_over``, and is away again before its first batch."""
     current_scheduler().wait(None, lambda: "q" in run.kept and run.kept["q"].registered)
-    begin = timestamp_text(run.kept["begin"])
+    begin = format_timestamp(run.kept["begin"])
     query_of(run, name="r", startingTimestamp=begin).plan()
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import fastavro
 import pytest
-from fixtures.any_change import changes
 from fixtures.documented import ORDERS, change_of
+from fixtures.has_changes import changes
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator

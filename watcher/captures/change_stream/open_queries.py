@@ -1,7 +1,7 @@
 """Queries of a change stream that stay open: changes come as they are committed, in milliseconds.
 
-A thread a partition reads; one queue keeps the order of each partition. Children are opened when
-everything of their parents was taken from it, so that the order of every key is commit order.
+One thread reads each partition; one queue keeps the order of each partition. Children are opened
+when everything of their parents was taken from it, so that the order of every key is commit order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
 
-from watcher.captures.change_stream.records import Child, DataRecord, Heartbeat, Record
+from watcher.captures.change_stream.records import ChildPartition, DataRecord, Heartbeat, Record
 
 QUEUE_RECORDS = 2_000
 TAKEN_RECORDS_MAX = 2_000
@@ -23,17 +23,17 @@ Read = Callable[[str | None, int], Iterator[Record]]
 
 
 @dataclass(slots=True)
-class Partition:
+class OpenPartition:
     """A partition that is being read. Everything of it below ``reached`` was taken."""
 
     token: str
     reached: int
-    children: list[Child] = field(default_factory=list)
+    children: list[ChildPartition] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A thread is done: with its partition, or with an error."""
+class PartitionEnd:
+    """A thread has ended: with its partition, or with an error."""
 
     error: Exception | None = None
 
@@ -43,33 +43,33 @@ class OpenQueries:
 
     def __init__(self, read: Read, start: int) -> None:
         self._read = read
-        self._queue: Queue[tuple[Partition, Record | Ended]] = Queue(QUEUE_RECORDS)
+        self._queue: Queue[tuple[OpenPartition, Record | PartitionEnd]] = Queue(QUEUE_RECORDS)
         self._closed = threading.Event()
-        self._open: dict[str, Partition] = {}
+        self._open: dict[str, OpenPartition] = {}
         self._finished: set[str] = set()
         self._reached = start
-        roots = [each for each in read(None, start + 1) if isinstance(each, Child)]
+        roots = [each for each in read(None, start + 1) if isinstance(each, ChildPartition)]
         self._waiting = {child.token: child for child in roots}
         self._open_next()
 
     @property
     def watermark(self) -> int:
-        """Every change at or below it was taken: the least of all partitions, those that have not
-        begun, too. It never goes back."""
+        """Every change at or below it was taken: the least of all partitions, also of those that
+        have not started. It never goes back."""
         reached = [partition.reached for partition in self._open.values()]
         reached += [child.start for child in self._waiting.values()]
         self._reached = max(self._reached, min(reached, default=0) - 1)
         return self._reached
 
     def take(self, seconds: float) -> list[tuple[str, DataRecord]]:
-        """The changes that came, each with its partition; waits so long for the first.
+        """The changes that have come, each with its partition; waits for the first this long.
 
-        Raises what a query ended with.
+        Raises the error that ended a query.
         """
-        found: list[tuple[str, DataRecord]] = []
+        taken: list[tuple[str, DataRecord]] = []
         deadline = time.monotonic() + seconds
-        while len(found) < TAKEN_RECORDS_MAX:
-            left = 0.0 if found else max(0.0, deadline - time.monotonic())
+        while len(taken) < TAKEN_RECORDS_MAX:
+            left = 0.0 if taken else max(0.0, deadline - time.monotonic())
             try:
                 partition, record = (
                     self._queue.get(timeout=left) if left else self._queue.get(False)
@@ -77,22 +77,22 @@ class OpenQueries:
             except Empty:
                 break
             if isinstance(record, DataRecord):
-                found.append((partition.token, record))
-            self._note(partition, record)
-        return found
+                taken.append((partition.token, record))
+            self._update(partition, record)
+        return taken
 
     def close(self) -> None:
         """Ends the threads; each notices with its next record or heartbeat."""
         self._closed.set()
 
-    def _note(self, partition: Partition, record: Record | Ended) -> None:
-        """What is known now of the partition that a record came from."""
+    def _update(self, partition: OpenPartition, record: Record | PartitionEnd) -> None:
+        """Keeps what a record says of its partition."""
         if isinstance(record, DataRecord):
             # More may come at the same timestamp.
             partition.reached = max(partition.reached, record.commit_timestamp)
         elif isinstance(record, Heartbeat):
             partition.reached = max(partition.reached, record.timestamp + 1)
-        elif isinstance(record, Child):
+        elif isinstance(record, ChildPartition):
             partition.children.append(record)
         elif record.error is not None:
             raise record.error
@@ -101,7 +101,7 @@ class OpenQueries:
         if self._waiting:
             self._open_next()
 
-    def _finish(self, partition: Partition) -> None:
+    def _finish(self, partition: OpenPartition) -> None:
         """A partition has ended; both parents of a merged child name it."""
         del self._open[partition.token]
         self._finished.add(partition.token)
@@ -111,44 +111,44 @@ class OpenQueries:
 
     def _open_next(self) -> None:
         for child in sorted(self._waiting.values(), key=lambda each: each.start):
-            if self._ready(child):
+            if self._is_ready(child):
                 del self._waiting[child.token]
-                partition = Partition(child.token, child.start)
+                partition = OpenPartition(child.token, child.start)
                 self._open[child.token] = partition
-                work = threading.Thread(target=self._follow, args=(partition,), daemon=True)
-                work.start()
+                thread = threading.Thread(target=self._follow, args=(partition,), daemon=True)
+                thread.start()
 
-    def _ready(self, child: Child) -> bool:
-        """True when all its parents have ended. One that is not known ended before this began,
-        unless a partition that has not come so far yet is still to name it."""
+    def _is_ready(self, child: ChildPartition) -> bool:
+        """True when all its parents have ended. An unknown parent ended before this reader started,
+        unless a partition that has not been read as far as that is still to name it."""
         if all(parent in self._finished for parent in child.parents):
             return True
         if any(parent in self._open or parent in self._waiting for parent in child.parents):
             return False
-        begun = all(partition.reached >= child.start for partition in self._open.values())
-        return begun and all(each.start >= child.start for each in self._waiting.values())
+        reached = all(partition.reached >= child.start for partition in self._open.values())
+        return reached and all(each.start >= child.start for each in self._waiting.values())
 
-    def _follow(self, partition: Partition) -> None:
-        """Reads a partition until it ends. A query that ends without naming children has not come
-        to the end of its partition: it is opened again where it stopped."""
-        place = Place(partition.reached)
+    def _follow(self, partition: OpenPartition) -> None:
+        """Reads a partition until it ends. A query that ends without naming children has not
+        reached the end of its partition: it is opened again where it stopped."""
+        point = ReadPoint(partition.reached)
         ended = False
         try:
             while not ended and not self._closed.is_set():
-                came = False
-                for record in self._read(partition.token, place.at):
-                    came = True
-                    ended = ended or isinstance(record, Child)
-                    if place.new(record) and not self._put(partition, record):
+                empty = True
+                for record in self._read(partition.token, point.at):
+                    empty = False
+                    ended = ended or isinstance(record, ChildPartition)
+                    if point.is_new(record) and not self._put(partition, record):
                         return
-                if not came:
+                if empty:
                     self._closed.wait(PAUSE_SECONDS)
-            self._put(partition, Ended())
+            self._put(partition, PartitionEnd())
         except Exception as error:  # noqa: BLE001 (handed to the reader)
-            self._put(partition, Ended(error))
+            self._put(partition, PartitionEnd(error))
 
-    def _put(self, partition: Partition, record: Record | Ended) -> bool:
-        """Waits while the queue is full; False when nobody takes any more."""
+    def _put(self, partition: OpenPartition, record: Record | PartitionEnd) -> bool:
+        """Waits while the queue is full; False once the reader is closed."""
         while not self._closed.is_set():
             try:
                 self._queue.put((partition, record), timeout=PAUSE_SECONDS)
@@ -159,23 +159,23 @@ class OpenQueries:
 
 
 @dataclass(slots=True)
-class Place:
+class ReadPoint:
     """How far a partition was read: a query that is opened again at ``at`` repeats records."""
 
     at: int
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
-    def new(self, record: Record) -> bool:
+    def is_new(self, record: Record) -> bool:
         """True for a record that did not come before."""
         if isinstance(record, Heartbeat):
             self._reach(record.timestamp)
         if not isinstance(record, DataRecord):
             return True
         self._reach(record.commit_timestamp)
-        name = (record.transaction_id, record.sequence)
-        if record.commit_timestamp < self.at or name in self._seen:
+        identity = (record.transaction_id, record.sequence)
+        if record.commit_timestamp < self.at or identity in self._seen:
             return False
-        self._seen.add(name)
+        self._seen.add(identity)
         return True
 
     def _reach(self, timestamp: int) -> None:

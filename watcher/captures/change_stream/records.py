@@ -12,16 +12,16 @@ from itertools import compress
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Operation, Shape, ValueCapture
-from watcher.spanner.results.wire import ResultPart, cell, elements, unchunked
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell, parse_elements
+from watcher.spanner.timestamps import to_micros
 from watcher.tables.column_choice import ColumnChoice
 
 
 @dataclass(frozen=True, slots=True)
-class Mod:
+class StreamMod:
     """One row of a record: JSON objects. ``new`` of a delete is None, as is ``old`` where the
     stream does not capture it; an insert has no old values, so that its ``old`` is empty.
-    ``captured`` is set where less is known of the row than the record says."""
+    ``captured`` is set where the row has fewer values than the record says."""
 
     key: str
     new: str | None
@@ -41,7 +41,7 @@ class DataRecord:
     transaction_id: str
     last_in_partition: bool
     shape: Shape
-    mods: tuple[Mod, ...]
+    mods: tuple[StreamMod, ...]
     operation: Operation
     captured: ValueCapture
     records_in_transaction: int
@@ -58,7 +58,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildPartition:
     """A partition that takes over keys at ``start``. The first partitions have no parents."""
 
     token: str
@@ -66,65 +66,67 @@ class Child:
     start: int
 
 
-Record = DataRecord | Heartbeat | Child
+Record = DataRecord | Heartbeat | ChildPartition
 
 
-def records_of(results: Iterable[ResultPart]) -> Iterator[Record]:
+def decode_records(results: Iterable[ResultPart]) -> Iterator[Record]:
     """The records of a query, in the order in which Spanner sends them."""
-    for values, _ in unchunked(results):
+    for values, _ in join_chunks(results):
         for value in values:
-            for record in listed(value):
-                data, beats, children = listed(record)
-                for each in listed(data):
-                    yield data_record(listed(each))
-                for each in listed(beats):
-                    yield Heartbeat(moment(listed(each)[0]))
-                for each in listed(children):
-                    yield from children_of(listed(each))
+            for record in parse_list(value):
+                data, beats, children = parse_list(record)
+                for each in parse_list(data):
+                    yield decode_data_record(parse_list(each))
+                for each in parse_list(beats):
+                    yield Heartbeat(decode_timestamp(parse_list(each)[0]))
+                for each in parse_list(children):
+                    yield from decode_children(parse_list(each))
 
 
-def listed(value: bytes) -> list[bytes]:
+def parse_list(value: bytes) -> list[bytes]:
     """The members of an array or a struct."""
-    return elements(cell(value).list)
+    return parse_elements(parse_cell(value).list)
 
 
-def moment(value: bytes) -> int:
+def decode_timestamp(value: bytes) -> int:
     """A timestamp in microseconds since 1970."""
-    return micros_of(datetime.fromisoformat(cell(value).text))
+    return to_micros(datetime.fromisoformat(parse_cell(value).text))
 
 
-def children_of(fields: Sequence[bytes]) -> Iterator[Child]:
+def decode_children(fields: Sequence[bytes]) -> Iterator[ChildPartition]:
     """The partitions of a child partitions record."""
-    start = moment(fields[0])
-    for each in listed(fields[2]):
-        token, parents = listed(each)
-        yield Child(cell(token).text, tuple(cell(p).text for p in listed(parents)), start)
+    start = decode_timestamp(fields[0])
+    for each in parse_list(fields[2]):
+        token, parents = parse_list(each)
+        yield ChildPartition(
+            parse_cell(token).text, tuple(parse_cell(p).text for p in parse_list(parents)), start
+        )
 
 
-def data_record(fields: Sequence[bytes]) -> DataRecord:
-    """A data change record from its fields, which stand in Spanner's order."""
-    operation = Operation(cell(fields[7]).text)
-    captured = ValueCapture(cell(fields[8]).text)
+def decode_data_record(fields: Sequence[bytes]) -> DataRecord:
+    """A data change record from its fields, which are in Spanner's order."""
+    operation = Operation(parse_cell(fields[7]).text)
+    captured = ValueCapture(parse_cell(fields[8]).text)
     return DataRecord(
-        commit_timestamp=moment(fields[0]),
-        sequence=cell(fields[1]).text,
-        transaction_id=cell(fields[2]).text,
-        last_in_partition=cell(fields[3]).boolean,
-        shape=shape(cell(fields[4]).text, fields[5]),
-        mods=tuple(mod(each, operation, captured) for each in listed(fields[6])),
+        commit_timestamp=decode_timestamp(fields[0]),
+        sequence=parse_cell(fields[1]).text,
+        transaction_id=parse_cell(fields[2]).text,
+        last_in_partition=parse_cell(fields[3]).boolean,
+        shape=decode_shape(parse_cell(fields[4]).text, fields[5]),
+        mods=tuple(decode_mod(each, operation, captured) for each in parse_list(fields[6])),
         operation=operation,
         captured=captured,
-        records_in_transaction=int(cell(fields[9]).text),
-        partitions_in_transaction=int(cell(fields[10]).text),
-        tag=cell(fields[11]).text,
-        system=cell(fields[12]).boolean,
+        records_in_transaction=int(parse_cell(fields[9]).text),
+        partitions_in_transaction=int(parse_cell(fields[10]).text),
+        tag=parse_cell(fields[11]).text,
+        system=parse_cell(fields[12]).boolean,
     )
 
 
-def mod(value: bytes, operation: Operation, captured: ValueCapture) -> Mod:
+def decode_mod(value: bytes, operation: Operation, captured: ValueCapture) -> StreamMod:
     """A changed row."""
-    key, new, old = (cell(each).text for each in listed(value))
-    return Mod(
+    key, new, old = (parse_cell(each).text for each in parse_list(value))
+    return StreamMod(
         key,
         None if operation is Operation.DELETE else new or "{}",
         (old or "{}") if captured.keeps_old else None,
@@ -132,25 +134,25 @@ def mod(value: bytes, operation: Operation, captured: ValueCapture) -> Mod:
 
 
 @lru_cache(maxsize=1024)
-def shape(table: str, columns: bytes) -> Shape:
-    """The columns that a record tells of. Most records of a table tell of the same ones."""
+def decode_shape(table: str, columns: bytes) -> Shape:
+    """The columns of a record. Most records of a table have the same ones."""
     names: list[tuple[str, Type]] = []
     key: list[str] = []
     places: list[int] = []
-    for each in listed(columns):
-        name, type_, of_key, place = listed(each)
-        text = cell(name).text
-        names.append((text, type_of(json.loads(cell(type_).text))))
-        places.append(int(cell(place).text))
-        if cell(of_key).boolean:
+    for each in parse_list(columns):
+        name, type_, of_key, place = parse_list(each)
+        text = parse_cell(name).text
+        names.append((text, decode_type(json.loads(parse_cell(type_).text))))
+        places.append(int(parse_cell(place).text))
+        if parse_cell(of_key).boolean:
             key.append(text)
     return Shape(table, tuple(names), tuple(key), tuple(places))
 
 
-def with_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
-    """A record that tells only of the chosen columns, and of its key."""
+def choose_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
+    """A record of the chosen columns, and of its key."""
     columns, key = record.shape.columns, record.shape.primary_key
-    kept = [choice.takes(name) or name in key for name, _ in columns]
+    kept = [choice.includes(name) or name in key for name, _ in columns]
     if all(kept):
         return record
     narrow = replace(
@@ -159,19 +161,22 @@ def with_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
         positions=tuple(compress(record.shape.positions, kept)),
     )
     names = frozenset(name for name, _ in narrow.columns)
-    mods = tuple(Mod(mod.key, some(mod.new, names), some(mod.old, names)) for mod in record.mods)
+    mods = tuple(
+        StreamMod(mod.key, choose_values(mod.new, names), choose_values(mod.old, names))
+        for mod in record.mods
+    )
     return replace(record, shape=narrow, mods=mods)
 
 
-def some(values: str | None, names: frozenset[str]) -> str | None:
+def choose_values(values: str | None, names: frozenset[str]) -> str | None:
     """The values of some columns, of a JSON object."""
     if values is None:
         return None
     return json.dumps({name: v for name, v in json.loads(values).items() if name in names})
 
 
-def type_of(described: dict[str, object]) -> Type:
+def decode_type(described: dict[str, object]) -> Type:
     """A type as a record describes it: ``{"code": "ARRAY", "array_element_type": {...}}``."""
     code = TypeCode(str(described["code"]))
     element = described.get("array_element_type")
-    return Type(code, element=type_of(element) if isinstance(element, dict) else None)
+    return Type(code, element=decode_type(element) if isinstance(element, dict) else None)

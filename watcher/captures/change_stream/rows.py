@@ -17,7 +17,7 @@ from watcher.captures import StreamRows
 from watcher.captures.change_stream.records import DataRecord
 from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.spanner.results.columns import TIMESTAMP
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 
 BATCH_ROWS = 10_000
@@ -49,7 +49,7 @@ CHANGES = pa.schema(
 
 
 @dataclass(slots=True)
-class Gathering:
+class ChangeBuffer:
     """Changes on their way to a batch, by column."""
 
     window: Window
@@ -61,7 +61,7 @@ class Gathering:
     _shapes: dict[Shape, int] = field(default_factory=dict)
 
     def add(self, record: DataRecord, token: str) -> None:
-        """Takes the changes of a record."""
+        """Adds the changes of a record."""
         count = len(record.mods)
         mods, columns = record.mods, self._columns
         same = {
@@ -85,37 +85,37 @@ class Gathering:
         columns["old_values"] += [mod.old for mod in mods]
         columns["captured"] += [str(mod.captured or record.captured) for mod in mods]
         columns["mod_number"] += range(count)
-        columns["id"] += change_ids(record)
+        columns["id"] += compute_change_ids(record)
         self.rows += count
 
-    def taken(self) -> StreamRows:
-        """What was gathered, as a batch; begins anew."""
+    def take(self) -> StreamRows:
+        """The changes as a batch; the buffer is empty then."""
         arrays = [pa.array(self._columns[each.name], each.type) for each in CHANGES]
         batch = pa.RecordBatch.from_arrays(arrays, schema=CHANGES)
-        shapes = tuple(self._in_key_order(shape) for shape in self._shapes)
-        found = StreamRows(self.window, batch, shapes)
+        shapes = tuple(self._order_key(shape) for shape in self._shapes)
+        rows = StreamRows(self.window, batch, shapes)
         self._columns = {name: [] for name in CHANGES.names}
         self._shapes = {}
         self.rows = 0
-        return found
+        return rows
 
-    def _in_key_order(self, shape: Shape) -> Shape:
-        """The shape with its key as the schema orders it; of a table that came since, as it is."""
+    def _order_key(self, shape: Shape) -> Shape:
+        """The shape with its key as the schema orders it; that of a newer table as it is."""
         key = self.keys.get(shape.table, ())
         return replace(shape, primary_key=key) if set(key) == set(shape.primary_key) else shape
 
 
-def change_ids(record: DataRecord) -> Iterator[str]:
+def compute_change_ids(record: DataRecord) -> Iterator[str]:
     """Digests of table, key, commit timestamp and place in the transaction: the same on every
     delivery."""
-    stamp = timestamp_text(record.commit_timestamp)
+    stamp = format_timestamp(record.commit_timestamp)
     head = f"{record.shape.table}\n{stamp}\n{record.transaction_id}\n{record.sequence}\n"
     for number, mod in enumerate(record.mods):
         text = f"{head}{number}\n{mod.key}"
         yield hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def changes_of_stream(rows: StreamRows, database: str) -> Iterator[Change]:
+def iterate_stream_changes(rows: StreamRows, database: str) -> Iterator[Change]:
     """The changes of a batch as values."""
     batch = rows.batch.set_column(
         CHANGES.get_field_index("commit_timestamp"),
@@ -131,9 +131,9 @@ def changes_of_stream(rows: StreamRows, database: str) -> Iterator[Change]:
             shape=shape,
             operation=Operation(row["operation"]),
             commit_timestamp=row["commit_timestamp"],
-            key=key_cells(row["key"], shape),
-            new_values=cells(row["new_values"], types),
-            old_values=cells(row["old_values"], types),
+            key=decode_key(row["key"], shape),
+            new_values=decode_cells(row["new_values"], types),
+            old_values=decode_cells(row["old_values"], types),
             captured=ValueCapture(row["captured"]),
             window=rows.window,
             origin=Origin(
@@ -150,26 +150,26 @@ def changes_of_stream(rows: StreamRows, database: str) -> Iterator[Change]:
         )
 
 
-def key_cells(text: str, shape: Shape) -> dict[str, Value]:
+def decode_key(text: str, shape: Shape) -> dict[str, Value]:
     """The key of a change, in the order of the primary key."""
     types = dict(shape.columns)
-    found = json.loads(text)
-    return {name: cell_of(found[name], types[name]) for name in shape.primary_key}
+    values = json.loads(text)
+    return {name: decode_cell(values[name], types[name]) for name in shape.primary_key}
 
 
-def cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:
+def decode_cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:
     """A JSON object of a mod as cells."""
     if text is None:
         return None
-    return {name: cell_of(value, types[name]) for name, value in json.loads(text).items()}
+    return {name: decode_cell(value, types[name]) for name, value in json.loads(text).items()}
 
 
-def cell_of(value: object, type_: Type) -> Value:
+def decode_cell(value: object, type_: Type) -> Value:
     """A JSON value of a mod as a cell. Spanner: INT64 and NUMERIC are strings, BYTES base64."""
     if value is None:
         return None
     if isinstance(value, list) and type_.element is not None:
-        return [cell_of(item, type_.element) for item in value]
+        return [decode_cell(item, type_.element) for item in value]
     code = type_.code
     if code is TypeCode.BOOL:
         return bool(value)

@@ -1,4 +1,4 @@
-"""What is known of a change stream that is read: found in the schema, never guessed."""
+"""A change stream that is read: from the schema, never guessed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ddl.schema import ChangeStream, Dialect, Schema, Table
-from watcher.captures.change_stream.records import DataRecord, with_columns
+from watcher.captures.change_stream.records import DataRecord, choose_columns
 from watcher.change import Operation, ValueCapture
 from watcher.errors import NotWatchableError
 from watcher.tables.column_choice import ColumnChoice
@@ -19,7 +19,7 @@ MUTABLE = "MUTABLE_KEY_RANGE"
 class WatchedStream:
     """A change stream, and the tables of the database that it watches, with their primary keys.
 
-    Spanner tells the columns of a key, and not their order.
+    Spanner's records name the columns of a key, but not their order.
     """
 
     name: str
@@ -33,34 +33,34 @@ class WatchedStream:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChangeFilter:
     """Which changes are read: of some tables, operations, transactions. Empty is all. ``columns``
-    says for tables which of their columns are told."""
+    says which columns of a table are read."""
 
     tables: frozenset[str] = frozenset()
     operations: frozenset[Operation] = frozenset()
     tag: str | None = None
     columns: Mapping[str, ColumnChoice] = field(default_factory=dict)
     selection: Selection | None = None
-    """Takes tables, too, that were made after this value."""
+    """Accepts also tables that were created after this value."""
 
-    def narrowed(self, record: DataRecord) -> DataRecord:
-        """The record with the columns that are told of its table, and its key."""
+    def narrow(self, record: DataRecord) -> DataRecord:
+        """The record with the columns that are read of its table, and its key."""
         choice = self.columns.get(record.shape.table)
-        return record if choice is None else with_columns(record, choice)
+        return record if choice is None else choose_columns(record, choice)
 
-    def takes(self, record: DataRecord) -> bool:
+    def accepts(self, record: DataRecord) -> bool:
         """True for a record that is read."""
         return (
-            self._takes_table(record.shape.table)
+            self._accepts_table(record.shape.table)
             and (not self.operations or record.operation in self.operations)
             and (self.tag is None or record.tag == self.tag)
         )
 
-    def _takes_table(self, name: str) -> bool:
+    def _accepts_table(self, name: str) -> bool:
         if not self.tables or name in self.tables:
             return True
-        return self.selection is not None and self.selection.means(name)
+        return self.selection is not None and self.selection.includes(name)
 
 
 def find_stream(
@@ -68,63 +68,77 @@ def find_stream(
 ) -> WatchedStream:
     """The stream of a name, or the only one that watches all the tables.
 
-    Raises NotWatchableError for a stream that is not there, does not watch a table, or has a
-    partition mode that is not supported; and when several would do.
+    Raises NotWatchableError for a stream that does not exist, does not watch a table, or has an
+    unsupported partition mode; and when several streams watch the tables.
     """
-    if schema.dialect is not Dialect.GOOGLESQL:
-        raise NotWatchableError(
-            f"{database} has the PostgreSQL dialect; change streams are read in GoogleSQL only"
-        )
-    if name is not None:
-        stream = schema.change_stream(name)
-        if stream is None:
-            known = ", ".join(s.name for s in schema.change_streams) or "none"
-            raise NotWatchableError(f"{database} has no change stream {name}; it has: {known}")
-    else:
-        stream = only_one(schema, tables, database)
-    missing = [table for table in tables if table not in watched(stream, schema)]
-    if missing:
-        raise NotWatchableError(
-            f"change stream {stream.name} does not watch table {missing[0]}; add it: ALTER CHANGE"
-            f" STREAM {stream.name} SET FOR {', '.join([*watched(stream, schema), missing[0]])}"
-        )
-    if option(stream, "partition_mode", "") == MUTABLE:
-        raise NotWatchableError(
-            f"change stream {stream.name} has partition_mode = '{MUTABLE}', which is not supported;"
-            " make one without that option"
-        )
+    stream = choose_stream(schema, name, tables, database)
+    watched = list_watched(stream, schema)
+    check_stream(stream, watched, tables)
     return WatchedStream(
         stream.name,
-        {name: key_of(schema, name) for name in watched(stream, schema)},
-        ValueCapture(option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
+        {name: list_key_columns(schema, name) for name in watched},
+        ValueCapture(read_option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
     )
 
 
-def key_of(schema: Schema, name: str) -> tuple[str, ...]:
+def choose_stream(
+    schema: Schema, name: str | None, tables: Sequence[str], database: str
+) -> ChangeStream:
+    """The stream of a name, or the only one that watches all the tables."""
+    if schema.dialect is not Dialect.GOOGLESQL:
+        raise NotWatchableError(
+            f"{database} has the PostgreSQL dialect; change streams are read from databases of the"
+            " GoogleSQL dialect only"
+        )
+    if name is None:
+        return find_only_stream(schema, tables, database)
+    stream = schema.change_stream(name)
+    if stream is None:
+        names = ", ".join(s.name for s in schema.change_streams) or "none"
+        raise NotWatchableError(f"{database} has no change stream {name}; it has: {names}")
+    return stream
+
+
+def check_stream(stream: ChangeStream, watched: Sequence[str], tables: Sequence[str]) -> None:
+    """Raises NotWatchableError for a stream that does not watch a table or cannot be read."""
+    missing = [table for table in tables if table not in watched]
+    if missing:
+        raise NotWatchableError(
+            f"change stream {stream.name} does not watch table {missing[0]}; add it: ALTER CHANGE"
+            f" STREAM {stream.name} SET FOR {', '.join([*watched, missing[0]])}"
+        )
+    if read_option(stream, "partition_mode", "") == MUTABLE:
+        raise NotWatchableError(
+            f"change stream {stream.name} has partition_mode = '{MUTABLE}', which is not supported;"
+            " create one without that option"
+        )
+
+
+def list_key_columns(schema: Schema, name: str) -> tuple[str, ...]:
     """The columns of a table's primary key, in order."""
     table = schema.table(name)
     return tuple(part.column for part in table.primary_key) if table is not None else ()
 
 
-def only_one(schema: Schema, tables: Sequence[str], database: str) -> ChangeStream:
-    """The stream that watches the tables, where there is no choice."""
-    fitting = [s for s in schema.change_streams if set(tables) <= set(watched(s, schema))]
+def find_only_stream(schema: Schema, tables: Sequence[str], database: str) -> ChangeStream:
+    """The only stream that watches the tables."""
+    fitting = [s for s in schema.change_streams if set(tables) <= set(list_watched(s, schema))]
     if not fitting:
-        wanted = ", ".join(tables)
+        names = ", ".join(tables)
         raise NotWatchableError(
-            f"{database} has no change stream that watches {wanted}; make one: CREATE CHANGE STREAM"
-            f" Changes FOR {wanted} OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
+            f"{database} has no change stream that watches {names}; create one: CREATE CHANGE"
+            f" STREAM Changes FOR {names} OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
         )
     if len(fitting) > 1:
         raise NotWatchableError(
-            f"these change streams watch the tables: {', '.join(s.name for s in fitting)}; name the"
-            " one to read"
+            f"several change streams watch the tables: {', '.join(s.name for s in fitting)}; name"
+            " the one to read"
         )
     return fitting[0]
 
 
-def columns_told(schema: Schema, name: str, table: Table) -> tuple[str, ...]:
-    """The columns of a table that a stream tells of.
+def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str, ...]:
+    """The columns of a table whose values a stream captures.
 
     Spanner: generated columns are not watched unless they are part of the key.
     """
@@ -148,14 +162,14 @@ def columns_told(schema: Schema, name: str, table: Table) -> tuple[str, ...]:
     )
 
 
-def watched(stream: ChangeStream, schema: Schema) -> tuple[str, ...]:
+def list_watched(stream: ChangeStream, schema: Schema) -> tuple[str, ...]:
     """The names of the tables that a stream watches, as the schema spells them."""
     if stream.for_all:
         return tuple(table.name for table in schema.tables)
-    return tuple(spelled(schema, (each.table for each in stream.watches)))
+    return tuple(spell_names(schema, (each.table for each in stream.watches)))
 
 
-def spelled(schema: Schema, names: Iterable[str]) -> Iterable[str]:
+def spell_names(schema: Schema, names: Iterable[str]) -> Iterable[str]:
     """Names as the schema spells them; those that it does not have are left out."""
     for name in names:
         table = schema.table(name)
@@ -163,7 +177,7 @@ def spelled(schema: Schema, names: Iterable[str]) -> Iterable[str]:
             yield table.name
 
 
-def option(stream: ChangeStream, name: str, default: str) -> str:
+def read_option(stream: ChangeStream, name: str, default: str) -> str:
     """An option of a stream, without quotes; NULL is the default."""
     text = dict(stream.options).get(name, default).strip("'\"")
     return default if text.upper() == "NULL" else text

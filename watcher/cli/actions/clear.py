@@ -12,9 +12,10 @@ from watcher.runners.schedule import Schedule
 from watcher.runners.signals import stop_on_signals
 from watcher.settings.fields import duration_seconds
 from watcher.settings.watcher import GRACE_SECONDS
-from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.timestamps import timestamp_text
-from watcher.tables.discovery import discover
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.discovery import discover_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ def open_clearing(request: ClearRequest) -> tuple[str, Clearing, SpannerPosition
     """Connects to the database and looks up the table, whose name in the schema comes first."""
     margin_seconds = duration_seconds(request.margin)
     client = connect(DatabaseAddress.parse(request.database))
-    table = discover(client, request.table)
+    table = discover_table(client, request.table)
     positions = SpannerPositions(client, request.positions_table)
     method = Method(request.method)
     return table.name, Clearing(client, table, positions, margin_seconds, method), positions
@@ -64,7 +65,7 @@ def clear(request: ClearRequest, every: str | None) -> None:
 
 def print_result(table: str, request: ClearRequest, result: Cleared) -> None:
     """Prints how many rows were cleared, or would be."""
-    limit = timestamp_text(result.safe)
+    limit = format_timestamp(result.safe)
     if request.json_output:
         print_json(
             {
@@ -88,7 +89,7 @@ def explain_methods(request: ClearRequest) -> None:
     _, clearing, _ = open_clearing(request)
     explanation = clearing.explain()
     if request.json_output:
-        print_json(asdict(explanation) | {"safe": timestamp_text(explanation.safe)})
+        print_json(asdict(explanation) | {"safe": format_timestamp(explanation.safe)})
     else:
         print_explanation(explanation)
 
@@ -99,7 +100,7 @@ def print_explanation(explanation: Explanation) -> None:
     more = " or more" if explanation.at_least else ""
     CONSOLE.print(
         f"{explanation.table}: {partitioned.rows_written:,} rows can be cleared, up to"
-        f" {timestamp_text(explanation.safe)}"
+        f" {format_timestamp(explanation.safe)}"
         f" (slowest consumer: '{explanation.slowest_consumer}')\n"
         f"partitioned: scans {partitioned.table_rows_read:,}{more} rows of the table, writes"
         f" {partitioned.rows_written:,}, in one transaction for each split"

@@ -9,7 +9,8 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 
 
 def send_command(database: str, consumer: str, positions_table: str, command: Command) -> None:

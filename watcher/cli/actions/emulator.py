@@ -13,7 +13,8 @@ from ddl.render import render_step
 from emulator.__main__ import serve
 from emulator.errors import SpannerError
 from emulator.faults import Faults, parse_faults
-from watcher.spanner.database import EMULATOR_HOST, DatabaseAddress, create_on_emulator
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
+from watcher.spanner.database import create_on_emulator
 
 
 def run_emulator(

@@ -14,11 +14,12 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerStatus
 from watcher.errors import NotWatchableError, TableNotFoundError
-from watcher.spanner.database import DatabaseAddress, connect
-from watcher.spanner.queries import Queries
-from watcher.spanner.timestamps import timestamp_text
-from watcher.tables.discovery import discover
-from watcher.tables.shards import groups
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.discovery import discover_table
+from watcher.tables.shards import group_shards
 from watcher.window import Window
 
 
@@ -61,7 +62,7 @@ def describe_errors(consumers: Consumers, names: Iterable[str]) -> list[dict[str
     return [
         {
             "consumer": error.consumer,
-            "at": timestamp_text(error.occurred_at),
+            "at": format_timestamp(error.occurred_at),
             "kind": error.kind,
             "message": error.message,
         }
@@ -84,7 +85,7 @@ def describe_position(
         "table": position.table,
         "state": str(status.state) if status else "NOT_STARTED",
         "alive": status.alive if status else False,
-        "position": timestamp_text(position.micros),
+        "position": format_timestamp(position.micros),
         "lag_seconds": round(time.time() - position.micros / 1_000_000, 3),
         "lag_rows": None,
         "delivered_rows": progress.rows if progress else None,
@@ -92,10 +93,10 @@ def describe_position(
         "dead_letters": progress.dead_letters if progress else None,
     }
     try:
-        table = discover(client, position.table)
+        table = discover_table(client, position.table)
     except (NotWatchableError, TableNotFoundError) as error:
         return row | {"note": str(error)}
-    capture = PollCapture(Queries(address), table, ())
+    capture = PollCapture(QueryClient(address), table, ())
     window, changed = capture.look(position.micros)
     row["lag_rows"] = capture.count(window) if changed else 0
     if shard_groups:
@@ -107,7 +108,7 @@ def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str
     """Counts the rows of a window in each group of shards."""
     return {
         str(group.number): capture.count(window, group)
-        for group in groups(capture.table.shard_values, count)
+        for group in group_shards(capture.table.shard_values, count)
     }
 
 

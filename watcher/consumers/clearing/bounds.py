@@ -22,8 +22,8 @@ from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
 from watcher.consumers.positions.tables import Columns, read_columns
 from watcher.errors import ConfigurationError
-from watcher.spanner.sql import quoted
-from watcher.spanner.timestamps import micros_of
+from watcher.spanner.sql import quote_name
+from watcher.spanner.timestamps import to_micros
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING
@@ -146,9 +146,9 @@ def make_bounds(positions: Positions, fence: Fence | None) -> Bounds:
 def read_positions(reader: RowReader, positions_table: str) -> list[Position]:
     """Every position that there is."""
     rows = reader.execute_sql(
-        f"SELECT Consumer, WatchedTable, Position FROM {quoted(positions_table)}"  # noqa: S608
+        f"SELECT Consumer, WatchedTable, Position FROM {quote_name(positions_table)}"  # noqa: S608
     )
-    return [Position(row[0], row[1], micros_of(row[2])) for row in rows]
+    return [Position(row[0], row[1], to_micros(row[2])) for row in rows]
 
 
 def find_slowest(
@@ -184,7 +184,7 @@ def list_awaited(
             for each in positions
             if each.table == table.name
         }
-        polling = [name for name, each in selections.items() if each.means(table.name)]
+        polling = [name for name, each in selections.items() if each.includes(table.name)]
     unregistered = {
         consumer: Slowest(consumer, least.get(consumer, BEGINNING), registered=False)
         for consumer in polling

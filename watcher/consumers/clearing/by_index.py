@@ -25,7 +25,7 @@ from watcher.consumers.clearing.statements import (
     key_columns,
     page_of_shard,
 )
-from watcher.spanner.timestamps import moment_of
+from watcher.spanner.timestamps import to_datetime
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.window import BEGINNING
 
@@ -63,7 +63,7 @@ class ByIndex:
     def _read_pages(self, shard: ShardValue | None, shard_type: Type) -> Iterator[IndexPage]:
         """The entries of a shard. Each page is cleared before the next is read: the entries that it
         has in common with the one before, at one timestamp, have left."""
-        low: datetime = moment_of(BEGINNING)
+        low: datetime = to_datetime(BEGINNING)
         while True:
             page = self._read_page(shard, shard_type, low)
             if page.entries:
@@ -74,7 +74,7 @@ class ByIndex:
 
     def _read_page(self, shard: ShardValue | None, shard_type: Type, low: datetime) -> IndexPage:
         values: dict[str, tuple[object, Type]] = {
-            "safe": (moment_of(self.safe), param_types.TIMESTAMP),
+            "safe": (to_datetime(self.safe), param_types.TIMESTAMP),
             "low": (low, param_types.TIMESTAMP),
             "limit": (self.limit, param_types.INT64),
         }
@@ -123,7 +123,7 @@ class ByIndex:
     def _delete_sets(self, transaction: Transaction, page: IndexPage) -> int:
         rows = transaction.execute_update(
             delete_named_sets(self.table),
-            params={"safe": moment_of(self.safe), "ids": [entry[1] for entry in page.entries]},
+            params={"safe": to_datetime(self.safe), "ids": [entry[1] for entry in page.entries]},
             param_types={
                 "safe": param_types.TIMESTAMP,
                 "ids": param_types.Array(page.key_type),

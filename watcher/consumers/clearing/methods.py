@@ -16,7 +16,7 @@ from watcher.consumers.clearing.statements import (
     latest_clearable,
 )
 from watcher.errors import IndexMissingError
-from watcher.spanner.timestamps import micros_of, moment_of
+from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING
 
@@ -69,7 +69,7 @@ class ClearingLoad:
 def round_up_micros(timestamp: Any) -> int:
     """A timestamp of the client's in microseconds since 1970, rounded up: a row is at or below a
     bound in microseconds when this is. (Applications may write nanoseconds; Spanner does not.)"""
-    return micros_of(timestamp) + int(timestamp.nanosecond % 1_000 > 0)
+    return to_micros(timestamp) + int(timestamp.nanosecond % 1_000 > 0)
 
 
 def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoad:
@@ -77,7 +77,7 @@ def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoa
     with database.snapshot() as snapshot:
         result = snapshot.execute_sql(
             count_clearable(table),
-            params={"safe": moment_of(safe)},
+            params={"safe": to_datetime(safe)},
             param_types={"safe": param_types.TIMESTAMP},
         )
         shards = [ShardLoad(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
@@ -89,7 +89,7 @@ def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int)
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql(
             latest_clearable(table),
-            params={"safe": moment_of(safe), "limit": rows_max},
+            params={"safe": to_datetime(safe), "limit": rows_max},
             param_types={"safe": param_types.TIMESTAMP, "limit": param_types.INT64},
         )
         latest = next(iter(rows))[0]
@@ -127,7 +127,7 @@ def clear_partitioned(database: Database, table: WatchedTable, safe: int) -> int
     """Clears by partitioned DML; a lower bound of how many rows."""
     rows = database.execute_partitioned_dml(
         clearing_statement(table),
-        params={"safe": moment_of(safe)},
+        params={"safe": to_datetime(safe)},
         param_types={"safe": param_types.TIMESTAMP},
         exclude_txn_from_change_streams=True,
     )

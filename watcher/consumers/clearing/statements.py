@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watcher.errors import NotWatchableError
-from watcher.spanner.sql import forced, quoted
+from watcher.spanner.sql import index_hint, quote_name
 from watcher.tables.values import WatchedTable
 
 
@@ -28,7 +28,7 @@ def clearing_statement(table: WatchedTable) -> str:
 def clear_by_null(table: WatchedTable) -> str:
     """Removes delivered rows from the index: the timestamp comes back with the next write."""
     return (
-        f"UPDATE {quoted(table.name)} SET {quoted(table.timestamp_column)} = NULL"  # noqa: S608
+        f"UPDATE {quote_name(table.name)} SET {quote_name(table.timestamp_column)} = NULL"  # noqa: S608
         f" WHERE {clearable_condition(table)}"
     )
 
@@ -38,24 +38,24 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
-    timestamp = quoted(table.timestamp_column)
+    timestamp = quote_name(table.timestamp_column)
     return (
-        f"UPDATE {quoted(table.name)}"  # noqa: S608
-        f" SET {quoted(processed)} = TRUE, {timestamp} = {timestamp}"
+        f"UPDATE {quote_name(table.name)}"  # noqa: S608
+        f" SET {quote_name(processed)} = TRUE, {timestamp} = {timestamp}"
         f" WHERE {clearable_condition(table)}"
     )
 
 
 def delete_change_sets(table: WatchedTable) -> str:
     """Deletes delivered change sets."""
-    timestamp = quoted(table.timestamp_column)
-    return f"DELETE FROM {quoted(target_table(table))} WHERE {timestamp} <= @safe"  # noqa: S608
+    timestamp = quote_name(table.timestamp_column)
+    return f"DELETE FROM {quote_name(target_table(table))} WHERE {timestamp} <= @safe"  # noqa: S608
 
 
 def delete_named_sets(table: WatchedTable) -> str:
     """As ``delete_change_sets``, of those that @ids names."""
     assert table.change_sets is not None
-    column = quoted(table.change_sets.id_column)
+    column = quote_name(table.change_sets.id_column)
     return f"{delete_change_sets(table)} AND {column} IN UNNEST(@ids)"
 
 
@@ -66,29 +66,30 @@ def target_table(table: WatchedTable) -> str:
 
 def clearable_condition(table: WatchedTable) -> str:
     """The condition on a row that may leave the index, with the proof that it is in there."""
-    shard = f"{quoted(table.shard_column)} IS NOT NULL AND " if table.shard_column else ""
-    return f"{shard}{quoted(table.timestamp_column)} <= @safe"
+    shard = f"{quote_name(table.shard_column)} IS NOT NULL AND " if table.shard_column else ""
+    return f"{shard}{quote_name(table.timestamp_column)} <= @safe"
 
 
 def indexed_table(table: WatchedTable) -> str:
     """The table that is cleared, through its index where it has one."""
-    return quoted(target_table(table)) + forced(table.index)
+    return quote_name(target_table(table)) + index_hint(table.index)
 
 
 def count_clearable(table: WatchedTable) -> str:
     """Of each shard that has some: how many rows a clearing would take out, and the latest
     timestamp among them. Read from the index alone."""
-    shard = quoted(table.shard_column) if table.shard_column else None
+    shard = quote_name(table.shard_column) if table.shard_column else None
     grouped = f" GROUP BY {shard}" if shard else ""
     return (
-        f"SELECT {shard or 'CAST(NULL AS INT64)'}, COUNT(*), MAX({quoted(table.timestamp_column)})"  # noqa: S608
+        f"SELECT {shard or 'CAST(NULL AS INT64)'}, COUNT(*),"  # noqa: S608
+        f" MAX({quote_name(table.timestamp_column)})"
         f" FROM {indexed_table(table)} WHERE {clearable_condition(table)}{grouped}"
     )
 
 
 def latest_clearable(table: WatchedTable) -> str:
     """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
-    timestamp = quoted(table.timestamp_column)
+    timestamp = quote_name(table.timestamp_column)
     return (
         f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {indexed_table(table)}"  # noqa: S608
         f" WHERE {clearable_condition(table)} ORDER BY t LIMIT @limit)"
@@ -97,7 +98,7 @@ def latest_clearable(table: WatchedTable) -> str:
 
 def count_table(table: WatchedTable) -> str:
     """How many rows the table has that is cleared, ``@limit`` at most: no more are read."""
-    return f"SELECT COUNT(*) FROM (SELECT 1 FROM {quoted(target_table(table))} LIMIT @limit)"  # noqa: S608
+    return f"SELECT COUNT(*) FROM (SELECT 1 FROM {quote_name(target_table(table))} LIMIT @limit)"  # noqa: S608
 
 
 def page_of_shard(table: WatchedTable) -> str:
@@ -106,9 +107,9 @@ def page_of_shard(table: WatchedTable) -> str:
 
     No OFFSET: what was cleared is not in the index any more; @low skips what is left of it.
     """
-    timestamp = quoted(table.timestamp_column)
-    of_shard = f" AND {quoted(table.shard_column)} = @shard" if table.shard_column else ""
-    shown = ", ".join([timestamp, *map(quoted, key_columns(table))])
+    timestamp = quote_name(table.timestamp_column)
+    of_shard = f" AND {quote_name(table.shard_column)} = @shard" if table.shard_column else ""
+    shown = ", ".join([timestamp, *map(quote_name, key_columns(table))])
     return (
         f"SELECT {shown} FROM {indexed_table(table)} WHERE {clearable_condition(table)}{of_shard}"  # noqa: S608
         f" AND {timestamp} >= @low ORDER BY {timestamp} LIMIT @limit"

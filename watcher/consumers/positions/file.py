@@ -13,7 +13,7 @@ from pathlib import Path
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.content import Content, WholePositions
 from watcher.errors import CheckpointError
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FILE_VERSION = 1
 OLD_BACKFILLS = ".backfills"
@@ -61,7 +61,7 @@ class FilePositions(WholePositions):
             version = stored["version"]
             content = Content(
                 {
-                    (r["consumer"], r["table"]): micros_of(datetime.fromisoformat(r["position"]))
+                    (r["consumer"], r["table"]): to_micros(datetime.fromisoformat(r["position"]))
                     for r in stored["positions"]
                 },
                 {
@@ -83,7 +83,7 @@ class FilePositions(WholePositions):
 def format_content(content: Content) -> str:
     """The content as it is stored."""
     positions = [
-        {"consumer": c, "table": t, "position": timestamp_text(micros)}
+        {"consumer": c, "table": t, "position": format_timestamp(micros)}
         for (c, t), micros in sorted(content.positions.items())
     ]
     backfills = [

@@ -7,7 +7,7 @@ import json
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import consumers_table, own_tables
 from watcher.errors import CheckpointError
-from watcher.spanner.sql import quoted
+from watcher.spanner.sql import quote_name
 from watcher.tables.selection import Selection
 
 SELECTION_COLUMN = "Selection"
@@ -35,6 +35,6 @@ def read_selections(reader: RowReader, positions_table: str) -> dict[str, Select
     ours = own_tables(positions_table)
     rows = reader.execute_sql(
         f"SELECT Consumer, {SELECTION_COLUMN} FROM"  # noqa: S608 (quoted)
-        f" {quoted(consumers_table(positions_table))} WHERE {SELECTION_COLUMN} IS NOT NULL"
+        f" {quote_name(consumers_table(positions_table))} WHERE {SELECTION_COLUMN} IS NOT NULL"
     )
     return {row[0]: parse_selection(row[1], row[0], ours) for row in rows}

@@ -27,8 +27,8 @@ from watcher.consumers.positions.values import (
     plan_registration,
 )
 from watcher.errors import LeaseLostError
-from watcher.spanner.sql import quoted
-from watcher.spanner.timestamps import micros_of, moment_of
+from watcher.spanner.sql import quote_name
+from watcher.spanner.timestamps import to_datetime, to_micros
 
 POSITION_COLUMNS = ("Consumer", "WatchedTable", "Position", "UpdatedAt")
 BACKFILL_COLUMNS = ("Consumer", "WatchedTable", "Progress")
@@ -42,7 +42,7 @@ def check_owner(
     if owner is None:
         return
     rows = transaction.execute_sql(
-        f"SELECT Owner FROM {quoted(consumers_table(positions_table))}"  # noqa: S608 (quoted)
+        f"SELECT Owner FROM {quote_name(consumers_table(positions_table))}"  # noqa: S608 (quoted)
         " WHERE Consumer = @consumer",
         params={"consumer": consumer},
         param_types={"consumer": param_types.STRING},
@@ -60,7 +60,7 @@ class SpannerPositions:
     def __init__(self, database: Database, table: str = TABLE) -> None:
         self._database = database
         self._name = table
-        self._sql_name = quoted(table)
+        self._sql_name = quote_name(table)
         self._backfills = backfills_table(table)
 
     @property
@@ -157,7 +157,7 @@ class SpannerPositions:
             transaction.delete(self._backfills, KeySet(keys=done))
 
     def _write(self, transaction: Transaction, rows: Iterable[tuple[str, str, int]]) -> None:
-        values = [(c, table, moment_of(micros), COMMIT_TIMESTAMP) for c, table, micros in rows]
+        values = [(c, table, to_datetime(micros), COMMIT_TIMESTAMP) for c, table, micros in rows]
         transaction.insert_or_update(self._name, POSITION_COLUMNS, values)
 
     def _write_backfills(
@@ -174,13 +174,13 @@ class SpannerPositions:
             params={"consumer": consumer},
             param_types={"consumer": param_types.STRING},
         )
-        return {row[0]: micros_of(row[1]) for row in rows}
+        return {row[0]: to_micros(row[1]) for row in rows}
 
     def _read_backfills(
         self, transaction: Transaction, consumer: str
     ) -> dict[str, BackfillProgress]:
         rows = transaction.execute_sql(
-            f"SELECT WatchedTable, Progress FROM {quoted(self._backfills)}"  # noqa: S608 (quoted)
+            f"SELECT WatchedTable, Progress FROM {quote_name(self._backfills)}"  # noqa: S608 (quoted)
             " WHERE Consumer = @consumer",
             params={"consumer": consumer},
             param_types={"consumer": param_types.STRING},
@@ -216,4 +216,4 @@ class SpannerPositions:
                 f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608
                 " ORDER BY Consumer, WatchedTable"
             )
-            return tuple(Position(row[0], row[1], micros_of(row[2])) for row in rows)
+            return tuple(Position(row[0], row[1], to_micros(row[2])) for row in rows)

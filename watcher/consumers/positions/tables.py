@@ -10,8 +10,8 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
 from watcher.errors import WatcherError
-from watcher.spanner.failures import Kind, kind_of
-from watcher.spanner.sql import quoted
+from watcher.spanner.failures import FailureKind, classify_error
+from watcher.spanner.sql import quote_name
 
 DDL_SECONDS_MAX = 600
 
@@ -30,7 +30,7 @@ class OwnTable:
 
     def statements(self, known: Columns) -> list[str]:
         """The DDL for what is missing, given the columns that exist."""
-        name = quoted(self.name)
+        name = quote_name(self.name)
         if not any(table == self.name for table, _ in known):
             columns = ", ".join([self.columns, *(" ".join(pair) for pair in self.added)])
             key = f"PRIMARY KEY ({self.primary_key})"
@@ -122,7 +122,7 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     except AlreadyExists:
         return
     except GoogleAPICallError as error:
-        if kind_of(error) is Kind.RETRY:
+        if classify_error(error) is FailureKind.RETRY:
             raise
         raise WatcherError(
             f"cannot create the tables of {positions_table}: {error.message}"

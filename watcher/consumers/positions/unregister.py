@@ -18,7 +18,7 @@ from watcher.consumers.positions.tables import (
     read_columns,
 )
 from watcher.errors import ConfigurationError, LeaseHeldError
-from watcher.spanner.sql import quoted
+from watcher.spanner.sql import quote_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def check_not_alive(
     needed = list(tables or ())
     if stored.selection is not None:
         selection = parse_selection(stored.selection, consumer, own_tables(positions_table))
-        needed = [name for name in needed if selection.means(name)]
+        needed = [name for name in needed if selection.includes(name)]
     if tables is None or needed:
         of_tables = f" and watches {', '.join(needed)}" if needed else ""
         raise LeaseHeldError(
@@ -108,13 +108,13 @@ def read_consumer(
         column = SELECTION_COLUMN if (consumers, SELECTION_COLUMN) in columns else "NULL"
         rows = transaction.execute_sql(
             f"SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), {column}"  # noqa: S608
-            f" FROM {quoted(consumers)} WHERE Consumer = @consumer",
+            f" FROM {quote_name(consumers)} WHERE Consumer = @consumer",
             **arguments,
         )
         alive, selection = next(((bool(row[0]), row[1]) for row in rows), (False, None))
     if (positions_table, "Position") in columns:
         rows = transaction.execute_sql(
-            f"SELECT WatchedTable FROM {quoted(positions_table)} WHERE Consumer = @consumer",  # noqa: S608
+            f"SELECT WatchedTable FROM {quote_name(positions_table)} WHERE Consumer = @consumer",  # noqa: S608
             **arguments,
         )
         tables = tuple(row[0] for row in rows)

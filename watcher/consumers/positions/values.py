@@ -11,7 +11,7 @@ from typing import Protocol
 
 from watcher.captures.progress import BackfillProgress
 from watcher.errors import PositionConflictError, WatcherError
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.window import BEGINNING
 
 TABLE = "SpannerWatcherPositions"
@@ -138,7 +138,7 @@ def position_conflict(
     position: Position, expected: int | None, actual: int | None
 ) -> PositionConflictError:
     """The error for a position that another instance has moved."""
-    shown = [timestamp_text(m) if m is not None else "none" for m in (expected, actual)]
+    shown = [format_timestamp(m) if m is not None else "none" for m in (expected, actual)]
     return PositionConflictError(
         f"the position of consumer '{position.consumer}' in {position.table} should be {shown[0]}"
         f" but is {shown[1]}: another instance with the same name has moved it"
@@ -150,7 +150,7 @@ def check_forward(position: Position, expected: int | None) -> None:
     if expected is not None and position.micros < expected:
         raise WatcherError(
             f"the position of consumer '{position.consumer}' would go back from"
-            f" {timestamp_text(expected)} to {timestamp_text(position.micros)}"
+            f" {format_timestamp(expected)} to {format_timestamp(position.micros)}"
         )
 
 

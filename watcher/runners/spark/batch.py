@@ -12,9 +12,9 @@ from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from ddl.schema import TypeCode
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.captures.poll import PollCapture
-from watcher.captures.snapshot import SnapshotCapture, SnapshotSlice
+from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.errors import ClearedError, ConfigurationError
@@ -27,13 +27,13 @@ from watcher.runners.spark.window_sources import make_window_source
 from watcher.runners.strong_read import read_now
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
-from watcher.spanner.conditions import all_of
 from watcher.spanner.database import connect
-from watcher.spanner.results.columns import Nanoseconds
-from watcher.spanner.resumption import expired_or
-from watcher.spanner.timestamps import moment_of, timestamp_text
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.resumption import convert_refusal
+from watcher.spanner.sql import combine_conditions
+from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.schema_reader import read_epoch
-from watcher.window import BEGINNING, Window
+from watcher.window import BEGINNING, ShardSlice, Window
 
 LOG = logging.getLogger("watcher.spark")
 
@@ -58,20 +58,18 @@ class SnapshotReader(DataSourceReader):
             scan = resolve_scan_at(self._scan, window.end, whole=True)
             return [
                 SlicePartition(PlannedSlice(part, capture))
-                for capture in scan.captures
-                for part in self._make_capture(capture).plan(window)
+                for capture in map(self._make_capture, scan.captures)
+                for part in capture.plan(window)
             ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one of Spanner's partitions."""
         if not isinstance(partition, SlicePartition):
             return
-        part, poll = partition.planned.part, partition.planned.capture
-        assert isinstance(part, SnapshotSlice)
-        assert poll is not None
+        part, capture = partition.planned.part, partition.planned.capture
         with translate_errors(self._scan):
-            for batch in self._make_capture(poll).read(part):
-                yield self._scan.shape(Rows(poll.table, part.window, batch, backfill=True))
+            for rows in capture.read(part):
+                yield self._scan.shape(rows)
 
     def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
         bare = replace(poll, condition=None)
@@ -99,12 +97,12 @@ class WindowReader(DataSourceReader):
         if not isinstance(partition, SlicePartition):
             return
         part, capture = partition.planned.part, partition.planned.capture
-        if capture is None:
+        if not isinstance(capture, PollCapture) or not isinstance(part, ShardSlice):
             yield from read_slice(self._scan, partition.planned)
             return
         with translate_errors(self._scan):
-            for batch in capture.read_exactly(part):
-                yield self._scan.shape(Rows(capture.table, part.window, batch))
+            for rows in capture.read_exactly(part):
+                yield self._scan.shape(rows)
 
 
 class FilterPushdown(DataSourceReader):
@@ -190,13 +188,13 @@ def check_cleared(scan: Scan, window: Window) -> None:
 def refuse_cleared(scan: Scan, window: Window, table: str, cleared: int) -> None:
     """Raises ClearedError, or warns, by choice."""
     missing = (
-        f"changes of {table} from {timestamp_text(window.start)} on are asked for, but those"
-        f" up to {timestamp_text(cleared)} may have been cleared from the index before"
-        f" {timestamp_text(window.end)}"
+        f"changes of {table} from {format_timestamp(window.start)} on are asked for, but those"
+        f" up to {format_timestamp(cleared)} may have been cleared from the index before"
+        f" {format_timestamp(window.end)}"
     )
     if scan.options.on_cleared_rows is ClearedRows.FAIL:
         raise ClearedError(
-            f"{missing}: start at {timestamp_text(cleared)} or later, read the whole table with"
+            f"{missing}: start at {format_timestamp(cleared)} or later, read the whole table with"
             " 'snapshotTimestamp', set 'onClearedRows' to 'ignore' to read what is left, or"
             " keep a consumer registered, so that nothing is cleared that it has not read"
         )
@@ -210,10 +208,10 @@ def read_cleared_at(scan: Scan, micros: int) -> dict[str, int]:
     sets = {c.table.change_sets.table for c in scan.captures if c.table.change_sets is not None}
     names = [*scan.tables, *sorted(sets)]
     try:
-        with connect(options.address).snapshot(read_timestamp=moment_of(micros)) as snapshot:
+        with connect(options.address).snapshot(read_timestamp=to_datetime(micros)) as snapshot:
             return read_cleared(snapshot, options.positions_table, names)
     except FailedPrecondition as error:
-        raise expired_or(error, micros) from error
+        raise convert_refusal(error, micros) from error
     except (InvalidArgument, NotFound) as error:
         if cleared_table(options.positions_table).casefold() in error.message.casefold():
             return {}
@@ -227,7 +225,7 @@ def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]
     capture = scan.captures[0]
     translator = FilterTranslator(list_filterable(capture))
     left = translator.push(filters)
-    condition = all_of(translator.conditions)
+    condition = combine_conditions(translator.conditions)
     return replace(scan, captures=(replace(capture, condition=condition),)), left
 
 

@@ -158,7 +158,7 @@ class QueryConsumer:
                 return
             except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
                 if is_outage(error):
-                    self._outages.failed(error)
+                    self._outages.record_failure(error)
                 else:
                     LOG.warning(
                         "the lease of consumer '%s' could not be renewed, trying again: %s",
@@ -166,4 +166,4 @@ class QueryConsumer:
                         error,
                     )
             else:
-                self._outages.answered()
+                self._outages.record_answer()

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from google.cloud.spanner_v1 import Type as TypePb
 from pyspark.sql.datasource import (
     EqualNullSafe,
     EqualTo,
@@ -29,11 +28,9 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from ddl.schema import TypeCode
-from watcher.spanner.conditions import Condition
-from watcher.spanner.sql import quoted
-from watcher.spanner.stream import WireValue
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from ddl.schema import Type, TypeCode
+from watcher.spanner.sql import RowCondition, WireValue, quote_name
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COMPARED = {
     TypeCode.BOOL,
@@ -66,7 +63,7 @@ class FilterTranslator:
     and types."""
 
     names: Mapping[str, tuple[str, TypeCode]]
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: list[RowCondition] = field(default_factory=list)
     _params: int = 0
 
     def push(self, filters: Iterable[Filter]) -> list[Filter]:
@@ -80,7 +77,7 @@ class FilterTranslator:
                 self.conditions.append(condition)
         return left
 
-    def translate(self, each: Filter) -> Condition | None:
+    def translate(self, each: Filter) -> RowCondition | None:
         """A filter as a condition; None where Spark has to check it."""
         if isinstance(each, Not):
             inner = self.translate(each.child)
@@ -90,22 +87,22 @@ class FilterTranslator:
             return None
         name, code = self.names[path[0]]
         if isinstance(each, IsNull):
-            return Condition(f"{quoted(name)} IS NULL")
+            return RowCondition(f"{quote_name(name)} IS NULL")
         if isinstance(each, IsNotNull):
-            return Condition(f"{quoted(name)} IS NOT NULL")
+            return RowCondition(f"{quote_name(name)} IS NOT NULL")
         if code not in COMPARED:
             return None
-        return self._compare(each, quoted(name), code)
+        return self._compare(each, quote_name(name), code)
 
-    def _compare(self, each: Filter, name: str, code: TypeCode) -> Condition | None:
+    def _compare(self, each: Filter, name: str, code: TypeCode) -> RowCondition | None:
         if isinstance(each, In):
             return self._match_any(each, name, code)
         value = getattr(each, "value", None)
         if isinstance(each, EqualNullSafe):
             if value is None:
-                return Condition(f"{name} IS NULL")
+                return RowCondition(f"{name} IS NULL")
             equal = self._match_equal(name, code, value)
-            return combine(Condition(f"{name} IS NOT NULL"), equal) if equal else None
+            return combine(RowCondition(f"{name} IS NOT NULL"), equal) if equal else None
         if value is None:
             return None
         if isinstance(each, EqualTo):
@@ -118,21 +115,21 @@ class FilterTranslator:
             return None
         return self._order(name, code, COMPARISONS[type(each)], value)
 
-    def _order(self, name: str, code: TypeCode, sign: str, value: object) -> Condition | None:
+    def _order(self, name: str, code: TypeCode, sign: str, value: object) -> RowCondition | None:
         """Spark sees microseconds where Spanner keeps nanoseconds: 'at most t' is 'before t+1'."""
         if code is TypeCode.TIMESTAMP and isinstance(value, datetime) and sign in (">", "<="):
             sign = {">": ">=", "<=": "<"}[sign]
             value += MICROSECOND
         return self._bind(lambda p: f"{name} {sign} {p}", code, value)
 
-    def _match_equal(self, name: str, code: TypeCode, value: object) -> Condition | None:
+    def _match_equal(self, name: str, code: TypeCode, value: object) -> RowCondition | None:
         if code is not TypeCode.TIMESTAMP:
             return self._bind(lambda p: f"{name} = {p}", code, value)
         low = self._order(name, code, ">=", value)
         high = self._order(name, code, "<=", value)
         return combine(low, high) if low is not None and high is not None else None
 
-    def _match_any(self, each: In, name: str, code: TypeCode) -> Condition | None:
+    def _match_any(self, each: In, name: str, code: TypeCode) -> RowCondition | None:
         if code is TypeCode.TIMESTAMP or not 0 < len(each.value) <= VALUES_MAX:
             return None
         wired = [encode_parameter(value, code) for value in each.value]
@@ -142,35 +139,37 @@ class FilterTranslator:
         conditions = [part for part in parts if part is not None]
         merged = conditions[0]
         for part in conditions[1:]:
-            merged = Condition(
+            merged = RowCondition(
                 f"{merged.sql}, {part.sql}",
                 {**merged.params, **part.params},
                 {**merged.types, **part.types},
             )
-        return Condition(f"{name} IN ({merged.sql})", merged.params, merged.types)
+        return RowCondition(f"{name} IN ({merged.sql})", merged.params, merged.types)
 
-    def _bind(self, text: Callable[[str], str], code: TypeCode, value: object) -> Condition | None:
+    def _bind(
+        self, text: Callable[[str], str], code: TypeCode, value: object
+    ) -> RowCondition | None:
         wired = encode_parameter(value, code)
         if wired is None:
             return None
         name = f"filter{self._params}"
         self._params += 1
-        type_ = TypePb(code=code.value)
-        return Condition(text(f"@{name}"), {name: wired}, {name: type_})
+        type_ = Type(code)
+        return RowCondition(text(f"@{name}"), {name: wired}, {name: type_})
 
 
-def combine(left: Condition, right: Condition) -> Condition:
+def combine(left: RowCondition, right: RowCondition) -> RowCondition:
     """Two conditions at once."""
-    return Condition(
+    return RowCondition(
         f"({left.sql}) AND ({right.sql})",
         {**left.params, **right.params},
         {**left.types, **right.types},
     )
 
 
-def negate(condition: Condition) -> Condition:
+def negate(condition: RowCondition) -> RowCondition:
     """Spark and Spanner alike: not unknown is unknown."""
-    return Condition(f"NOT ({condition.sql})", condition.params, condition.types)
+    return RowCondition(f"NOT ({condition.sql})", condition.params, condition.types)
 
 
 def encode_parameter(value: object, code: TypeCode) -> WireValue | None:
@@ -186,7 +185,9 @@ def encode_parameter(value: object, code: TypeCode) -> WireValue | None:
     if isinstance(value, bytes | bytearray):
         return base64.b64encode(value).decode() if code is TypeCode.BYTES else None
     if isinstance(value, datetime):
-        return timestamp_text(micros_of(value.astimezone())) if code is TypeCode.TIMESTAMP else None
+        return (
+            format_timestamp(to_micros(value.astimezone())) if code is TypeCode.TIMESTAMP else None
+        )
     if isinstance(value, date):
         return value.isoformat() if code is TypeCode.DATE else None
     return None

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from watcher.captures.progress import Key
 from watcher.errors import CheckpointError
 from watcher.settings.fields import EARLIEST
-from watcher.spanner.timestamps import micros_of, timestamp_text
+from watcher.spanner.keys import Key
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 VERSION = 2
 VERSIONS = (1, VERSION)
@@ -64,7 +64,7 @@ class Offsets:
         tables: Sequence[str] | None = None,
     ) -> Offset:
         """An offset at a position; ``began`` is set in the first end, ``tables`` for several."""
-        offset = self._head() | {"position": timestamp_text(position)}
+        offset = self._head() | {"position": format_timestamp(position)}
         if tables is not None:
             offset["tables"] = sorted(tables)
         if backfill is not None:
@@ -110,4 +110,4 @@ class Offsets:
 
 def parse_micros(text: str) -> int:
     """An RFC 3339 timestamp as microseconds since 1970."""
-    return micros_of(datetime.fromisoformat(text))
+    return to_micros(datetime.fromisoformat(text))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watcher.captures.progress import Key
-from watcher.captures.ranges import Page, RangeCapture
+from watcher.captures.key_ranges import KeyRangeCapture, KeyRangePage
 from watcher.errors import CheckpointError
 from watcher.runners.spark.scan import Scan
+from watcher.spanner.keys import Key
 from watcher.window import Slice
 
 BackfillPlace = tuple[str, Key | None]
@@ -66,9 +66,11 @@ class Pages:
         """The slices of the batch that ends at an offset, if they were the last planned."""
         return self._known[1] if self._known is not None and self._known[0] == key else None
 
-    def _plan_one(self, name: str, at: int, after: Key | None, upto: Key | None, rows: int) -> Page:
-        capture = RangeCapture(self._scan.capture(name))
-        return capture.page(at, after, upto, rows, self._scan.options.rows_per_slice)
+    def _plan_one(
+        self, name: str, at: int, after: Key | None, upto: Key | None, rows: int
+    ) -> KeyRangePage:
+        capture = KeyRangeCapture(self._scan.capture(name))
+        return capture.plan_page(at, after, upto, rows, self._scan.options.rows_per_slice)
 
     def _remaining_tables(self, name: str) -> Sequence[str]:
         if name not in self._tables:

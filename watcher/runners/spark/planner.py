@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from watcher.captures import Look
-from watcher.captures.poll_tables import shortened
+from watcher.captures.poll_tables import shorten_window
 from watcher.errors import (
     CheckpointError,
     NotWatchableError,
@@ -33,9 +33,9 @@ from watcher.runners.strong_read import read_now
 from watcher.runners.table_rules import map_change_sets
 from watcher.settings.fields import EARLIEST, resolve_start
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import Outages
-from watcher.spanner.timestamps import timestamp_text
+from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.epochs import Epochs
 from watcher.window import BEGINNING, Window
 
@@ -110,7 +110,7 @@ class BatchPlanner:
         self._register(starts)
         self._advanced_at = time.monotonic()
         self._changed = (end, changed) if changed is not None else None
-        began = timestamp_text(begin) if first else None
+        began = format_timestamp(begin) if first else None
         return self.offsets.make(end, None, began, self._list_tables(current.scan))
 
     def _resolve_end(
@@ -147,7 +147,7 @@ class BatchPlanner:
         if span:
             end = min(end, current.windows.find_first_change(windows) + span)
         if isinstance(limit, ReadMaxRows):
-            shorter = {name: shortened(window, end) for name, window in windows.items()}
+            shorter = {name: shorten_window(window, end) for name, window in windows.items()}
             end = min(end, current.windows.cut(shorter, limit.max_rows))
         return end
 
@@ -295,7 +295,7 @@ class BatchPlanner:
         try:
             look = self._look_in_latest(place)
         except (InvalidArgument, NotFound) as error:
-            if kind_of(error) not in (Kind.SCHEMA, Kind.INDEX):
+            if classify_error(error) not in (FailureKind.SCHEMA, FailureKind.INDEX):
                 raise
             _, self._latest = self._epochs.latest()
             self._latest.check_tables(place.tables or ())

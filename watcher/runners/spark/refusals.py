@@ -10,9 +10,9 @@ from google.api_core.exceptions import GoogleAPICallError, RetryError
 
 from watcher.errors import IndexMissingError, WatcherError
 from watcher.runners.spark.scan import Scan, schema_change_error
-from watcher.spanner.database import explained
-from watcher.spanner.failures import Kind, kind_of
-from watcher.spanner.outages import outlasting
+from watcher.spanner.database import explain_error
+from watcher.spanner.failures import FailureKind, classify_error
+from watcher.spanner.outages import retry_until_answered
 
 Answer = TypeVar("Answer")
 
@@ -30,19 +30,19 @@ def call_with_retries(scan: Scan, call: Callable[[], Answer]) -> Answer:
     """What a call of the driver's answers. It outlasts an outage of ``outageSeconds``, so it must
     be one that may be made twice; errors are raised as ours."""
     with translate_errors(scan):
-        return outlasting(scan.queries.outages, call)
+        return retry_until_answered(scan.queries.outages, call)
 
 
 def translate_error(error: GoogleAPICallError | RetryError, scan: Scan) -> WatcherError:
     """An error of Spanner's API as ours."""
     options = scan.options
-    kind = kind_of(error)
-    if kind is Kind.INDEX:
+    kind = classify_error(error)
+    if kind is FailureKind.INDEX:
         return IndexMissingError(
             f"the index that {options.source} is read through was dropped ({error.message}): create"
             f" it again with: spanner-watcher ddl apply --database {options.address}"
             f" --table {scan.tables[0]}"
         )
-    if kind is Kind.SCHEMA:
+    if kind is FailureKind.SCHEMA:
         return schema_change_error(options, str(error.message))
-    return explained(error, options.address)
+    return explain_error(error, options.address)

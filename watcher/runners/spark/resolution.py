@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from ddl.schema import Schema, TypeCode
 from watcher.captures.change_stream import (
+    ChangeFilter,
     ChangeStreamCapture,
-    Wanted,
     WatchedStream,
     WholeRows,
-    columns_told,
     find_stream,
+    list_streamed_columns,
 )
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
@@ -35,11 +35,11 @@ from watcher.runners.spark.variants import use_variants
 from watcher.settings.fields import EARLIEST
 from watcher.settings.spark import JsonType, SourceOptions, split_names
 from watcher.spanner.database import connect
-from watcher.spanner.queries import Queries
-from watcher.tables.discovery import watched_table, whole_table
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.schema_reader import read_epoch
-from watcher.tables.selection import Selection, is_glob, one, select, select_streamed
-from watcher.tables.shards import groups
+from watcher.tables.selection import Selection, find_table, is_glob, select, select_streamed
+from watcher.tables.shards import group_shards
 from watcher.tables.values import WatchedTable
 
 
@@ -52,7 +52,7 @@ def resolve_scan(options: SourceOptions) -> Scan:
     return replace(resolve_scan_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
 
 
-def resolve_scan_in(schema: Schema, options: SourceOptions, queries: Queries) -> Scan:
+def resolve_scan_in(schema: Schema, options: SourceOptions, queries: QueryClient) -> Scan:
     """The tables of a query in a schema. Errors as ``resolve_scan``."""
     database = options.address.path
     if options.streamed:
@@ -62,7 +62,7 @@ def resolve_scan_in(schema: Schema, options: SourceOptions, queries: Queries) ->
         PollCapture(
             queries,
             table,
-            groups(table.shard_values, options.shard_groups),
+            group_shards(table.shard_values, options.shard_groups),
             options.nanoseconds,
         )
         for table in find_tables(options, schema, database)
@@ -70,9 +70,9 @@ def resolve_scan_in(schema: Schema, options: SourceOptions, queries: Queries) ->
     return Scan(options, captures, make_shown_schema(options, captures))
 
 
-def make_scan_queries(options: SourceOptions) -> Queries:
+def make_scan_queries(options: SourceOptions) -> QueryClient:
     """Where a query reads; its captures have it in common, also on an executor."""
-    return Queries(options.address, options.read_options, options.outage_seconds)
+    return QueryClient(options.address, options.read_options, options.outage_seconds)
 
 
 def make_shown_schema(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
@@ -104,20 +104,20 @@ def json_columns(table: WatchedTable) -> set[str]:
 
 
 def resolve_streamed_scan(
-    options: SourceOptions, schema: Schema, database: str, queries: Queries
+    options: SourceOptions, schema: Schema, database: str, queries: QueryClient
 ) -> Scan:
     """The tables of a change stream."""
     selection = make_scan_selection(options)
     named = [name for name in selection.include if not is_glob(name)]
-    spelled = [whole_table(schema, name, database).name for name in named]
+    spelled = [find_whole_table(schema, name, database).name for name in named]
     stream = find_stream(schema, options.stream, spelled, database)
     tables = select_streamed(schema, selection, stream.tables, database)
-    known = stream.captured.with_whole_row if options.whole_rows else stream.captured
+    known = stream.captured.whole_row_form if options.whole_rows else stream.captured
     backfill = options.starting_timestamp == EARLIEST
     resolve_format(options).check(Known("change-stream", known, backfill))
     if not options.uniform:
         tables = tuple(keep_captured_columns(options, schema, stream, table) for table in tables)
-    wanted_changes = Wanted(
+    wanted_changes = ChangeFilter(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
@@ -144,7 +144,7 @@ def keep_captured_columns(
             " 'tables' instead of 'table', or create a stream with NEW_ROW_AND_OLD_VALUES"
         )
     definition = schema.table(table.name)
-    names = columns_told(schema, stream.name, definition) if definition is not None else ()
+    names = list_streamed_columns(schema, stream.name, definition) if definition is not None else ()
     return replace(table, columns=tuple(pair for pair in table.columns if pair[0] in names))
 
 
@@ -157,7 +157,7 @@ def make_scan_selection(options: SourceOptions) -> Selection:
 def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:
     """The tables that the options name, by name."""
     if options.table is not None:
-        yield watched_table(schema, options.table, database)
+        yield find_watched_table(schema, options.table, database)
         return
     tables = select(schema, make_scan_selection(options), {}, database)
     yield from sorted(tables, key=lambda table: table.name)
@@ -170,11 +170,11 @@ def resolve_snapshot_scan(options: SourceOptions) -> Scan:
     return resolve_whole_scan_in(read_epoch(queries.stream).schema, options, queries)
 
 
-def resolve_whole_scan_in(schema: Schema, options: SourceOptions, queries: Queries) -> Scan:
+def resolve_whole_scan_in(schema: Schema, options: SourceOptions, queries: QueryClient) -> Scan:
     """As ``resolve_scan_in``; one table may be without an index, because it is read whole."""
     if options.table is None or options.uniform or options.streamed:
         return resolve_scan_in(schema, options, queries)
-    table = one(schema, options.table, options.address.path, None, scan=True)
+    table = find_table(schema, options.table, options.address.path, None, scan=True)
     capture = PollCapture(queries, table, (), options.nanoseconds)
     return Scan(options, (capture,), make_shown_schema(options, (capture,)))
 

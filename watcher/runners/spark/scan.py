@@ -14,7 +14,7 @@ from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream import (
     ChangeStreamCapture,
 )
-from watcher.captures.changes import changes_of
+from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, SchemaChangedError
 from watcher.runners.spark.shapes import (
@@ -27,7 +27,7 @@ from watcher.runners.spark.shapes import (
 )
 from watcher.runners.spark.variants import convert_to_variants, use_texts
 from watcher.settings.spark import SchemaChange, SourceOptions
-from watcher.spanner.queries import Queries
+from watcher.spanner.queries import QueryClient
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Scan:
         return {capture.table.name: capture for capture in self.captures}
 
     @property
-    def queries(self) -> Queries:
+    def queries(self) -> QueryClient:
         """Where the query reads."""
         return self.captures[0].queries
 
@@ -131,10 +131,10 @@ class Scan:
     def _shape_texts(self, rows: Changed) -> pa.RecordBatch:
         options = self.options
         if options.envelope is not None:
-            changes = changes_of(rows, options.address.path)
+            changes = iterate_changes(rows, options.address.path)
             return shape_messages(changes, resolve_format(options), self._texts)
         if options.uniform:
-            return shape_envelope(changes_of(rows, options.address.path), self._texts)
+            return shape_envelope(iterate_changes(rows, options.address.path), self._texts)
         if isinstance(rows, StreamRows):
             return shape_typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return shape_stored(rows, self._texts)

@@ -8,21 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Rows, StreamRows
-from watcher.captures.changes import change_ids, json_text
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
+from watcher.captures.changes import compute_change_ids, dump_cells
 from watcher.change import Change
 from watcher.change import Value as Cell
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.errors import ConfigurationError
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.results.columns import (
-    TIMESTAMP,
-    Nanoseconds,
-    arrow_schema,
-    decoder,
-    record_batch,
-)
-from watcher.spanner.timestamps import key_timestamps
+from watcher.spanner.results.columns import TIMESTAMP, build_schema, choose_decoder, decode_batch
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import parse_key_timestamps
 from watcher.tables.values import WatchedTable
 
 CHANGE_ID_COLUMN = "_change_id"
@@ -87,16 +82,16 @@ def resolve_format(options: SourceOptions) -> AnyEnvelope:
     return chosen
 
 
-def shape_stored(rows: Rows, shown: pa.Schema) -> pa.RecordBatch:
+def shape_stored(rows: TableRows, shown: pa.Schema) -> pa.RecordBatch:
     """Rows in the columns of their table."""
     arrays = [shape_column(rows, field) for field in shown]
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
 
 
-def shape_column(rows: Rows, field: pa.Field) -> pa.Array:
+def shape_column(rows: TableRows, field: pa.Field) -> pa.Array:
     """A column of a batch; NULLs for one that its table does not have any more."""
     if field.name == CHANGE_ID_COLUMN:
-        return pa.array(change_ids(rows), field.type)
+        return pa.array(compute_change_ids(rows), field.type)
     if field.name == OPERATION_COLUMN:
         return pa.repeat("READ", rows.batch.num_rows)
     if field.name not in rows.batch.schema.names:
@@ -107,7 +102,7 @@ def shape_column(rows: Rows, field: pa.Field) -> pa.Array:
 def convert_column(column: pa.Array, table: str, field: pa.Field) -> pa.Array:
     """A column as a query shows it. Captures give TIMESTAMPs of a key as text."""
     if pa.types.is_timestamp(field.type) and pa.types.is_string(column.type):
-        return key_timestamps(column, table, field.name)
+        return parse_key_timestamps(column, table, field.name)
     return column.cast(field.type)
 
 
@@ -135,9 +130,9 @@ def decode_own_columns(
     if not columns:
         return {}
     key = table.primary_key
-    decoders = [decoder(type_, nanoseconds, name in key) for name, type_ in columns]
-    schema = arrow_schema(columns, nanoseconds, key)
-    decoded = record_batch(encode_cells(batch, schema.names), schema, decoders)
+    decoders = [choose_decoder(type_, nanoseconds, name in key) for name, type_ in columns]
+    schema = build_schema(columns, nanoseconds, key)
+    decoded = decode_batch(encode_cells(batch, schema.names), schema, decoders)
     return dict(zip(schema.names, decoded.columns, strict=True))
 
 
@@ -178,10 +173,10 @@ def make_envelope_row(change: Change) -> dict[str, object]:
         "table": change.table,
         "operation": str(change.operation),
         COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
-        "key": json_text(change.key),
-        "values": json_text(merge_row(change)),
+        "key": dump_cells(change.key),
+        "values": dump_cells(merge_row(change)),
         CHANGE_ID_COLUMN: change.id,
-        "old_values": json_text(old) if old is not None else None,
+        "old_values": dump_cells(old) if old is not None else None,
         "_transaction_id": origin.transaction_id if origin else None,
         "_record_sequence": origin.record_sequence if origin else None,
         "_transaction_tag": origin.transaction_tag if origin else None,

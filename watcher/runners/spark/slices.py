@@ -5,22 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 from google.api_core.exceptions import GoogleAPICallError
 
-from watcher.captures import Rows
-from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice
+from watcher.captures import Capture
+from watcher.captures.change_stream import PartitionSlice
+from watcher.captures.key_ranges import KeyRangeCapture, KeyRangeSlice
 from watcher.captures.poll import PollCapture
-from watcher.captures.ranges import RangeCapture, RangeSlice
 from watcher.errors import TableNotFoundError
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SchemaChange
 from watcher.spanner.database import connect
-from watcher.spanner.failures import Kind, kind_of
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.tables.discovery import read_schema
-from watcher.window import Slice
+from watcher.window import Slice, TableSlice
 
 LOG = logging.getLogger("watcher.spark")
 
@@ -28,21 +29,25 @@ LOG = logging.getLogger("watcher.spark")
 @dataclass(frozen=True)
 class PlannedSlice:
     """A slice, and the capture that reads it: by the schema that is valid at the window's end.
-    ``stream`` is that of a change stream. Picklable: it goes to an executor."""
+    Picklable: it goes to an executor."""
 
     part: Slice
-    capture: PollCapture | None = None
-    stream: ChangeStreamCapture | None = None
+    capture: Capture[Any]
 
 
 def attach_captures(scan: Scan, parts: Iterable[Slice]) -> list[PlannedSlice]:
     """Slices with the captures of a query in one schema."""
-    return [
-        PlannedSlice(part, stream=scan.stream)
-        if isinstance(part, PartitionSlice)
-        else PlannedSlice(part, scan.capture(part.table))
-        for part in parts
-    ]
+    return [PlannedSlice(part, choose_capture(scan, part)) for part in parts]
+
+
+def choose_capture(scan: Scan, part: Slice) -> Capture[Any]:
+    """The capture that reads a slice."""
+    if isinstance(part, PartitionSlice):
+        assert scan.stream is not None
+        return scan.stream
+    assert isinstance(part, TableSlice)
+    capture = scan.capture(part.table)
+    return KeyRangeCapture(capture) if isinstance(part, KeyRangeSlice) else capture
 
 
 def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
@@ -52,36 +57,27 @@ def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
     """
     part, capture = slice_.part, slice_.capture
     with translate_errors(scan):
-        if isinstance(part, PartitionSlice):
-            assert slice_.stream is not None
-            for changes in slice_.stream.read(part):
-                yield scan.shape(changes)
-            return
-        assert capture is not None
         started = False
         try:
-            for rows in read_rows(capture, part):
+            for rows in capture.read(part):
                 started = True
                 yield scan.shape(rows)
         except GoogleAPICallError as error:
             nulls = scan.options.on_schema_change is SchemaChange.NULLS
-            if started or not nulls or kind_of(error) is not Kind.SCHEMA:
+            fewer = not started and nulls and classify_error(error) is FailureKind.SCHEMA
+            if not fewer or not isinstance(capture, PollCapture | KeyRangeCapture):
                 raise
-            LOG.warning(
-                "table %s: %s; columns that were dropped are NULL", part.table, error.message
-            )
-            for rows in read_rows(drop_missing_columns(capture), part):
+            name = capture.table.name
+            LOG.warning("table %s: %s; columns that were dropped are NULL", name, error.message)
+            for rows in narrow_capture(capture).read(part):
                 yield scan.shape(rows)
 
 
-def read_rows(capture: PollCapture, part: Slice) -> Iterator[Rows]:
-    """The rows of a slice of a window, or of a page of a backfill."""
-    if isinstance(part, RangeSlice):
-        for batch in RangeCapture(capture).read(part):
-            yield Rows(capture.table, part.window, batch, backfill=True)
-        return
-    for batch in capture.read(part):
-        yield Rows(capture.table, part.window, batch)
+def narrow_capture(capture: PollCapture | KeyRangeCapture) -> Capture[Any]:
+    """A capture of the columns that are still there. Raises TableNotFoundError."""
+    if isinstance(capture, KeyRangeCapture):
+        return replace(capture, poll=drop_missing_columns(capture.poll))
+    return drop_missing_columns(capture)
 
 
 def drop_missing_columns(capture: PollCapture) -> PollCapture:

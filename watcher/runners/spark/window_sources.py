@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from watcher.captures import Look
-from watcher.captures.balance import balanced
+from watcher.captures.balance import plan_balanced
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
@@ -30,7 +30,7 @@ class WindowSource(Protocol):
         """An end at which the windows hold about so many rows."""
         ...
 
-    def plan_slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """What the tasks of a batch read."""
         ...
 
@@ -55,18 +55,18 @@ class PolledWindows:
 
     def find_first_change(self, windows: Mapping[str, Window]) -> int:
         """As ``WindowSource.find_first_change``."""
-        return min(self._tables.capture(name).end_of(w, 1) for name, w in windows.items())
+        return min(self._tables.capture(name).find_cut(w, 1) for name, w in windows.items())
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``WindowSource.cut``, by an index-only count."""
         return self._tables.cut(windows, max_rows)
 
-    def plan_slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``WindowSource.plan_slices``: of about the same size, by one query of the indexes."""
         options = self._scan.options
         captures = [c for c in self._scan.captures if c.table.name in windows]
         try:
-            return balanced(captures, windows, options.shard_groups, options.rows_per_slice)
+            return plan_balanced(captures, windows, options.shard_groups, options.rows_per_slice)
         except VersionExpiredError:
             # Each slice is then read as of now, and logs it.
             return [part for c in captures for part in c.plan(windows[c.table.name])]
@@ -83,10 +83,10 @@ class StreamedWindows:
         """As ``WindowSource.look``: a call, and one a partition until one has a change."""
         begin = min(starts.values())
         if at is None:
-            at, _ = self._scan.queries.stream.look("SELECT 1", {}, {})
+            at = self._scan.queries.stream.fetch_read_timestamp()
         window = Window(begin, max(begin, at))
         # At the start of a query the stream may not keep records as old as the position.
-        changed = begin > 0 and not window.empty and self._stream.any_change(window)
+        changed = begin > 0 and not window.empty and self._stream.has_changes(window)
         return Look(window.end, frozenset(starts if changed else ()))
 
     def find_first_change(self, windows: Mapping[str, Window]) -> int:
@@ -97,8 +97,8 @@ class StreamedWindows:
         """As ``WindowSource.cut``: the end, because rows cannot be counted."""
         return max(window.end for window in windows.values())
 
-    def plan_slices(self, windows: Mapping[str, Window]) -> list[Slice]:
+    def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``WindowSource.plan_slices``: the partitions that are active at its start."""
         begin = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
-        return list(self._stream.plan(Window(begin, end)))
+        return self._stream.plan(Window(begin, end))

@@ -15,18 +15,18 @@ LONG_BYTES = 300
 """From this mean length on, a call a value costs less than vectors over every byte."""
 
 
-def sextets() -> NDArray[np.uint8]:
-    """The six bits that each character stands for."""
+def map_sextets() -> NDArray[np.uint8]:
+    """The six bits that each character encodes."""
     table = np.full(256, UNKNOWN, np.uint8)
     table[np.frombuffer(ALPHABET, np.uint8)] = np.arange(64, dtype=np.uint8)
     table[PAD] = 0
     return table
 
 
-SEXTETS = sextets()
+SEXTETS = map_sextets()
 
 
-def decoded(column: pa.Array) -> pa.Array:
+def decode_base64(column: pa.Array) -> pa.Array:
     """The bytes of base64 texts, which come as binary; NULL stays NULL."""
     _, offsets, content = column.buffers()
     bounds = np.frombuffer(offsets, np.int32)[: len(column) + 1].astype(np.int64)
@@ -36,21 +36,21 @@ def decoded(column: pa.Array) -> pa.Array:
     bounds -= bounds[0]
     lengths = np.diff(bounds)
     if (lengths % 4).any() or len(text) > LONG_BYTES * len(lengths):
-        return one_by_one(column)
+        return decode_each(column)
     bits = SEXTETS[text]
     padding = text.reshape(-1, 4) == PAD
     last = np.zeros(len(padding), bool)
     last[bounds[1:][lengths > 0] // 4 - 1] = True
     misplaced = padding[:, :2].any() or padding[~last].any()
     if misplaced or (padding[:, 2] & ~padding[:, 3]).any() or (bits == UNKNOWN).any():
-        return one_by_one(column)
-    return vectors(column, bits, padding, bounds)
+        return decode_each(column)
+    return decode_vectors(column, bits, padding, bounds)
 
 
-def vectors(
+def decode_vectors(
     column: pa.Array, bits: NDArray[np.uint8], padding: NDArray[np.bool_], bounds: NDArray[np.int64]
 ) -> pa.Array:
-    """Four characters make three bytes; what only padding made is left out."""
+    """Four characters are three bytes; bytes of padding are left out."""
     quads = bits.reshape(-1, 4)
     octets = np.empty((len(quads), 3), np.uint8)
     octets[:, 0] = (quads[:, 0] << 2) | (quads[:, 1] >> 4)
@@ -67,7 +67,7 @@ def vectors(
     )
 
 
-def one_by_one(column: pa.Array) -> pa.Array:
+def decode_each(column: pa.Array) -> pa.Array:
     """Long values. Raises binascii.Error for what is not base64."""
     values = (None if text is None else a2b_base64(text) for text in column.to_pylist())
     return pa.array(values, pa.binary())

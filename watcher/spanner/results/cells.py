@@ -1,4 +1,4 @@
-"""The values of one column as Arrow buffers: kinds, NULLs and payloads, found by vectors."""
+"""The values of one column as Arrow buffers: kinds, NULLs and payloads, by vectors."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ class Cells:
     @property
     def nulls(self) -> Mask:
         """Which values are NULL."""
-        found: Mask = self.kinds == NULL
-        return found
+        nulls: Mask = self.kinds == NULL
+        return nulls
 
-    def of_kind(self, *kinds: int) -> None:
+    def check_kind(self, *kinds: int) -> None:
         """Raises UnexpectedValueError when a value is neither NULL nor of one of the kinds."""
         known = self.nulls
         for kind in kinds:
             known = known | (self.kinds == kind)
         if not known.all():
-            found = int(self.kinds[~known][0])
-            raise UnexpectedValueError(f"Spanner sent a value of the wire kind {found:#04x}")
+            kind = int(self.kinds[~known][0])
+            raise UnexpectedValueError(f"Spanner sent a value of the wire kind {kind:#04x}")
 
 
-def cells(values: Sequence[bytes]) -> Cells:
-    """The values of a column. A value that is written unusually is written anew first."""
-    found = as_sent(values)
-    if found is None:
-        found = as_sent([Value.FromString(value).SerializeToString() for value in values])
-    if found is None:
+def scan_cells(values: Sequence[bytes]) -> Cells:
+    """The values of a column. Values that are not in the usual encoding are encoded again first."""
+    column = scan_canonical(values)
+    if column is None:
+        column = scan_canonical([Value.FromString(value).SerializeToString() for value in values])
+    if column is None:
         raise UnexpectedValueError("Spanner sent a value without a kind")
-    return found
+    return column
 
 
-def as_sent(values: Sequence[bytes]) -> Cells | None:
-    """The values, or None when one is not written in the one usual way."""
+def scan_canonical(values: Sequence[bytes]) -> Cells | None:
+    """The values, or None when one is not in the usual encoding."""
     raw = pa.array(values, pa.binary())
     _, offsets, content = raw.buffers()
     bounds = np.frombuffer(offsets, np.int32)[: len(raw) + 1].astype(np.int64)
@@ -73,16 +73,16 @@ def as_sent(values: Sequence[bytes]) -> Cells | None:
     starts, lengths = bounds[:-1], np.diff(bounds)
     if len(raw) and lengths.min() < 2:
         return None
-    made = Cells(raw, data, starts, lengths, data[starts])
-    return made if usual(made) else None
+    column = Cells(raw, data, starts, lengths, data[starts])
+    return column if is_canonical(column) else None
 
 
-def usual(column: Cells) -> bool:
+def is_canonical(column: Cells) -> bool:
     """Whether every value has the length that its kind and its own length byte say."""
     second = column.data[column.starts + 1]
     kinds, lengths = column.kinds, column.lengths
     sized = (kinds == TEXT) | (kinds == LIST)
-    header = headers(lengths)
+    header = header_lengths(lengths)
     said = (second & 0x7F) == ((lengths - header) & 0x7F)
     said &= (second >= 0x80) == (header > 2)
     right = np.where(sized, said, False)
@@ -92,19 +92,19 @@ def usual(column: Cells) -> bool:
     return bool(right.all())
 
 
-def headers(lengths: Lengths) -> Lengths:
+def header_lengths(lengths: Lengths) -> Lengths:
     """How many bytes the tag and the length of a string or list take, from its whole length."""
-    found = np.full(len(lengths), 2, np.int64)
+    sizes = np.full(len(lengths), 2, np.int64)
     for extra, step in enumerate(VARINT_STEPS):
         if not len(lengths) or lengths.max() < step + 3 + extra:
             break
-        found += lengths >= step + 3 + extra
-    return found
+        sizes += lengths >= step + 3 + extra
+    return sizes
 
 
-def payloads(column: Cells) -> pa.Array:
+def extract_payloads(column: Cells) -> pa.Array:
     """The content of strings and lists as binary; NULL where the value is NULL."""
-    header = headers(column.lengths)
+    header = header_lengths(column.lengths)
     kept = np.ones(len(column.data), np.bool_)
     for place in range(int(header.max(initial=0))):
         kept[column.starts[header > place] + place] = False
@@ -113,44 +113,44 @@ def payloads(column: Cells) -> pa.Array:
     return pa.Array.from_buffers(
         pa.binary(),
         len(header),
-        [bitmap(column.nulls), pa.py_buffer(offsets), pa.py_buffer(column.data[kept])],
+        [pack_validity(column.nulls), pa.py_buffer(offsets), pa.py_buffer(column.data[kept])],
     )
 
 
-def bitmap(nulls: Mask) -> pa.Buffer | None:
+def pack_validity(nulls: Mask) -> pa.Buffer | None:
     """Arrow's bits, one where there is a value; None where there is no NULL."""
     if not nulls.any():
         return None
     return pa.py_buffer(np.packbits(~nulls, bitorder="little"))
 
 
-def numbers(column: Cells) -> pa.Array:
+def decode_numbers(column: Cells) -> pa.Array:
     """Doubles; NaN and the infinities come as words."""
-    column.of_kind(NUMBER, TEXT)
-    found = np.zeros(len(column.kinds), np.float64)
+    column.check_kind(NUMBER, TEXT)
+    values = np.zeros(len(column.kinds), np.float64)
     numeric = column.kinds == NUMBER
     places = column.starts[numeric][:, None] + np.arange(1, 9)
-    found[numeric] = column.data[places].view("<f8").reshape(-1)
-    worded = column.kinds == TEXT
-    if worded.any():
-        texts = payloads(column).filter(pa.array(worded)).cast(pa.string())
-        found[worded] = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return pa.array(found, pa.float64(), mask=column.nulls)
+    values[numeric] = column.data[places].view("<f8").reshape(-1)
+    is_word = column.kinds == TEXT
+    if is_word.any():
+        words = extract_payloads(column).filter(pa.array(is_word)).cast(pa.string())
+        values[is_word] = words.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return pa.array(values, pa.float64(), mask=column.nulls)
 
 
-def booleans(column: Cells) -> pa.Array:
+def decode_booleans(column: Cells) -> pa.Array:
     """True and False."""
-    column.of_kind(BOOLEAN)
+    column.check_kind(BOOLEAN)
     return pa.array(column.data[column.starts + 1] == 1, mask=column.nulls)
 
 
-def texts(column: Cells) -> pa.Array:
+def decode_texts(column: Cells) -> pa.Array:
     """Strings. Raises pyarrow's ArrowInvalid for what is not UTF-8."""
-    column.of_kind(TEXT)
-    return payloads(column).cast(pa.string())
+    column.check_kind(TEXT)
+    return extract_payloads(column).cast(pa.string())
 
 
-def lists(column: Cells) -> pa.Array:
+def decode_lists(column: Cells) -> pa.Array:
     """Each list as the bytes of its ListValue."""
-    column.of_kind(LIST)
-    return payloads(column)
+    column.check_kind(LIST)
+    return extract_payloads(column)

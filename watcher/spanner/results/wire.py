@@ -43,7 +43,7 @@ class Elements(Protocol):
     values: Sequence[bytes]
 
 
-def definitions() -> descriptor_pool.DescriptorPool:
+def define_messages() -> descriptor_pool.DescriptorPool:
     """The messages, with the field numbers that Spanner gives them."""
     file = descriptor_pb2.FileDescriptorProto(
         name="watcher/spanner/results/wire.proto", package=PACKAGE, syntax="proto3"
@@ -65,13 +65,13 @@ def definitions() -> descriptor_pool.DescriptorPool:
     return pool
 
 
-POOL = definitions()
+POOL = define_messages()
 RESULT_PART = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.ResultPart"))
 ELEMENTS = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Elements"))
 CELL = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Cell"))
 
 
-def result_part(data: bytes) -> ResultPart:
+def parse_result_part(data: bytes) -> ResultPart:
     """A PartialResultSet from its bytes."""
     return cast(ResultPart, RESULT_PART.FromString(data))
 
@@ -84,57 +84,57 @@ class Cell(Protocol):
     list: bytes
 
 
-def cell(value: bytes) -> Cell:
+def parse_cell(value: bytes) -> Cell:
     """One value from its bytes."""
     return cast(Cell, CELL.FromString(value))
 
 
-def elements(lists: bytes) -> list[bytes]:
+def parse_elements(lists: bytes) -> list[bytes]:
     """The elements of one or many ListValues, one after the other: concatenated messages merge."""
     return list(cast(Elements, ELEMENTS.FromString(lists)).values)
 
 
-def whole_rows(results: Iterable[ResultPart], width: int) -> Iterator[list[bytes]]:
+def collect_rows(results: Iterable[ResultPart], width: int) -> Iterator[list[bytes]]:
     """The values of whole rows; chunked values are put together.
 
     Small messages are gathered into larger steps, because each step has its own cost.
     """
-    held: list[bytes] = []
+    pending: list[bytes] = []
     size = 0
-    for values, length in unchunked(results):
-        held += values
+    for values, length in join_chunks(results):
+        pending += values
         size += length
-        if len(held) >= BATCH_VALUES or size >= BATCH_BYTES:
-            complete = len(held) - len(held) % width
+        if len(pending) >= BATCH_VALUES or size >= BATCH_BYTES:
+            complete = len(pending) - len(pending) % width
             if complete:
-                yield held if complete == len(held) else held[:complete]
-            held, size = held[complete:], 0
-    complete = len(held) - len(held) % width
+                yield pending if complete == len(pending) else pending[:complete]
+            pending, size = pending[complete:], 0
+    complete = len(pending) - len(pending) % width
     if complete:
-        yield held[:complete]
+        yield pending[:complete]
 
 
-def unchunked(results: Iterable[ResultPart]) -> Iterator[tuple[list[bytes], int]]:
+def join_chunks(results: Iterable[ResultPart]) -> Iterator[tuple[list[bytes], int]]:
     """The values that each message completes, and how long the message was."""
     chunk: bytes | None = None
     for message in results:
         values = list(message.values)
         if chunk is not None and values:
-            values[0] = merged(chunk, values[0])
+            values[0] = merge_encoded(chunk, values[0])
             chunk = None
         if message.chunked_value:
             chunk = values.pop()
         yield values, message.ByteSize()
 
 
-def merged(left: bytes, right: bytes) -> bytes:
+def merge_encoded(left: bytes, right: bytes) -> bytes:
     """A value that was cut between two messages."""
     value = Value.FromString(left)
-    merge(value, Value.FromString(right))
+    merge_values(value, Value.FromString(right))
     return value.SerializeToString()
 
 
-def merge(left: Value, right: Value) -> None:
+def merge_values(left: Value, right: Value) -> None:
     """Appends the second part of a chunked value: strings are joined, lists at their seam."""
     if left.WhichOneof("kind") == "string_value":
         left.string_value += right.string_value
@@ -143,5 +143,5 @@ def merge(left: Value, right: Value) -> None:
     if items and more:
         kinds = {items[-1].WhichOneof("kind"), more[0].WhichOneof("kind")}
         if kinds in ({"string_value"}, {"list_value"}):
-            merge(items[-1], more.pop(0))
+            merge_values(items[-1], more.pop(0))
     items.extend(more)

@@ -15,7 +15,8 @@ from ddl.parse import parse_schema
 from ddl.schema import Dialect, Schema
 from watcher.settings.fields import describe_validation_error
 from watcher.settings.watcher import read_toml
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 
 
 class WatchRequest:

@@ -8,7 +8,8 @@ from rich.progress import Progress
 
 from ddl.apply import plan_rollback, roll_back
 from watcher.cli.output import CONSOLE, print_json
-from watcher.spanner.database import DatabaseAddress, connect
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import connect
 
 
 def remove_tracking(database: str, tables: Sequence[str], dry_run: bool, json_output: bool) -> None:

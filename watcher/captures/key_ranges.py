@@ -1,0 +1,175 @@
+"""The key-range capture: a table as it was at one timestamp, page by page in the order of its key.
+
+A page is a range of keys, so that a backfill continues where it was after a crash, on another
+machine, and without holding anything. A process reads a page itself, or plans its slices for others
+by reading keys alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import ListValue, Value
+
+from watcher.captures import TableRows, statements
+from watcher.captures.poll import PollCapture
+from watcher.captures.progress import BackfillProgress
+from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
+from watcher.spanner.keys import Key, KeyRange
+from watcher.spanner.results.columns import decode_batch
+from watcher.spanner.results.wire import ResultPart, collect_rows
+from watcher.tables.values import WatchedTable
+from watcher.window import BEGINNING, TableSlice, Window
+
+PAGE_ROWS = 10_000
+WHOLE_TABLE = KeyRange()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRangeSlice(TableSlice):
+    """The rows of a range of keys, as they were at the window's end."""
+
+    keys: KeyRange
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRangePage:
+    """The slices of a page, how many rows they had, and the last key; None at the range's end."""
+
+    slices: tuple[KeyRangeSlice, ...]
+    rows: int
+    last: Key | None
+
+
+@dataclass(frozen=True)
+class KeyRangeCapture:
+    """The ``Capture`` of a whole table, or of a range of its keys, whenever the rows changed.
+
+    ``poll`` is the capture that reads the table's changes. Past version garbage collection the
+    table is read strongly: a row that changed since the timestamp comes as it is now, and again
+    with its window.
+    """
+
+    poll: PollCapture
+    keys: KeyRange = WHOLE_TABLE
+
+    @property
+    def table(self) -> WatchedTable:
+        """The table."""
+        return self.poll.table
+
+    def plan(self, window: Window) -> Sequence[KeyRangeSlice]:
+        """As ``Capture.plan``: one slice, also for an empty window. Reads nothing."""
+        return (KeyRangeSlice(window, self.table.name, keys=self.keys),)
+
+    def read(self, part: KeyRangeSlice) -> Iterator[TableRows]:
+        """As ``Capture.read``."""
+
+        def read(at: int | None) -> Iterator[TableRows]:
+            results = self._read_range(self._columns, part.keys, 0, at)
+            return self.poll.decode_rows(results, part.window, backfill=True)
+
+        return stream_or_strongly(read, part.window.end, TWICE)
+
+    def read_page(
+        self, progress: BackfillProgress, rows: int = PAGE_ROWS
+    ) -> tuple[list[TableRows], BackfillProgress | None]:
+        """The next rows, and where the backfill is after them; None when it is done."""
+        keys, columns = self._continue_after(progress.after), self._columns
+        window = Window(BEGINNING, progress.at)
+
+        def read(at: int | None) -> list[tuple[TableRows, Key]]:
+            return list(self._decode_page(self._read_range(columns, keys, rows, at), window))
+
+        page = read_or_strongly(read, progress.at, TWICE)
+        count = sum(part.batch.num_rows for part, _ in page)
+        after = BackfillProgress(progress.at, page[-1][1]) if page and count == rows else None
+        return [part for part, _ in page], after
+
+    def plan_page(
+        self, at: int, after: Key | None, upto: Key | None, limit: int, rows_per_slice: int
+    ) -> KeyRangePage:
+        """The slices of the rows above ``after`` and at most ``upto``, at most ``limit`` rows (0:
+        all of them), by reading keys alone."""
+        keys = self._continue_after(after)
+        if upto is not None:
+            keys = replace(keys, end=upto, end_inside=True)
+
+        def read(timestamp: int | None) -> KeyRangePage:
+            results = self._read_range(self.table.primary_key, keys, limit, timestamp)
+            return self._cut_page(results, at, keys, limit, rows_per_slice)
+
+        return read_or_strongly(read, at, TWICE)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [name for name, _ in statements.list_selected_columns(self.table)]
+
+    def _continue_after(self, after: Key | None) -> KeyRange:
+        return self.keys if after is None else replace(self.keys, start=after, start_inside=False)
+
+    def _read_range(
+        self, columns: Sequence[str], keys: KeyRange, limit: int, read_timestamp: int | None
+    ) -> Iterator[ResultPart]:
+        name = self.table.name
+        return self.poll.queries.stream.read_range(name, columns, keys, limit, read_timestamp)
+
+    def _decode_page(
+        self, results: Iterator[ResultPart], window: Window
+    ) -> Iterator[tuple[TableRows, Key]]:
+        """Batches in the schema of the poll capture, and the key of the last row of each."""
+        decoders, schema = self.poll.choose_decoders(), self.poll.selected_schema
+        columns, width = self._columns, len(decoders)
+        places = [columns.index(name) for name in self.table.primary_key]
+        for values in collect_rows(results, width):
+            batch = self.poll.arrange(decode_batch(values, schema, decoders))
+            rows = TableRows(self.table, window, batch, backfill=True)
+            yield rows, read_key([values[place - width] for place in places])
+
+    def _cut_page(
+        self,
+        results: Iterator[ResultPart],
+        at: int,
+        keys: KeyRange,
+        limit: int,
+        rows_per_slice: int,
+    ) -> KeyRangePage:
+        """The slices of a page, from its keys."""
+        rows, last, ends = find_slice_ends(results, len(self.table.primary_key), rows_per_slice)
+        complete = not limit or rows < limit
+        if ends and last == ends[-1]:
+            ends.pop()
+        ranges = split_range(keys, ends, None if complete else last) if rows else ()
+        window, name = Window(BEGINNING, at), self.table.name
+        slices = tuple(KeyRangeSlice(window, name, keys=each) for each in ranges)
+        return KeyRangePage(slices, rows, None if complete else last)
+
+
+def find_slice_ends(
+    results: Iterator[ResultPart], width: int, rows_per_slice: int
+) -> tuple[int, Key | None, list[Key]]:
+    """How many keys there are, the last of them, and the one that ends each full slice."""
+    rows, last = 0, None
+    ends: list[Key] = []
+    for values in collect_rows(results, width):
+        count = len(values) // width
+        for row in range((-rows - 1) % rows_per_slice, count, rows_per_slice):
+            ends.append(read_key(values[row * width : (row + 1) * width]))
+        rows += count
+        last = read_key(values[-width:])
+    return rows, last, ends
+
+
+def split_range(keys: KeyRange, ends: Sequence[Key], last: Key | None) -> Iterator[KeyRange]:
+    """A range in parts that end with each of ``ends``, and with ``last`` unless it is None."""
+    for end in ends:
+        yield replace(keys, end=end, end_inside=True)
+        keys = replace(keys, start=end, start_inside=False)
+    yield keys if last is None else replace(keys, end=last, end_inside=True)
+
+
+def read_key(values: Sequence[bytes]) -> Key:
+    """A key as the API wrote it: nothing is lost by decoding it and writing it again."""
+    return tuple(MessageToDict(ListValue(values=[Value.FromString(value) for value in values])))

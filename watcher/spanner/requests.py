@@ -1,0 +1,86 @@
+"""Statements, read timestamps and read options as messages of Spanner's API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from google.cloud.spanner_v1 import (
+    DirectedReadOptions,
+    ExecuteSqlRequest,
+    ReadRequest,
+    RequestOptions,
+)
+from google.cloud.spanner_v1 import Type as TypePb
+from google.cloud.spanner_v1 import TypeCode as TypeCodePb
+from google.protobuf.struct_pb2 import Struct
+
+from ddl.schema import Type
+from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica
+from watcher.spanner.sql import Statement
+from watcher.spanner.timestamps import to_datetime
+
+Request = ExecuteSqlRequest | ReadRequest
+
+
+def build_read_only(read_timestamp_micros: int | None) -> dict[str, object]:
+    """How a read-only transaction reads: at a timestamp, or strongly."""
+    if read_timestamp_micros is None:
+        return {"return_read_timestamp": True, "strong": True}
+    return {"return_read_timestamp": True, "read_timestamp": to_datetime(read_timestamp_micros)}
+
+
+def build_params(statement: Statement) -> Struct:
+    """The values of a statement's parameters."""
+    values = Struct()
+    for name, value in statement.params.items():
+        values[name] = value
+    return values
+
+
+def build_param_types(statement: Statement) -> dict[str, TypePb]:
+    """The types of a statement's parameters."""
+    return {name: build_type(type_) for name, type_ in statement.types.items()}
+
+
+def build_type(type_: Type) -> TypePb:
+    """A type of a parameter."""
+    code = getattr(TypeCodePb, type_.code.value)
+    if type_.element is None:
+        return TypePb(code=code)
+    return TypePb(code=code, array_element_type=build_type(type_.element))
+
+
+def apply_options(options: ReadOptions, request: Request) -> None:
+    """Puts the options of a capture into a request."""
+    if options.priority is not None:
+        request.request_options = RequestOptions(
+            priority=getattr(RequestOptions.Priority, f"PRIORITY_{options.priority.name}")
+        )
+    if options.directed_read is not None:
+        request.directed_read_options = build_directed_read(options.directed_read)
+
+
+def build_directed_read(directed: DirectedRead) -> DirectedReadOptions:
+    """Which replicas serve a read."""
+    if directed.exclude:
+        excluded = DirectedReadOptions.ExcludeReplicas(
+            replica_selections=build_selections(directed.exclude)
+        )
+        return DirectedReadOptions(exclude_replicas=excluded)
+    included = DirectedReadOptions.IncludeReplicas(
+        replica_selections=build_selections(directed.include),
+        auto_failover_disabled=directed.auto_failover_disabled,
+    )
+    return DirectedReadOptions(include_replicas=included)
+
+
+def build_selections(replicas: Sequence[Replica]) -> list[DirectedReadOptions.ReplicaSelection]:
+    """Replicas by location, type, or both."""
+    types = DirectedReadOptions.ReplicaSelection.Type
+    return [
+        DirectedReadOptions.ReplicaSelection(
+            location=replica.location or "",
+            type_=getattr(types, replica.type.name if replica.type else "TYPE_UNSPECIFIED"),
+        )
+        for replica in replicas
+    ]

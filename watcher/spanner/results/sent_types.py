@@ -1,0 +1,53 @@
+"""The types of a result's columns, compared with those that the schema has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from google.cloud.spanner_v1 import ResultSetMetadata
+from google.cloud.spanner_v1 import TypeCode as TypeCodePb
+
+from ddl.schema import Type, TypeCode
+from watcher.errors import SchemaChangedError
+from watcher.spanner.results.wire import ResultPart
+
+
+def check_types(
+    results: Iterable[ResultPart], names: Sequence[str], types: Sequence[Type]
+) -> Iterator[ResultPart]:
+    """The same messages. Raises SchemaChangedError when the server sends other types."""
+    for part in results:
+        if part.metadata:
+            fields = ResultSetMetadata.pb().FromString(part.metadata).row_type.fields
+            sent = [name_sent_type(field.type_) for field in fields]
+            expected = [name_type(type_) for type_ in types]
+            if sent != expected:
+                raise SchemaChangedError(describe_changes(names, expected, sent))
+        yield part
+
+
+def name_sent_type(type_: Any) -> str:
+    """The name of a type of the API, as ARRAY<INT64>."""
+    if type_.code == TypeCodePb.ARRAY:
+        return f"ARRAY<{name_sent_type(type_.array_element_type)}>"
+    return str(TypeCodePb(type_.code).name)
+
+
+def name_type(type_: Type) -> str:
+    """The name of a type of a schema."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return f"ARRAY<{name_type(type_.element)}>"
+    return type_.code.value
+
+
+def describe_changes(names: Sequence[str], expected: Sequence[str], sent: Sequence[str]) -> str:
+    """Which columns have other types than before."""
+    differing = [
+        f"{name} was {before} and is {now}"
+        for name, before, now in zip(names, expected, sent, strict=False)
+        if before != now
+    ]
+    if not differing:
+        return f"{len(expected)} columns were requested, {len(sent)} came"
+    return f"the schema has changed: column {'; column '.join(differing)}"

@@ -1,0 +1,144 @@
+"""The columns and indexes of a table, by what they are for."""
+
+from __future__ import annotations
+
+from ddl.schema import Column, Index, Schema, Table, TypeCode
+from ddl.shards import shard_values
+from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.tables.values import ShardValue, TableSpec
+
+
+def get_table(schema: Schema, name: str, database_name: str) -> Table:
+    """A table of a schema. Raises TableNotFoundError."""
+    table = schema.table(name)
+    if table is None:
+        names = ", ".join(t.name for t in schema.tables) or "none"
+        raise TableNotFoundError(f"{database_name} has no table {name}; it has: {names}")
+    return table
+
+
+def get_column(table: Table, name: str) -> Column:
+    """A column of a table. Raises NotWatchableError."""
+    column = table.column(name)
+    if column is None:
+        raise NotWatchableError(f"table {table.name} has no column {name}")
+    return column
+
+
+def list_primary_key(table: Table) -> tuple[str, ...]:
+    """The columns of the primary key, in order."""
+    return tuple(part.column for part in table.primary_key)
+
+
+def find_polling_index(schema: Schema, table: Table, name: str | None, database_name: str) -> Index:
+    """The null-filtered index on a computed shard and a commit timestamp; of a name, if one is
+    given. Raises NotWatchableError."""
+    for index in schema.indexes_of(table.name):
+        if is_polling_index(table, index) and name in (None, index.name):
+            return index
+    raise NotWatchableError(
+        f"table {table.name} has no null-filtered index on a computed shard and a commit"
+        " timestamp; make it watchable: spanner-watcher ddl apply"
+        f" --database spanner://{database_name} --table {table.name}"
+    )
+
+
+def is_polling_index(table: Table, index: Index) -> bool:
+    """True for a null-filtered index on (generated INT64, commit timestamp)."""
+    if len(index.parts) != 2:
+        return False
+    names = {part.column.casefold() for part in index.parts}
+    filtered = {name.casefold() for name in index.where_not_null}
+    if not index.null_filtered and not names <= filtered:
+        return False
+    shard, timestamp = (table.column(part.column) for part in index.parts)
+    return bool(shard and shard.generated and timestamp and timestamp.allow_commit_timestamp)
+
+
+def find_index(schema: Schema, table: Table, shard: Column | None, timestamp: Column) -> str | None:
+    """A null-filtered index on exactly (shard, timestamp), if there is one."""
+    columns = [column.name.casefold() for column in (shard, timestamp) if column is not None]
+    for index in schema.indexes_of(table.name):
+        parts = [part.column.casefold() for part in index.parts]
+        filtered = {name.casefold() for name in index.where_not_null}
+        if parts == columns and (index.null_filtered or set(parts) <= filtered):
+            return index.name
+    return None
+
+
+def find_change_set_index(schema: Schema, table: Table, column: str) -> str:
+    """The name of an index that begins with the change-set id. Raises NotWatchableError."""
+    for index in schema.indexes_of(table.name):
+        if index.parts[0].column == column and not index.null_filtered:
+            return index.name
+    raise NotWatchableError(
+        f"table {table.name} has no index that begins with {column}: every poll would scan it;"
+        f" CREATE INDEX {table.name}ByChangeSet ON {table.name}({column})"
+    )
+
+
+def find_timestamp_column(table: Table, spec: TableSpec) -> Column:
+    """The commit-timestamp column that the configuration names, or the only one."""
+    if spec.timestamp_column is not None:
+        column = get_column(table, spec.timestamp_column)
+        if not column.allow_commit_timestamp:
+            raise NotWatchableError(
+                f"{table.name}.{column.name} does not hold commit timestamps"
+                " (allow_commit_timestamp is not set); name a column that does"
+            )
+        return column
+    columns = [column for column in table.columns if column.allow_commit_timestamp]
+    if len(columns) != 1:
+        names = ", ".join(column.name for column in columns) or "none"
+        raise NotWatchableError(
+            f"table {table.name} has these commit-timestamp columns: {names}; set timestamp_column"
+            " to the one to watch"
+        )
+    return columns[0]
+
+
+def find_deleted_column(table: Table, spec: TableSpec) -> str | None:
+    """The column of a soft delete. Raises NotWatchableError unless it is BOOL or TIMESTAMP."""
+    if spec.deleted is None:
+        return None
+    column = get_column(table, spec.deleted)
+    if column.type.code not in (TypeCode.BOOL, TypeCode.TIMESTAMP):
+        raise NotWatchableError(
+            f"{table.name}.{column.name} cannot mark deletes: it must be BOOL or TIMESTAMP"
+        )
+    return column.name
+
+
+def find_processed_column(table: Table, shard: Column) -> str | None:
+    """The column of CASE WHEN Processed THEN NULL ..., if the shard is computed so."""
+    words = (shard.generated or "").split()
+    if [word.upper() for word in words[:2]] != ["CASE", "WHEN"]:
+        return None
+    column = table.column(words[2].strip("`"))
+    return column.name if column else None
+
+
+def list_computed_values(table: Table, shard: Column) -> tuple[ShardValue, ...]:
+    """The values of a computed shard. Raises NotWatchableError."""
+    values = shard_values(shard.generated or "")
+    if values is None:
+        raise NotWatchableError(
+            f"the values of {table.name}.{shard.name} do not follow from its expression"
+            f" ({shard.generated}); it must end in MOD(..., number)"
+        )
+    return values
+
+
+def list_shard_values(
+    table: Table, shard: Column | None, spec: TableSpec
+) -> tuple[ShardValue, ...] | None:
+    """The shard values that a query names."""
+    if shard is None or spec.shard in ("not-null", "time", "none"):
+        return None
+    values = spec.shard_values or shard_values(shard.generated or "")
+    if values is None:
+        raise NotWatchableError(
+            f"the values of {table.name}.{shard.name} do not follow from its expression; set"
+            " shard_values, or shard = 'not-null'"
+        )
+    return tuple(values)
