@@ -38,7 +38,7 @@ def test_arrivals_ascend_and_stay_within_the_time(
     first: float, last: float, profile: str, data: st.DataObject
 ) -> None:
     seconds = data.draw(st.floats(1, 20))
-    load = Workload(transactions=first, until=last, profile=profile, seconds=seconds)  # type: ignore[arg-type]
+    load = Workload(transactions=first, until=last, profile=profile, seconds=seconds)
     due = arrivals(load)
     assert np.all(np.diff(due) >= 0)
     assert not len(due) or (due[0] >= 0 and due[-1] <= seconds)

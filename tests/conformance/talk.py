@@ -6,6 +6,7 @@ server must refuse.
 
 from __future__ import annotations
 
+import base64
 import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from google.cloud.spanner_v1 import (
     TransactionOptions,
     TransactionSelector,
 )
-from google.cloud.spanner_v1._helpers import _make_list_value_pbs
+from google.cloud.spanner_v1 import types as messages
 from google.cloud.spanner_v1.database import Database
 
 Rows = list[list[Any]]
@@ -84,6 +85,26 @@ def dml(database: Database, *statements: str) -> Rows:
         return found
 
     return database.run_in_transaction(work)  # type: ignore[no-any-return]
+
+
+def wire_value(value: Any) -> Any:
+    """A value as the API has it in a list of values: INT64 as text, bytes in Base64."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return [wire_value(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def wire_rows(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Rows or keys as the API has them."""
+    return [[wire_value(value) for value in row] for row in values]
+
+
+def key_set_message(keys: KeySet) -> messages.KeySet:
+    """A key set without ranges, as the API has it."""
+    assert not keys.ranges, "a transaction of these tests takes keys, or all"
+    return messages.KeySet(keys=wire_rows(keys.keys), all_=keys.all_)
 
 
 READ_WRITE = TransactionOptions(read_write=TransactionOptions.ReadWrite())
@@ -157,7 +178,8 @@ class Transaction:
             statements=[ExecuteBatchDmlRequest.Statement(sql=sql) for sql in statements],
             seqno=seqno,
         )
-        return self._api.execute_batch_dml(request=request)
+        answer: ExecuteBatchDmlResponse = self._api.execute_batch_dml(request=request)
+        return answer
 
     def read(self, table: str, columns: str, *key: Any, index: str = "") -> Rows:
         """The row of a key, or every row."""
@@ -168,7 +190,7 @@ class Transaction:
             table=table,
             index=index,
             columns=columns.split(),
-            key_set=keys._to_pb(),
+            key_set=key_set_message(keys),
         )
         return [list(row) for row in self._api.read(request=request).rows]
 
@@ -196,19 +218,19 @@ class Mutations:
 
     def insert(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that inserts."""
-        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
+        write = {"table": table, "columns": columns, "values": wire_rows(values)}
         self.found.append({"insert": write})
 
     def update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that updates."""
-        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
+        write = {"table": table, "columns": columns, "values": wire_rows(values)}
         self.found.append({"update": write})
 
     def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that inserts or updates."""
-        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
+        write = {"table": table, "columns": columns, "values": wire_rows(values)}
         self.found.append({"insert_or_update": write})
 
     def delete(self, table: str, keys: KeySet) -> None:
         """A mutation that deletes."""
-        self.found.append({"delete": {"table": table, "key_set": keys._to_pb()}})
+        self.found.append({"delete": {"table": table, "key_set": key_set_message(keys)}})

@@ -276,9 +276,9 @@ def test_not_null_and_lengths(database: Database) -> None:
         with pytest.raises(exceptions.FailedPrecondition):
             commit(database, change(method, "T", "K B", (1, b"1234")))
     commit(database, change("update", "T", "K B", (1, b"1234")))
-    for columns, row in (("K S", (2, "123456")), ("K S B", (2, "a", b"12345"))):
+    for columns, too_long in (("K S", (2, "123456")), ("K S B", (2, "a", b"12345"))):
         with pytest.raises(exceptions.FailedPrecondition):
-            commit(database, insert("T", columns, row))
+            commit(database, insert("T", columns, too_long))
     for columns in ("K K S", "K S S"):
         with pytest.raises(exceptions.InvalidArgument):
             commit(database, insert("T", columns, (1, 1, "a")))

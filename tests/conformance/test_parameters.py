@@ -122,7 +122,7 @@ def test_the_fields_of_a_struct_are_used_but_it_is_no_result(blank: Database) ->
 
 
 def test_an_array_of_structs_is_a_table_and_a_result(blank: Database) -> None:
-    params = {"people": [(1, ("A", "B"), []), None, (2, None, None)]}
+    params: dict[str, object] = {"people": [(1, ("A", "B"), []), None, (2, None, None)]}
     types = {"people": array(PERSON)}
     sql = (
         "SELECT o, p.Id, p.Name.First, ARRAY_LENGTH(Tags) FROM UNNEST(@people) AS p"

@@ -29,7 +29,7 @@ def fill(database: Database) -> None:
     )
 
 
-def ranged(start: str, first: list[object], end: str, last: list[object]) -> KeySet:
+def ranged(start: str, first: Sequence[object], end: str, last: Sequence[object]) -> KeySet:
     return KeySet(ranges=[KeyRange(**{f"start_{start}": first, f"end_{end}": last})])
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 SEQUENCE = "CREATE SEQUENCE seq OPTIONS (sequence_kind = 'bit_reversed_positive')"
 USERS = """CREATE TABLE Users (
@@ -18,7 +21,7 @@ HALF = 1 << 62
 LAST = (1 << 63) - 1
 
 
-def rows(database: Database, sql: str) -> list[list[object]]:
+def rows(database: Database, sql: str) -> list[list[Any]]:
     with database.snapshot() as snapshot:
         return [list(row) for row in snapshot.execute_sql(sql)]
 
@@ -31,11 +34,12 @@ def ddl(database: Database, *statements: str) -> None:
     database.update_ddl(statements).result(30)
 
 
-def dml(database: Database, sql: str) -> list[list[object]]:
-    def work(transaction) -> list[list[object]]:  # type: ignore[no-untyped-def]
+def dml(database: Database, sql: str) -> list[list[Any]]:
+    def work(transaction: Transaction) -> list[list[Any]]:
         return [list(row) for row in transaction.execute_sql(sql)]
 
-    return database.run_in_transaction(work)
+    inserted: list[list[Any]] = database.run_in_transaction(work)
+    return inserted
 
 
 def insert(database: Database, *names: str) -> None:

@@ -118,7 +118,7 @@ def test_parameters_come_back_as_they_were_sent(
 ) -> None:
     value = data.draw(st.none() | KINDS[kind])
     many = data.draw(st.lists(st.none() | KINDS[kind], max_size=5))
-    code = Type(code=TypeCode[kind.partition("(")[0]])
+    code = Type(code=getattr(TypeCode, kind.partition("(")[0]))
     with typed_table.snapshot() as snapshot:
         result = snapshot.execute_sql(
             "SELECT @one, @many",

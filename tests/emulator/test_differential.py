@@ -292,8 +292,8 @@ class DifferentialRun:
         """Counts, a sum and extremes by one column."""
         table = self.table()
         column = self.rng.choice([c for c in table.columns if c.kind.comparable])
-        numbers = [c for c in table.columns if c.kind is INT64] or [None]
-        summed = self.rng.choice(numbers)
+        numbers: list[Column | None] = [c for c in table.columns if c.kind is INT64]
+        summed = self.rng.choice(numbers or [None])
         condition = self.condition(table, rows)
         total = f"SUM(CAST({summed.name} AS NUMERIC))" if summed else "NULL"
         sql = (

@@ -22,7 +22,8 @@ ROWS = 400
 
 
 def delivered(folder: Path) -> list[dict[str, Any]]:
-    return parquet(folder).to_pylist()
+    rows: list[dict[str, Any]] = parquet(folder).to_pylist()
+    return rows
 
 
 def version(row: dict[str, Any]) -> tuple[int, int, str]:

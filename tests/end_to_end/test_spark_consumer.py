@@ -10,7 +10,7 @@ from fixtures.spark import changes, drain, names_of, start, until
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from typer.testing import CliRunner
 
 from watcher.cli.ctl import app

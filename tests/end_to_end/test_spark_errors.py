@@ -23,7 +23,7 @@ from watcher.spanner.timestamps import micros_of, timestamp_text
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
-class Forbidding(grpc.GenericRpcHandler):
+class Forbidding(grpc.GenericRpcHandler):  # type: ignore[type-arg]
     """Lets nobody in."""
 
     def service(self, _details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:

@@ -44,7 +44,7 @@ def parsed(text: str) -> list[str]:
 
 def going_on(current: str | None, tokens: Sequence[str]) -> str:
     """The token of whoever runs already, else the first."""
-    return current if current in tokens else tokens[0]
+    return current if current is not None and current in tokens else tokens[0]
 
 
 @dataclass

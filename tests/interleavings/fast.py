@@ -14,6 +14,7 @@ from google.cloud.spanner_v1 import _opentelemetry_tracing as tracing
 from opentelemetry import trace
 
 import ddl.apply
+import ddl.parse
 import emulator.engine.schema_changes
 import emulator.engine.snapshots
 from ddl.schema import Dialect
@@ -39,7 +40,7 @@ def parsed_once(statements: tuple[str, ...], *more: Any) -> Any:
     return PARSE(list(statements), *more)
 
 
-PARSE = ddl.apply.parse_schema
+PARSE = ddl.parse.parse_schema
 
 
 PARSE_STATEMENT = emulator.engine.schema_changes.parse_step

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
+import proto
 
 from interleavings.scheduler import current_scheduler, current_unit
 
@@ -16,7 +17,7 @@ Observer = Callable[[str, Any], None]
 """Told of each RPC that was executed: its method and its request."""
 
 
-class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
+class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
     """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that name one of these
     do not wait, because nothing in the scenario changes what they find."""
 
@@ -69,7 +70,7 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
 
 def plain(request: Any) -> Any:
     """The message below the client's wrapper, which makes an object of every field it is asked."""
-    return getattr(request, "_pb", request)
+    return type(request).pb(request) if isinstance(request, proto.Message) else request
 
 
 def method_of(details: Any) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import watcher.runners.watcher
+import pytest
+
 from watcher.runners.schedule import Schedule
 
 TURNS = {"poll": 3, "clearing": 2}
@@ -77,9 +78,6 @@ class ExploredSchedule(Schedule):
 @contextmanager
 def explored_schedules() -> Iterator[None]:
     """While it lasts, watchers that are made have such a schedule."""
-    before = watcher.runners.watcher.Schedule
-    watcher.runners.watcher.Schedule = ExploredSchedule  # type: ignore[misc]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("watcher.runners.watcher.Schedule", ExploredSchedule)
         yield
-    finally:
-        watcher.runners.watcher.Schedule = before  # type: ignore[misc]

@@ -55,7 +55,8 @@ class Memory:
 
 def outcomes(programs: list[Program], bound: int, *, reduced: bool) -> tuple[set[object], int]:
     """What can come of programs, and the schedules that were run to know it."""
-    searched, reached, schedules = Exhaustive(bound), set(), 0
+    searched, schedules = Exhaustive(bound), 0
+    reached: set[object] = set()
     for chooser in searched:
         memory, clock = Memory(), VirtualClock()
         with controlled(clock):

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.singers import SINGERS, address_of, make_watchable
@@ -38,7 +39,7 @@ def write(database: Database, keys: range, name: str) -> None:
         batch.insert_or_update("Singers", ("SingerId", "LastName"), [(k, name) for k in keys])
 
 
-def options(database: Database, **more: object) -> dict[str, object]:
+def options(database: Database, **more: object) -> dict[str, Any]:
     common = {"tables": ["Singers"], "backfill": ["*"], "backfill_rows": 7, "consumer": "filler"}
     return {"database": str(address_of(database))} | common | more
 

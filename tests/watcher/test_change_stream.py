@@ -76,7 +76,7 @@ def churning() -> Iterator[Callable[[str], Database]]:
         instance = connect(server.address)
 
         def create(stream: str) -> Database:
-            database = instance.database("churn", ddl_statements=[*TABLES, stream])
+            database: Database = instance.database("churn", ddl_statements=[*TABLES, stream])
             database.create().result(60)
             return database
 

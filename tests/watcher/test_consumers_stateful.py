@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from watcher.captures import Changed
 from watcher.captures.changes import changes_of
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
@@ -71,7 +72,11 @@ class Instances(RuleBasedStateMachine):
             assert isinstance(name, str)
             self.seen[consumer][key] = name
 
-        sink = CallbackSink(lambda rows: [take(c) for c in changes_of(rows, "")])
+        def take_all(rows: Changed) -> None:
+            for change in changes_of(rows, ""):
+                take(change)
+
+        sink = CallbackSink(take_all)
         return Watching(
             PolledTables([capture]),
             self.positions,

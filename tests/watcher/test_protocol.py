@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from fixtures.consumers import (
@@ -202,7 +202,8 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
     late = write(database, 1)
     moves = [Move(Position("name", t, late), None) for t in ("Singers", "Albums", "Songs")]
     positions.save_all(moves)
-    kept, seen = positions_with_times(database, "name"), []
+    kept = positions_with_times(database, "name")
+    seen: list[dict[str, Any]] = []
     before_every_call(lambda _: seen.append(positions_with_times(database, "name")))
     query = Query(database, "name", tables="Singers,Albums", startingTimestamp=LONG_AGO)
     query.plan()

@@ -44,7 +44,7 @@ def scanned(database: Database) -> tuple[int, int]:
         result = snapshot.execute_sql(
             statements.select_window(capture.table),
             params={
-                "shards": list(capture.table.shard_values),
+                "shards": list(capture.table.shard_values or ()),
                 "start": moment_of(window.start),
                 "end": moment_of(window.end),
             },

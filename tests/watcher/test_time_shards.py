@@ -3,6 +3,9 @@ whatever interval it has."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
@@ -35,7 +38,7 @@ def spec_of(interval: str) -> dict[str, object]:
     return {"shard": "time", "shard_column": "Interval", "shard_interval": interval}
 
 
-def write(database: Database, rows: dict[int, str | None]) -> int:
+def write(database: Database, rows: Mapping[int, str | None]) -> int:
     """Rows with these intervals in one commit; its timestamp."""
     with database.batch() as batch:
         values = [(key, interval, COMMIT_TIMESTAMP) for key, interval in rows.items()]
@@ -50,7 +53,7 @@ def update(database: Database, key: int) -> None:
         batch.update("Events", ("Id", "Text", "At"), [(key, "changed", COMMIT_TIMESTAMP)])
 
 
-def delivered(database: Database, interval: str, **more: object) -> list[object]:
+def delivered(database: Database, interval: str, **more: Any) -> list[object]:
     """The keys that a watcher delivers in one run, in order."""
     seen: list[object] = []
     watcher = Watcher(

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from fixtures.server import connect
@@ -31,7 +32,7 @@ from watcher.window import BEGINNING
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
 
 
-def options(database: Database, **more: object) -> dict[str, object]:
+def options(database: Database, **more: object) -> dict[str, Any]:
     return {
         "database": str(address_of(database)),
         "tables": ["T", "U"],
