@@ -10,9 +10,6 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from google.cloud.spanner_v1 import _opentelemetry_tracing as tracing
-from opentelemetry import trace
-
 import ddl.apply
 import ddl.parse
 import emulator.engine.schema_changes
@@ -24,13 +21,7 @@ from interleavings.known_schemas import KNOWN, KnownSchemas
 from interleavings.virtual_clock import originals
 
 
-@contextmanager
-def untraced(*_arguments: object, **_options: object) -> Iterator[Any]:
-    """In place of the client's spans, which nobody collects."""
-    yield trace.INVALID_SPAN
-
-
-def nothing(*_arguments: object, **_options: object) -> None:
+def skip_creation(*_arguments: object, **_options: object) -> None:
     """The product's own tables are there: the world has made them."""
 
 
@@ -73,8 +64,8 @@ def begin_state(state: SchemaState, *arguments: Any, **options: Any) -> None:
 
 @contextmanager
 def faster(schemas: KnownSchemas) -> Iterator[None]:
-    """While it lasts: no spans, no look for tables that are there, each schema parsed and read
-    once, and no garbage collection within a schedule."""
+    """While it lasts, tables that exist are not looked for, each schema is parsed and read once, and
+    no garbage is collected within a schedule."""
     replaced: list[tuple[Any, str, Any]] = [
         (SchemaState, "__init__", begin_state),
         (emulator.engine.schema_changes, "parse_step", statement_once),
@@ -84,16 +75,11 @@ def faster(schemas: KnownSchemas) -> Iterator[None]:
     ]
     for name, module in list(sys.modules.items()):
         if name.startswith("watcher.") and hasattr(module, "create_own_tables"):
-            replaced.append((module, "create_own_tables", nothing))
+            replaced.append((module, "create_own_tables", skip_creation))
         if name.startswith("watcher.") and name != "watcher.tables.schema_reader":
             for reads in ("read_epoch", "read_digest"):
                 if hasattr(module, reads):
                     replaced.append((module, reads, getattr(schemas, reads)))
-        if name.startswith("google.cloud.spanner_v1.") and module is not tracing:
-            if hasattr(module, "trace_call"):
-                replaced.append((module, "trace_call", untraced))
-            if hasattr(module, "add_span_event"):
-                replaced.append((module, "add_span_event", nothing))
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
         setattr(owner, name, value)
