@@ -1,4 +1,4 @@
-"""What the conformance tests say to a database, in few words; only the official client inside.
+"""Short names for what the conformance tests do with a database, through the official client.
 
 ``Transaction`` speaks to the API itself where the client's classes would not let a test do what the
 server must refuse.
@@ -46,8 +46,8 @@ def read(
 ) -> Rows:
     """A strong read by key, or one at a bound."""
     with database.snapshot(**bound) as snapshot:
-        found = snapshot.read(table, columns.split(), keys, index=index)
-        return [list(row) for row in found]
+        result = snapshot.read(table, columns.split(), keys, index=index)
+        return [list(row) for row in result]
 
 
 def change(method: str, table: str, columns: str, *values: Sequence[Any]) -> Change:
@@ -79,10 +79,10 @@ def dml(database: Database, *statements: str) -> Rows:
     """Statements in one transaction; the rows that the last one returns."""
 
     def work(transaction: Any) -> Rows:
-        found: Rows = []
+        returned: Rows = []
         for sql in statements:
-            found = [list(row) for row in transaction.execute_sql(sql)]
-        return found
+            returned = [list(row) for row in transaction.execute_sql(sql)]
+        return returned
 
     return database.run_in_transaction(work)  # type: ignore[no-any-return]
 
@@ -126,22 +126,22 @@ class Transaction:
         self._seqno = 0
 
     @classmethod
-    def beginning_with(cls, database: Database, sql: str, way: str) -> Transaction:
+    def begin_with(cls, database: Database, sql: str, way: str) -> Transaction:
         """A transaction that its first statement begins, numbered 1; ``way`` is sql or batch."""
-        made = cls.__new__(cls)
-        made._api = database.spanner_api
-        made._session = made._api.create_session(database=database.name).name
-        made._selector = TransactionSelector(begin=READ_WRITE)
-        made._seqno = 1
+        transaction = cls.__new__(cls)
+        transaction._api = database.spanner_api
+        transaction._session = transaction._api.create_session(database=database.name).name
+        transaction._selector = TransactionSelector(begin=READ_WRITE)
+        transaction._seqno = 1
         if way == "sql":
             request = ExecuteSqlRequest(
-                session=made._session, transaction=made._selector, sql=sql, seqno=1
+                session=transaction._session, transaction=transaction._selector, sql=sql, seqno=1
             )
-            answer = made._api.execute_sql(request=request)
+            answer = transaction._api.execute_sql(request=request)
         else:
-            answer = made.numbered_batch([sql], 1).result_sets[0]
-        made._take(answer.metadata.transaction.id)
-        return made
+            answer = transaction.execute_numbered_batch([sql], 1).result_sets[0]
+        transaction._take(answer.metadata.transaction.id)
+        return transaction
 
     def _take(self, identity: bytes) -> None:
         self._selector = TransactionSelector(id=identity)
@@ -155,7 +155,7 @@ class Transaction:
         )
         return [list(row) for row in self._api.execute_sql(request=request).rows]
 
-    def numbered(self, text: str, seqno: int, *, streaming: bool = False) -> int:
+    def execute_numbered(self, text: str, seqno: int, *, streaming: bool = False) -> int:
         """DML under a number of the caller's; how many rows it wrote."""
         request = ExecuteSqlRequest(
             session=self._session, transaction=self._selector, sql=text, seqno=seqno
@@ -168,9 +168,11 @@ class Transaction:
     def batch_dml(self, *statements: str) -> int:
         """Several statements at once; the code of the status."""
         self._seqno += 1
-        return int(self.numbered_batch(statements, self._seqno).status.code)
+        return int(self.execute_numbered_batch(statements, self._seqno).status.code)
 
-    def numbered_batch(self, statements: Sequence[str], seqno: int) -> ExecuteBatchDmlResponse:
+    def execute_numbered_batch(
+        self, statements: Sequence[str], seqno: int
+    ) -> ExecuteBatchDmlResponse:
         """Several statements under a number of the caller's; the whole answer."""
         request = ExecuteBatchDmlRequest(
             session=self._session,
@@ -196,11 +198,11 @@ class Transaction:
 
     def commit(self, *changes: Change) -> datetime.datetime:
         """Ends the transaction with mutations."""
-        gathered = Mutations()
+        mutations = Mutations()
         for each in changes:
-            each(gathered)
+            each(mutations)
         request = CommitRequest(
-            session=self._session, transaction_id=self._id, mutations=gathered.found
+            session=self._session, transaction_id=self._id, mutations=mutations.messages
         )
         committed: datetime.datetime = self._api.commit(request=request).commit_timestamp
         return committed
@@ -214,23 +216,23 @@ class Mutations:
     """Takes changes as a batch of the client does."""
 
     def __init__(self) -> None:
-        self.found: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
 
     def insert(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that inserts."""
         write = {"table": table, "columns": columns, "values": wire_rows(values)}
-        self.found.append({"insert": write})
+        self.messages.append({"insert": write})
 
     def update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that updates."""
         write = {"table": table, "columns": columns, "values": wire_rows(values)}
-        self.found.append({"update": write})
+        self.messages.append({"update": write})
 
     def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that inserts or updates."""
         write = {"table": table, "columns": columns, "values": wire_rows(values)}
-        self.found.append({"insert_or_update": write})
+        self.messages.append({"insert_or_update": write})
 
     def delete(self, table: str, keys: KeySet) -> None:
         """A mutation that deletes."""
-        self.found.append({"delete": {"table": table, "key_set": key_set_message(keys)}})
+        self.messages.append({"delete": {"table": table, "key_set": key_set_message(keys)}})

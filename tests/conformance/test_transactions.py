@@ -205,10 +205,10 @@ def test_partitioned_dml_updates_and_deletes(database: Database) -> None:
     updated = "UPDATE P SET Name = NULL, At = PENDING_COMMIT_TIMESTAMP() WHERE Id > 1"
     assert database.execute_partitioned_dml(updated) == 2
     assert rows(database, "SELECT Id FROM P WHERE Name IS NOT NULL OR At IS NULL") == [[1]]
-    for function, found in (("GET_INTERNAL_SEQUENCE_STATE", 1), ("GET_NEXT_SEQUENCE_VALUE", 0)):
+    for function, expected in (("GET_INTERNAL_SEQUENCE_STATE", 1), ("GET_NEXT_SEQUENCE_VALUE", 0)):
         drawn = f"UPDATE P SET Age = {function}(SEQUENCE seq) WHERE Id = 1"
         assert database.execute_partitioned_dml(drawn) == 1
-        assert rows(database, "SELECT COUNT(*) FROM P WHERE Age IS NULL") == [[found]]
+        assert rows(database, "SELECT COUNT(*) FROM P WHERE Age IS NULL") == [[expected]]
     assert database.execute_partitioned_dml("DELETE FROM P WHERE TRUE") == 3
     assert rows(database, "SELECT Id FROM P") == []
 
@@ -343,8 +343,8 @@ def test_bounds_of_every_kind_read_what_was_committed_by_then(database: Database
         {"read_timestamp": soon},
     )
     for bound in bounds:
-        found = [row[0] for row in read(database, "T", "A", **bound)]
-        assert found in ([], ["a"], ["a", "c"])
+        keys = [row[0] for row in read(database, "T", "A", **bound)]
+        assert keys in ([], ["a"], ["a", "c"])
     assert read(database, "T", "A", read_timestamp=soon) == [["a"], ["c"]]
 
 

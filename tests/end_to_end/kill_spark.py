@@ -160,12 +160,12 @@ def descendants(pid: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         parents.setdefault(int(after_name[1]), []).append(int(path.parent.name))
-    found, waiting = [], [pid]
+    processes, waiting = [], [pid]
     while waiting:
         children = parents.get(waiting.pop(), [])
-        found += children
+        processes += children
         waiting += children
-    return found
+    return processes
 
 
 def offsets(folder: Path) -> dict[int, dict[str, Any]]:
@@ -174,7 +174,7 @@ def offsets(folder: Path) -> dict[int, dict[str, Any]]:
     return {int(p.name): json.loads(p.read_text().splitlines()[-1]) for p in files}
 
 
-def delivered(folder: Path) -> tuple[int, list[Version]]:
+def read_delivered(folder: Path) -> tuple[int, list[Version]]:
     """The newest batch that Spark counts as delivered, -1 for none; every row so far."""
     log = folder / "parquet" / "_spark_metadata"
     numbers = [int(p.name.split(".")[0]) for p in log.glob("[0-9]*") if not p.name.endswith("tmp")]
@@ -188,7 +188,7 @@ def delivered(folder: Path) -> tuple[int, list[Version]]:
 
 def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     """Batches and rows. Raises AssertionError unless they are what the windows hold."""
-    newest, rows = delivered(folder)
+    newest, rows = read_delivered(folder)
     planned = offsets(folder)
     ends = sorted({micros(planned[n]["position"]) for n in range(newest + 1)})
     if not ends:
@@ -207,7 +207,7 @@ def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     return newest + 1, len(rows)
 
 
-def moment(choice: random.Random, application: Application, folder: Path) -> None:
+def wait_for_random_moment(choice: random.Random, application: Application, folder: Path) -> None:
     """Waits for a random time after the query has shown itself by a first new batch, or before."""
     known = len(offsets(folder))
     early = choice.random() < 0.2
@@ -218,7 +218,7 @@ def moment(choice: random.Random, application: Application, folder: Path) -> Non
     time.sleep(choice.uniform(0, SECONDS_MAX))
 
 
-def prepared(address: str) -> Database:
+def create_watched_database(address: str) -> Database:
     """A database with a table to watch."""
     database: Database = connect(address).database("kills", ddl_statements=(SINGERS,))
     database.create().result(60)
@@ -233,7 +233,7 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
     report = Report(seed)
     kinds = ("driver", "executor", "worker") if cluster else ("driver", "driver", "worker")
     with spawn() as server:
-        database = prepared(server.address)
+        database = create_watched_database(server.address)
         writer = SingersWriter(database, seed, KEYS)
         while len(writer.versions) < KEYS // 2:
             writer.write()
@@ -252,11 +252,11 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
                 for number in range(runs):
                     if not application.running:
                         application.start(processingTime="0 seconds")
-                    moment(choice, application, folder)
+                    wait_for_random_moment(choice, application, folder)
                     kind = choice.choice(kinds)
                     application.kill(kind)
                     report.kills[kind] = report.kills.get(kind, 0) + 1
-                    batches, rows = checked(folder, writer, application, kind)
+                    batches, rows = check_after_kill(folder, writer, application, kind)
                     print(f"run {number + 1}: {kind}; {batches} batches, {rows} rows", flush=True)
             application.stop()
             application.start(availableNow=True)
@@ -265,14 +265,14 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
             application.stop()
         report.batches, report.rows = check(folder, writer)
         newest: dict[int, Version] = {}
-        for row in delivered(folder)[1]:
+        for row in read_delivered(folder)[1]:
             newest[row[0]] = max(newest.get(row[0], row), row, key=lambda each: each[1])
         assert set(newest.values()) == writer.at(2**60), "the newest version of every key"
         report.versions_written = sum(map(len, writer.versions.values()))
     return report
 
 
-def checked(
+def check_after_kill(
     folder: Path, writer: SingersWriter, application: Application, kind: str
 ) -> tuple[int, int]:
     """Checks what a kill left behind; what runs on cannot be looked at in peace."""

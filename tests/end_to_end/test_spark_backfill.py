@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spar
 ROWS = 400
 
 
-def delivered(folder: Path) -> list[dict[str, Any]]:
+def read_delivered(folder: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = parquet(folder).to_pylist()
     return rows
 
@@ -55,7 +55,7 @@ def test_backfill_and_changes_have_no_gap_and_no_overlap(
         query.stop()
     drain(changes(spark, singers, **pages), tmp_path)
 
-    rows = delivered(tmp_path)
+    rows = read_delivered(tmp_path)
     versions = [version(row) for row in rows]
     assert len(set(versions)) == len(versions), "a version came twice"
     assert len({row["_change_id"] for row in rows}) == len(versions)

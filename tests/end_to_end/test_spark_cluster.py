@@ -64,16 +64,16 @@ def run(
     return dict(json.loads(seen[0]))
 
 
-def zipped(folder: Path) -> Path:
+def zip_package(folder: Path) -> Path:
     """The package as docs/spark-clusters.md makes it."""
     path = folder / "spanner_watcher.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        for file in packaged():
+        for file in source_files():
             archive.write(file, file.relative_to(ROOT))
     return path
 
 
-def packaged() -> Iterator[Path]:
+def source_files() -> Iterator[Path]:
     for package in ("watcher", "ddl", "emulator"):
         yield from (ROOT / package).rglob("*.py")
 
@@ -83,7 +83,7 @@ def test_executors_of_a_cluster_read_with_the_package_from_a_zip(
 ) -> None:
     write(singers)
     options = options_of(singers)
-    archive = zipped(tmp_path)
+    archive = zip_package(tmp_path)
     seen = run(
         JOB,
         {

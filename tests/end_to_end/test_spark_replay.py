@@ -94,8 +94,8 @@ def test_available_now_ends_at_what_was_there(
     assert writer.at(end) != writer.at(2**60), "there was more, and the query has ended"
     newest: dict[int, tuple[int, str]] = {}
     for row in parquet(tmp_path).to_pylist():
-        found = micros_of(row["_commit_timestamp"]), row["LastName"]
-        newest[row["SingerId"]] = max(newest.get(row["SingerId"], found), found)
+        version = micros_of(row["_commit_timestamp"]), row["LastName"]
+        newest[row["SingerId"]] = max(newest.get(row["SingerId"], version), version)
     assert {(key, *value) for key, value in newest.items()} == writer.at(end)
     sizes = [progress["numInputRows"] for progress in query.recentProgress]
     assert len(sizes) > 2

@@ -46,8 +46,8 @@ def test_a_dropped_column_stops_the_query_or_is_null(
         assert words in str(stopped.value)
     until(going_on, lambda: len(names_of(tmp_path / "nulls")) == 8)
     going_on.stop()
-    found = {row["SingerId"]: row for row in parquet(tmp_path / "nulls").to_pylist()}
-    assert [found[k]["FirstName"] for k in range(8)] == [f"FirstName {k}" for k in range(5)] + (
+    delivered = {row["SingerId"]: row for row in parquet(tmp_path / "nulls").to_pylist()}
+    assert [delivered[k]["FirstName"] for k in range(8)] == [f"FirstName {k}" for k in range(5)] + (
         [None] * 3
     )
     drain(changes(spark, singers), tmp_path / "stop")
@@ -83,11 +83,11 @@ def test_an_index_that_is_dropped_names_the_command(
     query = start(changes(spark, singers), tmp_path, processingTime="0 seconds")
     until(query, (tmp_path / "parquet" / "_spark_metadata" / "0").exists)
     with singers.snapshot() as snapshot:
-        found = snapshot.execute_sql(
+        result = snapshot.execute_sql(
             "SELECT INDEX_NAME FROM INFORMATION_SCHEMA.INDEXES"
             " WHERE TABLE_NAME = 'Singers' AND INDEX_TYPE = 'INDEX'"
         )
-        (index,) = [row[0] for row in found]
+        (index,) = [row[0] for row in result]
     alter(singers, f"DROP INDEX {index}")
     with pytest.raises(StreamingQueryException, match="spanner-watcher ddl apply"):
         query.awaitTermination(120)

@@ -27,24 +27,24 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
-        method, raw = method_of(details), plain(request)
+        method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._executed(method, raw)
+        self._notify_observer(method, raw)
         if crashes:
             self._crash()
         return outcome
 
-    def _executed(self, method: str, request: Any) -> None:
+    def _notify_observer(self, method: str, request: Any) -> None:
         if self.observer is not None and current_unit() is not None:
             self.observer(method, request)
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
-        method, raw = method_of(details), plain(request)
+        method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._executed(method, raw)
+        self._notify_observer(method, raw)
         if crashes:
             self._crash()
         return outcome
@@ -68,7 +68,7 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         current_scheduler().crash(unit)
 
 
-def plain(request: Any) -> Any:
+def message_of(request: Any) -> Any:
     """The message below the client's wrapper, which makes an object of every field it is asked."""
     return type(request).pb(request) if isinstance(request, proto.Message) else request
 
@@ -87,10 +87,10 @@ def label_of(method: str, request: Any, text: str) -> str:
     table = getattr(request, "table", "")
     if table:
         return f"{method} {table}"
-    return " ".join([method, *mutated(request)]) if method == "Commit" else method
+    return " ".join([method, *tables_of_commit(request)]) if method == "Commit" else method
 
 
-def mutated(request: Any) -> list[str]:
+def tables_of_commit(request: Any) -> list[str]:
     """The tables of a commit's mutations."""
     kinds = ((mutation, mutation.WhichOneof("operation")) for mutation in request.mutations)
     return sorted({getattr(mutation, kind).table for mutation, kind in kinds})

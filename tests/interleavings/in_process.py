@@ -247,11 +247,13 @@ class StreamingMethod(Method):
         received = handler.request_deserializer(self._serialize(request))
         messages = handler.unary_stream(received, context)
         return Stream(
-            messages if endless(received) else ahead(messages), self._deserialize, context
+            messages if is_endless(received) else compute_ahead(messages),
+            self._deserialize,
+            context,
         )
 
 
-def ahead(messages: Iterator[bytes]) -> Iterator[bytes]:
+def compute_ahead(messages: Iterator[bytes]) -> Iterator[bytes]:
     """The messages of a stream, all computed now; the error that ended it comes after them."""
     computed: list[bytes] = []
     failure: HandlerEndedError | None = None
@@ -269,7 +271,7 @@ def replay(computed: list[bytes], failure: HandlerEndedError | None) -> Iterator
         raise failure
 
 
-def endless(request: Any) -> bool:
+def is_endless(request: Any) -> bool:
     """Whether a query of a change stream goes on until its client is gone."""
     text = getattr(request, "sql", "")
     return "READ_" in text and "end_timestamp" in text and "end" not in request.params.fields

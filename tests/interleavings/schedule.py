@@ -76,8 +76,8 @@ class ExploredSchedule(Schedule):
 
 
 @contextmanager
-def explored_schedules() -> Iterator[None]:
-    """While it lasts, watchers that are made have such a schedule."""
+def explore_schedules() -> Iterator[None]:
+    """While it lasts, new watchers have an ``ExploredSchedule``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("watcher.runners.watcher.Schedule", ExploredSchedule)
         yield

@@ -99,12 +99,12 @@ def current_unit() -> Unit | None:
 
 def current_scheduler() -> Scheduler:
     """The scheduler of this thread's unit."""
-    found: Scheduler = CURRENT.scheduler
-    return found
+    scheduler: Scheduler = CURRENT.scheduler
+    return scheduler
 
 
 @contextmanager
-def without_steps() -> Iterator[None]:
+def hide_steps() -> Iterator[None]:
     """While it lasts, what this thread's unit sends is no step."""
     unit = current_unit()
     assert unit is not None

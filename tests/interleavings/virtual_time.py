@@ -17,7 +17,7 @@ from interleavings.virtual_clock import VirtualClock, originals
 
 
 @contextmanager
-def controlled(clock: VirtualClock) -> Iterator[None]:
+def control_time(clock: VirtualClock) -> Iterator[None]:
     """While it lasts, units wait and look at the time through their scheduler."""
     replaced = [*times(clock), *waits(), (Turn, "acquire", acquire)]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
@@ -41,8 +41,8 @@ def times(clock: VirtualClock) -> list[tuple[Any, str, Any]]:
         return clock.micros() * 1_000 if current_unit() is not None else real
 
     names = ("monotonic", "time", "clock_gettime")
-    told = [(time, name, now(getattr(originals, name))) for name in names]
-    return [*told, (time, "time_ns", now_ns)]
+    in_seconds = [(time, name, now(getattr(originals, name))) for name in names]
+    return [*in_seconds, (time, "time_ns", now_ns)]
 
 
 def waits() -> list[tuple[Any, str, Any]]:
@@ -84,8 +84,8 @@ def wait(event: threading.Event, timeout: float | None = None) -> bool:
     """As ``Event.wait``."""
     unit = current_unit()
     if unit is None or unit.starting:
-        found: bool = originals.wait(event, timeout)
-        return found
+        is_set: bool = originals.wait(event, timeout)
+        return is_set
     return current_scheduler().wait(timeout, event.is_set)
 
 

@@ -66,11 +66,11 @@ class World:
         self._client: spanner.Client | None = None
         self._uses = 0
         self._dirty = False
-        with self.opened():
+        with self.serve():
             self._create(statements, watchable, shards)
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
+    def serve(self) -> Iterator[None]:
         """While it lasts, clients reach this server."""
         host = os.environ.get(EMULATOR_HOST)
         os.environ[EMULATOR_HOST] = "in-process:1"
@@ -120,8 +120,8 @@ class World:
         config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
         instance = self.client.instance(INSTANCE, configuration_name=config, node_count=1)
         instance.create().result(10)
-        made = instance.database(self.address.database, ddl_statements=list(statements))
-        made.create().result(10)
+        fresh = instance.database(self.address.database, ddl_statements=list(statements))
+        fresh.create().result(10)
         hosted = self.server.registry.databases[self.address.path]
         hosted.ddl_queue.shutdown()
         hosted.ddl_queue = Inline()  # type: ignore[assignment]

@@ -98,7 +98,7 @@ class Writer:
 
     def _one(self, database: Database, randomness: random.Random) -> None:
         name = str(uuid.UUID(int=randomness.getrandbits(128)))
-        writes = planned(habits_of(self.seed), randomness, name)
+        writes = plan_transaction(habits_of(self.seed), randomness, name)
         kinds = ["mutations", "dml", "mixed", "abandoned"]
         kind = randomness.choices(kinds, weights=[4, 4, 1, 1])[0]
         if kind == "abandoned":
@@ -113,12 +113,12 @@ class Writer:
             pass  # the client sent the commit again, and the first one had come through
         except (*LOST, Aborted):
             pass  # perhaps it came through all the same: the log knows
-        at = self._committed_at(name)
+        at = self._find_commit_timestamp(name)
         if at is not None:
             self.truth.add(Commit(at, tuple(writes)))
             self.committed += 1
 
-    def _committed_at(self, name: str) -> int | None:
+    def _find_commit_timestamp(self, name: str) -> int | None:
         """Looks the transaction up, for as long as it takes."""
         while True:
             try:
@@ -131,7 +131,7 @@ class Writer:
                 return micros_of(rows[0][0]) if rows else None
 
 
-def planned(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
+def plan_transaction(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
     """What a transaction is going to do: rows of several tables, each once."""
     writes: dict[tuple[str, Key], str | None] = {}
     for place in range(randomness.choice([1, 1, 2, 3, 6])):
@@ -226,5 +226,5 @@ class AbandonedError(Exception):
 def fresh_database(instance: str, database: str, project: str) -> Database:
     """A client of its own: a session that the server has lost is not kept."""
     client = spanner.Client(project=project, disable_builtin_metrics=True)
-    made: Database = client.instance(instance).database(database)
-    return made
+    opened: Database = client.instance(instance).database(database)
+    return opened

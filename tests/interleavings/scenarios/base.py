@@ -13,7 +13,7 @@ ROWS = "CREATE TABLE Rows (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 Body = Callable[[Run], object]
 
 
-def nothing(_run: Run) -> None:
+def do_nothing(_run: Run) -> None:
     """Does nothing."""
 
 
@@ -28,8 +28,8 @@ class Variant:
     expectations: tuple[Expectation, ...]
     statements: tuple[str, ...] = (ROWS,)
     watchable: tuple[str, ...] = ("Rows",)
-    prelude: Body = nothing
-    finale: Body = nothing
+    prelude: Body = do_nothing
+    finale: Body = do_nothing
     crashes: Mapping[str, int] = field(default_factory=dict)
     allowed: tuple[type, ...] = ()
     schema_changes: bool = False
