@@ -84,7 +84,8 @@ def dml(database: Database, *statements: str) -> Rows:
             returned = [list(row) for row in transaction.execute_sql(sql)]
         return returned
 
-    return database.run_in_transaction(work)  # type: ignore[no-any-return]
+    last: Rows = database.run_in_transaction(work)
+    return last
 
 
 def wire_value(value: Any) -> Any:

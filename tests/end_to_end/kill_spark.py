@@ -29,8 +29,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import pyarrow.parquet as pq  # noqa: E402 (the path comes first)
 from fixtures.server import VARIABLE, connect  # noqa: E402
 from fixtures.singers import SINGERS, make_watchable  # noqa: E402
-from fixtures.spark import delivered_files, linked_home, options_of  # noqa: E402
-from fixtures.writing import SingersWriter, beside  # noqa: E402
+from fixtures.spark import link_spark_home, list_delivered_files, options_of  # noqa: E402
+from fixtures.writing import SingersWriter, run_beside  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 
 from emulator.process import spawn  # noqa: E402
@@ -69,7 +69,7 @@ class Application:
         self._folder = folder
         self._options = options
         self._environment = {n: v for n, v in os.environ.items() if n != VARIABLE} | {
-            "SPARK_HOME": str(linked_home(folder)),
+            "SPARK_HOME": str(link_spark_home(folder)),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT),
         }
@@ -180,7 +180,7 @@ def read_delivered(folder: Path) -> tuple[int, list[Version]]:
     numbers = [int(p.name.split(".")[0]) for p in log.glob("[0-9]*") if not p.name.endswith("tmp")]
     rows = [
         (row["SingerId"], micros_of(row["_commit_timestamp"]), row["LastName"])
-        for path in delivered_files(folder)
+        for path in list_delivered_files(folder)
         for row in pq.read_table(path, columns=list(VERSION)).to_pylist()
     ]
     return max(numbers, default=-1), rows
@@ -197,8 +197,8 @@ def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     paging = planned[newest].get("backfill") is not None
     expected: set[Version] = set()
     for end_of_window in ends[1:] if not paging else []:
-        expected |= writer.at(end_of_window)
-    snapshot = writer.at(ends[0])
+        expected |= writer.rows_at(end_of_window)
+    snapshot = writer.rows_at(ends[0])
     assert len(set(rows)) == len(rows), "rows came twice"
     if paging:
         assert set(rows) <= snapshot, "a page holds what is not of its timestamp"
@@ -247,7 +247,7 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
         )
         application = Application(folder, options, cluster, server.address)
         try:
-            with beside(writer.write, PAUSE_SECONDS) as begun:
+            with run_beside(writer.write, PAUSE_SECONDS) as begun:
                 assert begun.wait(START_SECONDS_MAX)
                 for number in range(runs):
                     if not application.running:
@@ -267,7 +267,7 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
         newest: dict[int, Version] = {}
         for row in read_delivered(folder)[1]:
             newest[row[0]] = max(newest.get(row[0], row), row, key=lambda each: each[1])
-        assert set(newest.values()) == writer.at(2**60), "the newest version of every key"
+        assert set(newest.values()) == writer.rows_at(2**60), "the newest version of every key"
         report.versions_written = sum(map(len, writer.versions.values()))
     return report
 

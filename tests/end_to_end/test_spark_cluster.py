@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fixtures.server import VARIABLE
-from fixtures.spark import ROOT, linked_home, options_of
+from fixtures.spark import ROOT, link_spark_home, options_of
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
@@ -38,7 +38,7 @@ def environment(folder: Path, *paths: Path) -> dict[str, str]:
     ensure_java()
     kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
     return kept | {
-        "SPARK_HOME": str(linked_home(folder)),
+        "SPARK_HOME": str(link_spark_home(folder)),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.singers import address_of, capture_of
-from fixtures.spark import changes, drain, names_of, start, until
+from fixtures.spark import changes, drain, names_of, start, wait_until
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -43,7 +43,7 @@ def state_of(database: Database) -> State | None:
 
 def wait_for_rows(query: StreamingQuery, folder: Path, count: int) -> None:
     log = folder / "parquet" / "_spark_metadata"
-    until(query, lambda: log.exists() and len(names_of(folder)) >= count)
+    wait_until(query, lambda: log.exists() and len(names_of(folder)) >= count)
 
 
 def test_a_live_query_keeps_its_name_and_obeys(
@@ -56,9 +56,9 @@ def test_a_live_query_keeps_its_name_and_obeys(
         drain(changes(spark, singers, **LEASE), tmp_path / "another")
 
     ctl(singers, "pause")
-    until(query, lambda: state_of(singers) is State.PAUSED)
+    wait_until(query, lambda: state_of(singers) is State.PAUSED)
     write(singers, range(5, 8), "while paused")
-    until(query, lambda: query.status["message"] == "Waiting for data to arrive")
+    wait_until(query, lambda: query.status["message"] == "Waiting for data to arrive")
     ctl(singers, "resume")
     wait_for_rows(query, tmp_path, 8)
     assert names_of(tmp_path)[5:] == [(k, "while paused") for k in range(5, 8)]
@@ -87,7 +87,7 @@ def test_clearing_follows_the_commits(
     write(singers, range(10), "second")
     wait_for_rows(query, tmp_path, 40)
     newest = max(batch_committed(singers))
-    until(query, lambda: (positions.of("job") or {}).get("Singers", 0) >= newest)
+    wait_until(query, lambda: (positions.of("job") or {}).get("Singers", 0) >= newest)
     clearing = Clearing(singers, capture_of(singers).table, positions, margin_seconds=0)
     assert clearing.clear().rows == 30
     write(singers, range(3), "third")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.spark import ROOT, changes, undo_newest_commit
-from fixtures.writing import SingersWriter, beside
+from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql import DataFrame, SparkSession
 
@@ -87,7 +87,7 @@ def test_the_example_keeps_a_copy_of_a_table_in_parquet(
         assert len({row.SingerId for row in rows}) == len(rows)
         return {row.SingerId: row.LastName for row in rows}
 
-    with beside(writer.write, 0.2) as begun:
+    with run_beside(writer.write, 0.2) as begun:
         assert begun.wait(60)
         run()
     run()

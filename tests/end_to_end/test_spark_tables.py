@@ -11,7 +11,7 @@ import pytest
 from fixtures.everything import ROWS, row, rows
 from fixtures.everything import write as write_everything
 from fixtures.spark import batch, changes, drain, newest_offset, parquet
-from fixtures.writing import beside
+from fixtures.writing import run_beside
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -74,7 +74,7 @@ def test_no_transaction_is_torn_over_micro_batches(
         query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
         assert query.awaitTermination(300)
 
-    with beside(transfers.write, 0.2) as begun:
+    with run_beside(transfers.write, 0.2) as begun:
         assert begun.wait(60)
         run()
         run(maxRowsPerBatch=20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,7 +21,7 @@ from interleavings.choosers import (
 )
 from interleavings.fast import skip_repeated_work
 from interleavings.known_schemas import KnownSchemas
-from interleavings.scenarios.base import Variant
+from interleavings.scenarios.base import Body, Variant
 from interleavings.schedule import explore_schedules
 from interleavings.scheduler import Chooser, Scheduler, StuckError
 from interleavings.virtual_time import control_time
@@ -95,7 +95,7 @@ class Explorer:
         run = Run(world)
         world.gate.quiet_texts = variant.quiet
         world.gate.observer = run.record.observe
-        self._alone(lambda: variant.prelude(run))
+        self._run_unexplored(lambda: variant.prelude(run))
         scheduler = Scheduler(world.clock, chooser, dict(variant.crashes or {}))
         for actor, body in variant.actors.items():
             scheduler.add(actor, self._life(run, actor, body))
@@ -104,7 +104,7 @@ class Explorer:
             scheduler.run()
             world.end_transactions()
             world.clock.advance(LONG_SECONDS + 1)
-            self._alone(lambda: variant.finale(run))
+            self._run_unexplored(lambda: variant.finale(run))
             problems = judges.find_problems(run.record, variant.expectations, run.kept)
         except StuckError as error:
             problems = [f"stuck: {error}"]
@@ -115,11 +115,11 @@ class Explorer:
         trace, labels = tuple(scheduler.trace), tuple(scheduler.labels)
         return Outcome(trace, labels, tuple(problems), name)
 
-    def _life(self, run: Run, actor: str, body):  # type: ignore[no-untyped-def]
+    def _life(self, run: Run, actor: str, body: Body) -> Callable[[], None]:
         return lambda: run.run_with_restarts(actor, lambda: body(run), self.variant.allowed)
 
-    def _alone(self, body) -> None:  # type: ignore[no-untyped-def]
-        """Something that is not explored, on virtual time."""
+    def _run_unexplored(self, body: Callable[[], object]) -> None:
+        """Runs something that is not explored, on virtual time."""
         scheduler = Scheduler(self.world.clock, Prescribed(()), {})
         scheduler.add("end", body)
         scheduler.run()

@@ -16,6 +16,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
@@ -24,7 +25,7 @@ from nemesis.run import Capture, run  # noqa: E402 (the tests' folder has to be 
 RUN_SECONDS_MAX = 300
 
 
-def run_once(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
+def run_once(seed: int, seconds: float, capture: Capture) -> dict[str, Any]:
     """The report of a run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -33,7 +34,7 @@ def run_once(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
             return {"seed": seed, "problems": [str(error)]}
 
 
-def run_in_process(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
+def run_in_process(seed: int, seconds: float, capture: Capture) -> dict[str, Any]:
     """The report of a run in a process of its own."""
     command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(seconds)]
     command += ["--capture", capture]
@@ -43,7 +44,7 @@ def run_in_process(seed: int, seconds: float, capture: Capture) -> dict[str, obj
     lines = done.stdout.splitlines()
     if done.returncode != 0 or not lines:
         return {"seed": seed, "problems": [done.stderr[-3000:]]}
-    report: dict[str, object] = json.loads(lines[-1])
+    report: dict[str, Any] = json.loads(lines[-1])
     return report
 
 
@@ -73,16 +74,16 @@ def main() -> int:
             file.write(json.dumps(report) + "\n")
             file.flush()
             known.append(report)
-            outcome = "; ".join(map(str, report["problems"]))[:2000] or "right"  # type: ignore[call-overload]
+            outcome = "; ".join(map(str, report["problems"]))[:2000] or "right"
             print(f"seed {report['seed']}: {outcome}", flush=True)
     return print_summary(known)
 
 
-def print_summary(reports: list[dict[str, object]]) -> int:
+def print_summary(reports: list[dict[str, Any]]) -> int:
     """Prints what was exercised; returns the exit code: 1 when anything was wrong."""
     struck: Counter[str] = Counter()
     for report in reports:
-        struck.update(report.get("struck", {}))  # type: ignore[call-overload]
+        struck.update(report.get("struck", {}))
     wrong = [report["seed"] for report in reports if report["problems"]]
     for name in ("commits", "lines", "fingerprints"):
         print(f"{name}: {sum(int(str(report.get(name, 0))) for report in reports):,}")

@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from google.api_core.exceptions import (
     Aborted,
@@ -158,14 +159,14 @@ def mutate(database: Database, name: str, writes: list[Write]) -> None:
             buffer(batch, write)
 
 
-def buffer(target: object, write: Write) -> None:
+def buffer(target: Any, write: Write) -> None:
     """A write as a mutation."""
     table, key = write.row
     if write.version is None:
-        target.delete(table, KeySet(keys=[list(key)]))  # type: ignore[attr-defined]
+        target.delete(table, KeySet(keys=[list(key)]))
     else:
         row = (*key, write.version)
-        target.insert_or_update(table, COLUMNS[table], [row])  # type: ignore[attr-defined]
+        target.insert_or_update(table, COLUMNS[table], [row])
 
 
 def execute(transaction: Transaction, name: str, writes: list[Write], mixed: bool) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
@@ -26,7 +27,7 @@ ROWS = 25
 
 
 @pytest.fixture
-def old(create_database) -> Database:  # type: ignore[no-untyped-def]
+def old(create_database: CreateDatabase) -> Database:
     """A table with rows that were there before it was made watchable."""
     database: Database = create_database(SINGERS)
     write(database, range(ROWS), "old")

@@ -13,6 +13,7 @@ from fixtures.server import connect
 from fixtures.singers import address_of
 from fixtures.versions import TABLES, Writes, by_row
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,9 +127,9 @@ def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Data
 def test_a_transaction_says_who_it_is(database: Database) -> None:
     begin = now(database)
 
-    def write(transaction: object) -> None:
-        transaction.insert("T", ["Id", "Version"], [(1, 1), (2, 2)])  # type: ignore[attr-defined]
-        transaction.insert("U", ["Id", "Version"], [("a", 3)])  # type: ignore[attr-defined]
+    def write(transaction: Transaction) -> None:
+        transaction.insert("T", ["Id", "Version"], [(1, 1), (2, 2)])
+        transaction.insert("U", ["Id", "Version"], [("a", 3)])
 
     database.run_in_transaction(write, transaction_tag="app=bank")
     found = changes(capture_of(database), Window(begin, now(database)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
@@ -34,7 +35,7 @@ LATE = 90_000_000
 with_events = pytest.mark.ddl(EVENTS, BY_TIME)
 
 
-def spec_of(interval: str) -> dict[str, object]:
+def spec_of(interval: str) -> dict[str, Any]:
     return {"shard": "time", "shard_column": "Interval", "shard_interval": interval}
 
 
@@ -69,7 +70,7 @@ def delivered(database: Database, interval: str, **more: Any) -> list[object]:
 
 
 def capture_of(database: Database, interval: str) -> PollCapture:
-    table = discover(database, "Events", TableSpec(**spec_of(interval)))  # type: ignore[arg-type]
+    table = discover(database, "Events", TableSpec(**spec_of(interval)))
     return PollCapture(Queries(address_of(database)), table, ())
 
 
@@ -129,6 +130,6 @@ def test_looking_counting_cutting_and_reading_agree(database: Database) -> None:
     assert [key for part in capture.plan(late) for b in capture.read(part) for key in ids(b)] == [2]
 
 
-def ids(batch) -> list[int]:  # type: ignore[no-untyped-def]
+def ids(batch: pa.RecordBatch) -> list[int]:
     found: list[int] = batch.column("Id").to_pylist()
     return found

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
@@ -55,7 +56,7 @@ def watchable(database: Database, *tables: str) -> None:
 
 
 @pytest.fixture
-def music(create_database) -> Database:  # type: ignore[no-untyped-def]
+def music(create_database: CreateDatabase) -> Database:
     database: Database = create_database(SINGERS, ALBUMS, PLAIN)
     watchable(database, "Singers", "Albums")
     return database

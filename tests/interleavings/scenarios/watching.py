@@ -5,6 +5,7 @@ from __future__ import annotations
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
+    Body,
     Variant,
     begin_with_rows,
     catch_up,
@@ -61,7 +62,7 @@ def time_passes(run: Run) -> None:
     run.pass_time(SHORT_SECONDS * 2)
 
 
-def instance(**options: object):  # type: ignore[no-untyped-def]
+def instance(**options: object) -> Body:
     """An instance of consumer A that may find another in its place."""
     chosen = {"tables": ["*"], "start": "earliest", "lease": SHORT_SECONDS, "standby": True}
 
