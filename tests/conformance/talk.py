@@ -116,7 +116,7 @@ PARTITIONED = TransactionOptions(partitioned_dml=TransactionOptions.PartitionedD
 
 
 class Transaction:
-    """A transaction that goes on after errors, as far as the server lets it."""
+    """A transaction that can be used after an error, if the server allows it."""
 
     def __init__(self, database: Database, options: TransactionOptions = READ_WRITE) -> None:
         self._api = database.spanner_api
@@ -209,12 +209,12 @@ class Transaction:
         return committed
 
     def rollback(self) -> None:
-        """Gives the transaction up."""
+        """Rolls the transaction back."""
         self._api.rollback(session=self._session, transaction_id=self._id)
 
 
 class Mutations:
-    """Takes changes as a batch of the client does."""
+    """Collects changes, as a batch of the client does."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []

@@ -61,7 +61,7 @@ def poll(operator: str) -> str:
 
 
 def backlog_query() -> str:
-    """What it asks when it is behind: each shard apart, then the rows of all."""
+    """Its query when it is behind: each shard separately, then the rows of all."""
     shards = "".join(
         f"S{n} AS (\nSELECT `Id`, `Ts`\nFROM `T`{HINT}\nWHERE `Ts`>@prevCommitTimestamp"
         f" AND `ShardId`=@param{n}{ORDER}\n),"

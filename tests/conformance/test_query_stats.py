@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ddl(*SCHEMA)
 def read_statistics(
     database: Database, text: str, columns: str, table: str = "HOUR"
 ) -> list[list[Any]]:
-    """What a table says of a text; the hour does not end within a test (seldom)."""
+    """Columns of a statistics table for one text. A test that spans two intervals is rare."""
     return rows(
         database,
         f"SELECT {columns} FROM SPANNER_SYS.QUERY_STATS_TOP_{table} WHERE TEXT = '{text}'",

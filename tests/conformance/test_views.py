@@ -1,4 +1,4 @@
-"""Views: queried like tables, tied to what they read, told by INFORMATION_SCHEMA and the DDL."""
+"""Views: queries, dependencies, INFORMATION_SCHEMA and the DDL of a database."""
 
 from __future__ import annotations
 

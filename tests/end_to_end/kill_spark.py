@@ -104,7 +104,7 @@ class Application:
 
     @property
     def running(self) -> bool:
-        """Whether the driver is there."""
+        """Whether the driver is running."""
         return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
@@ -208,7 +208,7 @@ def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
 
 
 def wait_for_random_moment(choice: random.Random, application: Application, folder: Path) -> None:
-    """Waits for a random time after the query has shown itself by a first new batch, or before."""
+    """Waits for a random time, mostly after the query has planned a new batch."""
     known = len(offsets(folder))
     early = choice.random() < 0.2
     ends_at = time.monotonic() + START_SECONDS_MAX
@@ -275,7 +275,7 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
 def check_after_kill(
     folder: Path, writer: SingersWriter, application: Application, kind: str
 ) -> tuple[int, int]:
-    """Checks what a kill left behind; what runs on cannot be looked at in peace."""
+    """Checks the output after a kill of the driver; while others run, batches are only counted."""
     if kind != "driver":
         return len(offsets(folder)), -1
     application.stop()

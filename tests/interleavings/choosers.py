@@ -1,4 +1,5 @@
-"""Who goes on: as written down, at random priorities (PCT), or all schedules with few preemptions.
+"""Which unit runs next: as prescribed, by random priorities (PCT), or in every schedule with few
+preemptions.
 
 PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A Randomized Scheduler with Probabilistic
 Guarantees of Finding Bugs" (2010). Bounded preemptions: Musuvathi and Qadeer, "Iterative Context
@@ -32,7 +33,7 @@ def format_trace(trace: Sequence[str]) -> str:
 
 
 def parse_trace(text: str) -> list[str]:
-    """The tokens of such a text."""
+    """The tokens of a text of ``format_trace``. Raises ValueError when a step is invalid."""
     tokens: list[str] = []
     for part in text.split():
         match = RUN.match(part)
@@ -43,13 +44,13 @@ def parse_trace(text: str) -> list[str]:
 
 
 def token_without_switch(current: str | None, tokens: Sequence[str]) -> str:
-    """The token of whoever runs already, else the first."""
+    """The token of the unit that is running if it is among the tokens, else the first token."""
     return current if current is not None and current in tokens else tokens[0]
 
 
 @dataclass
 class Step:
-    """What could be chosen at one step, and what going on without a switch would have been."""
+    """One step: the unit that was running, the tokens that could be chosen, the chosen one."""
 
     current: str | None
     tokens: tuple[str, ...]
@@ -63,9 +64,9 @@ class Step:
 
 @dataclass
 class Prescribed:
-    """Follows a list of tokens, then goes on without preemption. Records what it could choose.
+    """Follows a list of tokens, then continues without preemption. Records its choices.
 
-    ``lenient`` passes over tokens that cannot be chosen: for a schedule of slightly other code.
+    ``lenient`` skips tokens that cannot be chosen: for a schedule of slightly different code.
     """
 
     prefix: Sequence[str]
@@ -140,7 +141,7 @@ class BeforeCommits(RandomPriorities):
 
 
 class RandomWalk:
-    """Switches to a random unit now and then; crashes at a random step."""
+    """Switches to a random unit at random steps; crashes at a random step."""
 
     def __init__(self, seed: str, length: int, crash_chance: float) -> None:
         self._random = random.Random(seed)
@@ -165,7 +166,7 @@ class RandomWalk:
 class Exhaustive:
     """Every schedule with at most so many preemptions, those with fewer first, each once.
 
-    Where ``learn`` is told what the steps were, only those of which the outcome could differ.
+    With ``labels`` given to ``learn``, only schedules whose outcome could differ.
     """
 
     def __init__(self, preemptions: int) -> None:

@@ -11,15 +11,15 @@ import proto
 from interleavings.scheduler import current_scheduler, current_unit
 
 QUIET = frozenset({"CreateSession", "BatchCreateSessions", "DeleteSession", "GetOperation"})
-"""What changes nothing that another actor could see, and sees nothing of others."""
+"""Methods that neither change nor read what another actor could see."""
 
 Observer = Callable[[str, Any], None]
-"""Told of each RPC that was executed: its method and its request."""
+"""Called after each RPC, with its method and its request."""
 
 
 class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that name one of these
-    do not wait, because nothing in the scenario changes what they find."""
+    """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that contain one of these
+    do not wait, because nothing in the scenario changes their results."""
 
     def __init__(self) -> None:
         self.quiet_texts: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
 
 
 def message_of(request: Any) -> Any:
-    """The message below the client's wrapper, which makes an object of every field it is asked."""
+    """The message below the client's wrapper, whose fields are slow to read."""
     return type(request).pb(request) if isinstance(request, proto.Message) else request
 
 
@@ -81,7 +81,7 @@ def method_of(details: Any) -> str:
 
 
 def label_of(method: str, request: Any, text: str) -> str:
-    """What an RPC is, for a person who reads a schedule."""
+    """A short text for an RPC, for people who read a schedule."""
     if text:
         return " ".join([method, *text.split()])
     table = getattr(request, "table", "")

@@ -27,7 +27,7 @@ class KnownSchemas:
     """The schemas of a world's database, by their digests."""
 
     def __init__(self, world: World, quiet: bool) -> None:
-        """``quiet``: no actor changes the schema, so that to ask for it is no step."""
+        """``quiet``: no actor changes the schema, so that reading it is not a step."""
         self._world = world
         self._quiet = quiet
         self._schemas: dict[int, Schema] = {}

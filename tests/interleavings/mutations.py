@@ -76,8 +76,8 @@ def patch_everywhere(name: str, value: object) -> Iterator[None]:
 
 @contextmanager
 def write_progress_blindly() -> Iterator[None]:
-    """Progress is written whoever has written other progress meanwhile, and nobody looks before a
-    page."""
+    """Backfill progress is written even if another instance has written progress since, and nothing
+    is checked before a page."""
     with ExitStack() as stack:
         stack.enter_context(patch_everywhere("check_owner", do_nothing))
         stack.enter_context(patch_everywhere("check_backfills", do_nothing))
@@ -118,7 +118,7 @@ def acquire_and_erase_command() -> AbstractContextManager[None]:
 
 @contextmanager
 def freeze_schema() -> Iterator[None]:
-    """The first schema that was seen is that of every window."""
+    """Every window has the first schema that was read."""
     latest, real = Epochs.latest, Epochs.at
 
     def first(epochs: Epochs[Any], timestamp: int) -> Any:
@@ -176,15 +176,15 @@ def unregister_in_two_commits(database: Any, positions_table: str, consumer: str
 
 
 def deliver_unchecked(sink: Any, policy: Any, **options: Any) -> Delivering:
-    """The lease is looked at before a batch only."""
+    """The lease is checked before a batch only."""
     options.pop("check", None)
     return Delivering(sink, policy, **options)
 
 
 @contextmanager
 def ignore_cleared() -> Iterator[None]:
-    """A consumer that registers does not look how far was cleared. Where its selection is stored
-    clearing waits for it, which is enough."""
+    """A consumer that registers does not read how far was cleared. The selection is not stored
+    either: with it, clearing would wait for the consumer."""
     with (
         patch_attribute(watcher.consumers.positions.spanner, "read_cleared", return_empty),
         imitate_older_release(),
@@ -194,7 +194,7 @@ def ignore_cleared() -> Iterator[None]:
 
 @contextmanager
 def hide_cleared() -> Iterator[None]:
-    """As ``ignore_cleared``, because clearing does not say it."""
+    """As ``ignore_cleared``, because clearing does not write how far it went."""
     with (
         patch_attribute(watcher.consumers.clearing.bounds, "write_cleared", do_nothing),
         imitate_older_release(),
@@ -204,7 +204,7 @@ def hide_cleared() -> Iterator[None]:
 
 @contextmanager
 def skip_lease_checks() -> Iterator[None]:
-    """Nobody looks at the lease before a page, a batch or a change; writes are fenced."""
+    """The lease is not checked before a page, a batch or a change; writes are still fenced."""
     with patch_attribute(watcher.runners.watcher.Watcher, "_check_lease", do_nothing):
         yield
 

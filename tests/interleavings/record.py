@@ -59,7 +59,7 @@ class Record:
     events: list[Moved | Clears] = field(default_factory=list)
     endings: list[tuple[str, BaseException]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """What actors themselves saw to be wrong."""
+    """Problems that actors themselves reported."""
     filling: set[tuple[str, str]] = field(default_factory=set)
     """The consumers and tables whose backfills are under way."""
 
@@ -71,7 +71,7 @@ class Record:
         self.delivered.append(delivered)
 
     def owes(self, consumer: str) -> bool:
-        """Whether there is anything that the consumer could still deliver, or has to."""
+        """Whether a consumer has anything left to deliver."""
         if any(name == consumer for name, _ in self.filling):
             return True
         history = self.truth.history()
@@ -80,13 +80,13 @@ class Record:
         return any((row, state.at) not in seen for row, state in live_rows(history, last).items())
 
     def note_move(self, consumer: str, table: str, position: int | None) -> None:
-        """A position is another now, by whoever runs."""
+        """Adds a change of a position by the unit that runs."""
         unit = current_unit()
         actor = unit.actor if unit is not None else ""
         self.events.append(Moved(consumer, table, position, actor))
 
     def drop_column(self, name: str) -> None:
-        """From now on nobody has to tell the values of a column."""
+        """From now on the values of a column need not be delivered."""
         for key, values in self.values.items():
             self.values[key] = {each: value for each, value in values.items() if each != name}
 
@@ -95,7 +95,7 @@ class Record:
         return [e for e in self.events if isinstance(e, Moved) and e.consumer == consumer]
 
     def observe(self, method: str, request: Any) -> None:
-        """Reads what an RPC that was executed says of positions and of clearing."""
+        """Notes the positions and the clearing in an RPC that was executed."""
         if method == "Commit":
             for mutation in request.mutations:
                 self._note_positions(mutation)

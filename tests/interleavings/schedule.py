@@ -12,7 +12,7 @@ import pytest
 from watcher.runners.schedule import Schedule
 
 TURNS = {"poll": 3, "clearing": 2}
-"""A job of these names runs so often; when all are done, the schedule stops."""
+"""How often jobs of these names run; when all are done, the schedule stops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Time that only the scheduler moves, for the threads under its control.
 
-Outside of a schedule, and in threads that it does not know, everything is as ever.
+Outside of a schedule, and in threads that it does not control, nothing changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from interleavings.virtual_clock import VirtualClock, originals
 
 @contextmanager
 def control_time(clock: VirtualClock) -> Iterator[None]:
-    """While it lasts, units wait and look at the time through their scheduler."""
+    """While it lasts, units wait and read the time through their scheduler."""
     replaced = [*times(clock), *waits(), (Turn, "acquire", acquire)]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
@@ -31,7 +31,7 @@ def control_time(clock: VirtualClock) -> Iterator[None]:
 
 
 def times(clock: VirtualClock) -> list[tuple[Any, str, Any]]:
-    """What tells the time, and what tells units instead."""
+    """The functions that return the time, with their replacements for units."""
 
     def now(real: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *which: clock.seconds if current_unit() is not None else real(*which)
@@ -46,7 +46,7 @@ def times(clock: VirtualClock) -> list[tuple[Any, str, Any]]:
 
 
 def waits() -> list[tuple[Any, str, Any]]:
-    """What waits or starts threads, and what units do instead."""
+    """The functions that wait or start threads, with their replacements for units."""
     return [
         (time, "sleep", sleep),
         (threading.Thread, "start", start),

@@ -257,7 +257,7 @@ class World:
     # The end.
 
     def finish(self) -> None:
-        """No more faults; everything that was written is delivered; the watcher ends."""
+        """Stops the faults, lets the watcher deliver everything, and ends it."""
         self.quiet()
         self.revive()
         deadline = time.monotonic() + STOP_SECONDS_MAX
@@ -322,7 +322,7 @@ class World:
 
 
 def has_positions(positions: SpannerPositions) -> bool:
-    """Whether the watcher has its positions; it makes their table itself."""
+    """Whether the watcher has saved its positions; it creates their table itself."""
     try:
         return len(positions.of(CONSUMER)) == len(WATCHED)
     except InvalidArgument:
@@ -365,7 +365,7 @@ def micros(text: str) -> int:
 def run(
     folder: Path, seed: int, seconds: float, *, strikes: bool = True, capture: Capture = "poll"
 ) -> Report:
-    """A whole run; raises AssertionError when watcher or server do not do what they are told."""
+    """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
     before = os.environ.get(VARIABLE)
     world = World(folder, seed, capture)
     truth, stop = Truth(), threading.Event()
@@ -397,12 +397,12 @@ def run(
 
 
 def slow(truth: Truth, ends: float) -> bool:
-    """Whether so little was written on a busy machine that it is worth to go on for a while."""
+    """Whether a busy machine has written so little that the run should continue for a while."""
     return len(truth.commits) < COMMITS_MIN and time.monotonic() < ends + STOP_SECONDS_MAX
 
 
 def judge_polling(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
-    """What the judges of polling say."""
+    """The report of the judges of polling."""
     lines = [line_of(change) for change in world.changes()]
     ends = sorted({window.end for window in deliveries(lines) if window.complete})
     chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
@@ -423,7 +423,7 @@ def judge_polling(world: World, truth: Truth, failures: list[str], crashes: int 
 
 
 def judge_stream(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
-    """What the judges of a change stream say."""
+    """The report of the judges of a change stream."""
     lines = [mod_of(change) for change in world.changes()]
     ends = sorted({window.end for window in versions.deliveries(lines) if window.whole})
     chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))

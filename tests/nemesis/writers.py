@@ -72,7 +72,7 @@ class Writer:
     committed: int = 0
 
     def run(self) -> None:
-        """Writes until told to stop."""
+        """Writes until ``stop`` is set."""
         randomness = random.Random(self.seed * 1_000 + self.number)
         try:
             database = self._connect()
@@ -120,7 +120,7 @@ class Writer:
             self.committed += 1
 
     def _find_commit_timestamp(self, name: str) -> int | None:
-        """Looks the transaction up, for as long as it takes."""
+        """The commit timestamp from the log, read until the server answers; None if it failed."""
         while True:
             try:
                 with self.connect().snapshot() as snapshot:
@@ -133,7 +133,7 @@ class Writer:
 
 
 def plan_transaction(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
-    """What a transaction is going to do: rows of several tables, each once."""
+    """The writes of a transaction: rows of several tables, each once."""
     writes: dict[tuple[str, Key], str | None] = {}
     for place in range(randomness.choice([1, 1, 2, 3, 6])):
         version = f"{name}/{place}"
@@ -221,7 +221,7 @@ def abandon(database: Database, writes: list[Write]) -> None:
 
 
 class AbandonedError(Exception):
-    """Thrown on purpose, so that the client rolls back."""
+    """Raised on purpose, so that the client rolls back."""
 
 
 def fresh_database(instance: str, database: str, project: str) -> Database:

@@ -1,4 +1,4 @@
-"""What a variant of a scenario is, and what many share."""
+"""The value that describes a variant of a scenario, and bodies that many variants share."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def watch_once(*consumers: str, **options: object) -> Body:
 
 
 def catch_up(*consumers: str, **options: object) -> Body:
-    """In the end every consumer delivers what is there; one that has everything is not started."""
+    """In the end every consumer delivers what is left; one that has nothing left is not started."""
 
     def finale(run: Run) -> None:
         watch_once(*filter(run.record.owes, consumers), **options)(run)
