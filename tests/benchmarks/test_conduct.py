@@ -74,7 +74,7 @@ def test_a_result_is_compared_with_itself(result: ScenarioResult, tmp_path: Path
     assert {row.ratio for row in rows if row.first} == {1.0}
     assert find_different_settings(result, result) == {}
     result.save(tmp_path)
-    assert [one.scenario for one, _ in pair_results(tmp_path, tmp_path)] == ["latency"]
+    assert [pair.scenario for pair, _ in pair_results(tmp_path, tmp_path)] == ["latency"]
 
 
 def test_results_of_different_scenarios_are_not_compared(
@@ -96,55 +96,55 @@ def test_no_result_is_said_to_be_none(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_row_lost_in_a_hundred_thousand_fails_the_scenario() -> None:
-    found = conduct(find_scenario("backlog"), ["sizes=100000", "shards=4", "drop=100000"])
-    assert not found.passed
-    assert found.runs[0].verdict.missing == 1
-    assert "1 missing" in found.problems[0]
+    result = conduct(find_scenario("backlog"), ["sizes=100000", "shards=4", "drop=100000"])
+    assert not result.passed
+    assert result.runs[0].verdict.missing == 1
+    assert "1 missing" in result.problems[0]
 
 
 def test_one_row_twice_fails_the_scenario() -> None:
-    found = conduct(find_scenario("backlog"), ["sizes=2000", "shards=4", "duplicate=2000"])
-    assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 duplicates",)
+    result = conduct(find_scenario("backlog"), ["sizes=2000", "shards=4", "duplicate=2000"])
+    assert result.problems == ("backlog of 2,000: of 2,000 rows written, 1 duplicates",)
 
 
 def test_a_callback_that_is_late_by_200_ms_is_late_in_every_row() -> None:
-    found = conduct(find_scenario("latency"), [*LATENCY, "late=0.2"])
-    assert found.passed
-    assert found.runs[0].since_commit.curve[0][1] >= 0.199
+    result = conduct(find_scenario("latency"), [*LATENCY, "late=0.2"])
+    assert result.passed
+    assert result.runs[0].since_commit.curve[0][1] >= 0.199
 
 
 def test_a_server_that_stands_still_for_two_seconds_shows_in_the_last_percentile() -> None:
-    found = conduct(find_scenario("latency"), [*LATENCY, "seconds=3", "after=0.5", "stall=2"])
-    assert found.passed
-    assert found.runs[0].since_intended.p999 >= 1.8
+    result = conduct(find_scenario("latency"), [*LATENCY, "seconds=3", "after=0.5", "stall=2"])
+    assert result.passed
+    assert result.runs[0].since_intended.p999 >= 1.8
 
 
 def test_dml_from_two_writers_to_two_tables_arrives_whole() -> None:
     more = ("dml=true", "writers=2", "tables=2", "keys=zipf", "clear_every=0.5", "watchers=2")
-    found = conduct(find_scenario("latency"), [*LATENCY, *more])
-    assert found.passed
-    assert {"watcher0", "watcher1", "writer0", "writer1"} <= set(found.runs[0].processes)
+    result = conduct(find_scenario("latency"), [*LATENCY, *more])
+    assert result.passed
+    assert {"watcher0", "watcher1", "writer0", "writer1"} <= set(result.runs[0].processes)
 
 
 @pytest.mark.parametrize("capture", ["change-stream", "push"])
 def test_a_change_stream_delivers_every_version(capture: str) -> None:
     """Few keys: most versions are replaced within a window."""
     more = (f"capture={capture}", "tables=2", "watchers=2", "rows=20", "inserts=0.2")
-    found = conduct(find_scenario("latency"), [*LATENCY, *more])
-    assert found.passed
-    verdict = found.runs[0].verdict
+    result = conduct(find_scenario("latency"), [*LATENCY, *more])
+    assert result.passed
+    verdict = result.runs[0].verdict
     assert verdict.written == verdict.delivered > 0
     assert verdict.superseded == 0
 
 
 @pytest.mark.slow
 def test_without_an_index_the_table_is_scanned() -> None:
-    found = conduct(find_scenario("index"), [*TINY, "rows=2000", "seconds=2"])
-    assert found.passed
-    scanned = {row["index"]: row["scanned/row"] for row in found.figures}
+    result = conduct(find_scenario("index"), [*TINY, "rows=2000", "seconds=2"])
+    assert result.passed
+    scanned = {row["index"]: row["scanned/row"] for row in result.figures}
     assert list(scanned) == ["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
     assert float(str(scanned["none"])) > 10 * float(str(scanned["forced"]))
-    assert "rows scanned per row delivered" in report([found])
+    assert "rows scanned per row delivered" in report([result])
 
 
 SPARK = (*TINY, "partitions=2", "triggers=0", "seconds=4")
@@ -153,10 +153,10 @@ SPARK = (*TINY, "partitions=2", "triggers=0", "seconds=4")
 @pytest.mark.slow
 @pytest.mark.spark
 def test_what_spark_writes_into_files_is_verified() -> None:
-    found = conduct(find_scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
-    assert found.passed
-    assert [(row["load"], row["sink"]) for row in found.figures] == [("steady", "parquet")]
-    run = found.runs[0]
+    result = conduct(find_scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
+    assert result.passed
+    assert [(row["load"], row["sink"]) for row in result.figures] == [("steady", "parquet")]
+    run = result.runs[0]
     assert run.verdict.exact
     assert run.verdict.written == run.verdict.delivered + run.verdict.superseded
     assert 0 < run.since_commit.count < run.verdict.delivered
@@ -168,27 +168,27 @@ def test_what_spark_writes_into_files_is_verified() -> None:
 def test_a_change_stream_through_spark_delivers_every_version() -> None:
     """Few keys: most versions are replaced within a window."""
     more = ("sinks=foreach-batch", "backlogs=1000", "warm_up=0", "capture=change-stream")
-    found = conduct(find_scenario("spark"), [*SPARK, *more, "rows=20"])
-    assert found.passed
-    assert [row["load"] for row in found.figures] == ["steady", "backlog of 1,000"]
-    assert all(run.verdict.written == run.verdict.delivered > 0 for run in found.runs)
+    result = conduct(find_scenario("spark"), [*SPARK, *more, "rows=20"])
+    assert result.passed
+    assert [row["load"] for row in result.figures] == ["steady", "backlog of 1,000"]
+    assert all(run.verdict.written == run.verdict.delivered > 0 for run in result.runs)
 
 
 def test_decoding_is_compared_with_the_client() -> None:
-    found = conduct(find_scenario("decode"), ["values=6000", "runs=1"])
-    assert found.passed
-    assert [(row["table"], row["rows"]) for row in found.figures] == [
+    result = conduct(find_scenario("decode"), ["values=6000", "runs=1"])
+    assert result.passed
+    assert [(row["table"], row["rows"]) for row in result.figures] == [
         ("narrow", 3_000),
         ("wide", 200),
     ]
-    assert all(float(str(row["columns_rows/s"])) > 0 for row in found.figures)
+    assert all(float(str(row["columns_rows/s"])) > 0 for row in result.figures)
 
 
 def test_the_server_is_measured_in_memory_and_on_disk() -> None:
     host = os.environ.get("SPANNER_EMULATOR_HOST")
-    found = conduct(find_scenario("server"), ["seconds=0.5", "rows=1000"])
-    assert found.passed
-    memory, disk = found.figures
+    result = conduct(find_scenario("server"), ["seconds=0.5", "rows=1000"])
+    assert result.passed
+    memory, disk = result.figures
     assert (memory["storage"], disk["storage"]) == ("memory", "disk")
     assert memory["poll_scanned"] == memory["polled_rows"] == 135
     assert memory["commits/s"]
@@ -203,41 +203,41 @@ def test_the_server_is_measured_on_no_other_database() -> None:
 
 @pytest.mark.slow
 def test_captures_are_compared_at_the_same_load() -> None:
-    found = conduct(find_scenario("captures"), TINY)
-    assert found.passed
-    assert [row["capture"] for row in found.figures] == ["poll", "change-stream", "push"]
-    assert len({run.verdict.written for run in found.runs}) == 1
+    result = conduct(find_scenario("captures"), TINY)
+    assert result.passed
+    assert [row["capture"] for row in result.figures] == ["poll", "change-stream", "push"]
+    assert len({run.verdict.written for run in result.runs}) == 1
 
 
 def test_a_change_that_a_stream_loses_fails_the_scenario() -> None:
-    found = conduct(find_scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
-    assert found.problems == ("backlog of 2,000: of 2,000 rows written, 1 missing",)
+    result = conduct(find_scenario("backlog"), ["sizes=2000", "capture=change-stream", "drop=2000"])
+    assert result.problems == ("backlog of 2,000: of 2,000 rows written, 1 missing",)
 
 
 def test_a_steady_load_in_steps_finds_the_rate_that_is_kept_up_with() -> None:
-    found = conduct(
+    result = conduct(
         find_scenario("sustained"),
         [*TINY, "writers=1", "until=40", "steps=2", "seconds=4", "further=0"],
     )
-    assert found.passed
-    assert [row["offered/s"] for row in found.figures] == [200, 400]
-    assert "sustained rate" in found.notes[0]
+    assert result.passed
+    assert [row["offered/s"] for row in result.figures] == [200, 400]
+    assert "sustained rate" in result.notes[0]
 
 
 def test_while_everything_is_kept_up_with_the_load_rises_further() -> None:
     more = ("writers=1", "until=40", "profile=ramp", "steps=2", "seconds=4", "late_max=30")
-    found = conduct(find_scenario("sustained"), [*TINY, *more, "further=1"])
-    assert found.passed
-    assert [row["offered/s"] for row in found.figures] == [250, 350, 500, 700]
-    assert "700 rows/s (the highest that was offered)" in found.notes[0]
+    result = conduct(find_scenario("sustained"), [*TINY, *more, "further=1"])
+    assert result.passed
+    assert [row["offered/s"] for row in result.figures] == [250, 350, 500, 700]
+    assert "700 rows/s (the highest that was offered)" in result.notes[0]
 
 
 @pytest.mark.parametrize("dml", ["true", "false"])
 def test_rows_that_were_marked_as_processed_come_again_when_they_change(dml: str) -> None:
     more = ("values=0.3", "strategy=processed", "rows=50", "inserts=0.1", f"dml={dml}")
-    found = conduct(find_scenario("clearing"), [*TINY, *more, "seconds=3"])
-    assert found.passed
-    run = found.runs[0]
+    result = conduct(find_scenario("clearing"), [*TINY, *more, "seconds=3"])
+    assert result.passed
+    run = result.runs[0]
     assert min(size for _, size in run.index_rows) < run.verdict.delivered
 
 
@@ -250,18 +250,18 @@ def test_rows_that_were_marked_as_processed_come_again_when_they_change(dml: str
     ],
 )
 def test_a_knob_of_the_watcher_is_swept(name: str, more: tuple[str, ...]) -> None:
-    found = conduct(find_scenario(name), [*TINY, *more])
-    assert found.passed
-    assert len(found.figures) == 1
+    result = conduct(find_scenario(name), [*TINY, *more])
+    assert result.passed
+    assert len(result.figures) == 1
 
 
 @pytest.mark.parametrize("capture", ["poll", "change-stream"])
 def test_a_database_that_was_there_is_left_as_it_was(capture: str, database: Database) -> None:
     database.update_ddl(["CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)"]).result(60)
     before = list(database.list_tables())
-    found = conduct(find_scenario("latency"), [*LATENCY, f"capture={capture}"], database.name)
-    assert found.passed
-    assert "server" not in found.runs[0].processes
+    result = conduct(find_scenario("latency"), [*LATENCY, f"capture={capture}"], database.name)
+    assert result.passed
+    assert "server" not in result.runs[0].processes
     database.reload()
     assert len(database.ddl_statements) == 1
     assert len(list(database.list_tables())) == len(before)

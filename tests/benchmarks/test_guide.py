@@ -17,17 +17,17 @@ from watcher.errors import ConfigurationError
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_every_setting_is_shown_as_it_can_be_set(name: str) -> None:
     chosen = find_scenario(name)
-    settings, found = chosen.settings(), list_sections(chosen)
-    assert {row.name for each in found for row in each.rows} == {
+    settings, documented = chosen.settings(), list_sections(chosen)
+    assert {row.name for each in documented for row in each.rows} == {
         key.rpartition(".")[2] for key in flat(settings)
     }
-    given = [
-        f"{row.name if each is found[0] else f'{each.title}.{row.name}'}={row.value}"
-        for each in found
+    assignments = [
+        f"{row.name if each is documented[0] else f'{each.title}.{row.name}'}={row.value}"
+        for each in documented
         for row in each.rows
         if row.choices != "number | nothing"
     ]
-    assert change_settings(settings, given) == settings
+    assert change_settings(settings, assignments) == settings
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
@@ -58,13 +58,21 @@ def test_the_command_line_teaches() -> None:
 
 
 def test_a_wrong_setting_of_the_last_scenario_stops_before_the_first(tmp_path: Path) -> None:
-    given = ["run", "decode", "index", "--set", "values=2000", "--out", str(tmp_path / "results")]
-    found = CliRunner().invoke(app, given)
-    assert isinstance(found.exception, ConfigurationError)
+    arguments = [
+        "run",
+        "decode",
+        "index",
+        "--set",
+        "values=2000",
+        "--out",
+        str(tmp_path / "results"),
+    ]
+    invoked = CliRunner().invoke(app, arguments)
+    assert isinstance(invoked.exception, ConfigurationError)
     assert not (tmp_path / "results").exists()
 
 
 def test_nothing_to_run_is_refused() -> None:
-    found = CliRunner().invoke(app, ["run"])
-    assert found.exit_code == 2
-    assert "--short" in found.output
+    invoked = CliRunner().invoke(app, ["run"])
+    assert invoked.exit_code == 2
+    assert "--short" in invoked.output

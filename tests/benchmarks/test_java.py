@@ -37,7 +37,7 @@ def there_are_tools() -> bool:
     return True
 
 
-def on_screen(result: ScenarioResult) -> str:
+def render_text(result: ScenarioResult) -> str:
     text = io.StringIO()
     print_result(Console(file=text, width=100), result)
     return text.getvalue()
@@ -52,8 +52,8 @@ def test_without_a_jdk_and_maven_it_is_skipped_and_says_so(
     assert result.outcome == "skipped"
     assert not result.runs
     assert "a JDK (javac) and Maven (mvn) cannot be found" in result.skipped[0]
-    assert "left out: a JDK (javac) and Maven" in on_screen(result)
-    assert "s, skipped" in on_screen(result)
+    assert "left out: a JDK (javac) and Maven" in render_text(result)
+    assert "s, skipped" in render_text(result)
     assert "skipped" in report([result])
 
 
@@ -128,5 +128,5 @@ class TestSideBySide:
         assert all(rates[0][name] for name in ("ours", "java", "ratio"))
         cases = {str(row["case"]) for row in result.figures}
         assert cases == {"backlog of 2,500", "200 rows/s", "equal-timestamps"}
-        assert "backlog of 2,500" in on_screen(result)
+        assert "backlog of 2,500" in render_text(result)
         assert "<td>client CPU s/100k rows</td>" in report([result])

@@ -38,7 +38,7 @@ def test_arrivals_ascend_and_stay_within_the_time(
     first: float, last: float, profile: str, data: st.DataObject
 ) -> None:
     seconds = data.draw(st.floats(1, 20))
-    load = Workload(transactions=first, until=last, profile=profile, seconds=seconds)  # type: ignore[arg-type]
+    load = Workload(transactions=first, until=last, profile=profile, seconds=seconds)
     due = arrivals(load)
     assert np.all(np.diff(due) >= 0)
     assert not len(due) or (due[0] >= 0 and due[-1] <= seconds)
@@ -54,9 +54,9 @@ def test_writers_never_choose_the_same_key_and_versions_are_unique(
     versions: list[int] = []
     for writer in range(load.writers):
         choices = Choices(load, writer)
-        made = [choices.next() for _ in range(50)]
-        seen.append({key for t in made for key in t.keys.tolist()})
-        versions += [v for t in made for v in t.versions.tolist()]
+        transactions = [choices.next() for _ in range(50)]
+        seen.append({key for t in transactions for key in t.keys.tolist()})
+        versions += [v for t in transactions for v in t.versions.tolist()]
     assert len(set.union(*seen)) == sum(map(len, seen))
     assert len(versions) == len(set(versions))
 
@@ -66,10 +66,10 @@ def test_inserted_keys_are_new_and_updated_ones_are_there() -> None:
     choices = Choices(load, 0)
     inserted: set[int] = set()
     for _ in range(200):
-        made = choices.next()
-        keys = set(made.keys.tolist())
-        assert len(keys) == len(made.keys)
-        if made.insert:
+        transactions = choices.next()
+        keys = set(transactions.keys.tolist())
+        assert len(keys) == len(transactions.keys)
+        if transactions.insert:
             assert min(keys) >= load.rows
             assert not keys & inserted
             inserted |= keys
@@ -89,9 +89,9 @@ def test_zipf_prefers_few_keys() -> None:
 def test_the_same_seed_writes_the_same() -> None:
     first, second = Choices(Workload(), 0), Choices(Workload(), 0)
     for _ in range(20):
-        one, other = first.next(), second.next()
-        assert one.keys.tolist() == other.keys.tolist()
-        assert one.insert == other.insert
+        mine, theirs = first.next(), second.next()
+        assert mine.keys.tolist() == theirs.keys.tolist()
+        assert mine.insert == theirs.insert
 
 
 def test_tables_take_turns() -> None:
@@ -100,22 +100,22 @@ def test_tables_take_turns() -> None:
 
 
 def test_rows_have_their_size_and_tell_their_version() -> None:
-    made = Choices(Workload(), 0).next()
-    rows = rows_of(made, 100)
+    transactions = Choices(Workload(), 0).next()
+    rows = rows_of(transactions, 100)
     assert all(len(payload) == 100 and payload.startswith(f"{v} ") for _, v, payload in rows)
 
 
 def test_a_burst_takes_the_next_rows_and_the_others_stay_within_the_latest() -> None:
     load = Workload(rows=1_000, burst=100, burst_every=4, mutations=10)
     choices = Choices(load, 0)
-    made = [choices.next() for _ in range(12)]
-    assert [len(t.keys) == 100 for t in made] == [n % 4 == 0 for n in range(12)]
-    for number, transaction in enumerate(made):
-        burst = made[number // 4 * 4]
+    transactions = [choices.next() for _ in range(12)]
+    assert [len(t.keys) == 100 for t in transactions] == [n % 4 == 0 for n in range(12)]
+    for number, transaction in enumerate(transactions):
+        burst = transactions[number // 4 * 4]
         assert set(transaction.keys.tolist()) <= set(burst.keys.tolist())
         assert not transaction.insert
-    assert len({key for t in made[::4] for key in t.keys.tolist()}) == 300
-    versions = [v for t in made for v in t.versions.tolist()]
+    assert len({key for t in transactions[::4] for key in t.keys.tolist()}) == 300
+    versions = [v for t in transactions for v in t.versions.tolist()]
     assert len(set(versions)) == len(versions)
 
 

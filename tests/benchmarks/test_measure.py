@@ -32,11 +32,11 @@ def arrivals(written: Records, late: int) -> Records:
 
 
 def test_latencies_are_from_the_commit_and_from_the_intended_moment() -> None:
-    found = measure(logs(), BEGINNING)
-    assert found.since_commit.p50 == pytest.approx(0.010, rel=0.002)
-    assert found.since_intended.p50 == pytest.approx(0.012, rel=0.002)
-    assert found.commit.p50 == pytest.approx(0.002, rel=0.002)
-    assert found.verdict.exact
+    measured = measure(logs(), BEGINNING)
+    assert measured.since_commit.p50 == pytest.approx(0.010, rel=0.002)
+    assert measured.since_intended.p50 == pytest.approx(0.012, rel=0.002)
+    assert measured.commit.p50 == pytest.approx(0.002, rel=0.002)
+    assert measured.verdict.exact
 
 
 def test_a_consumer_that_is_late_by_200_ms_is_seen_to_be() -> None:
@@ -52,48 +52,48 @@ def test_rows_that_were_due_while_the_server_stood_still_count_with_all_their_wa
     back = stalled.written["intended"][5_999] + STEP
     for name in ("commit", "acknowledged"):
         stalled.written[name][stands] = back
-    found = measure(
+    measured = measure(
         Logs(stalled.written, arrivals(stalled.written, 0), stalled.windows, stalled.attempts),
         BEGINNING,
     )
-    assert found.since_intended.p999 > 1.9
+    assert measured.since_intended.p999 > 1.9
     # From the commit on nothing was late: this is what coordinated omission would have shown.
-    assert found.since_commit.p999 < 0.011
+    assert measured.since_commit.p999 < 0.011
 
 
 def test_rates_and_seconds_are_of_the_whole_run() -> None:
-    found = measure(logs(), BEGINNING)
-    assert found.written_per_second == pytest.approx(1_000, rel=0.01)
-    assert found.delivered_per_second == pytest.approx(1_000, rel=0.01)
-    assert sum(found.series.written) == sum(found.series.delivered) == ROWS
-    assert found.drain_seconds == pytest.approx(0.010)
+    measured = measure(logs(), BEGINNING)
+    assert measured.written_per_second == pytest.approx(1_000, rel=0.01)
+    assert measured.delivered_per_second == pytest.approx(1_000, rel=0.01)
+    assert sum(measured.series.written) == sum(measured.series.delivered) == ROWS
+    assert measured.drain_seconds == pytest.approx(0.010)
 
 
 def test_the_backlog_is_what_was_committed_and_had_not_come() -> None:
-    found = measure(logs(3_000_000), BEGINNING)
-    assert max(found.series.backlog) == pytest.approx(3_000, abs=20)
-    assert found.series.backlog[-1] == 0
+    measured = measure(logs(3_000_000), BEGINNING)
+    assert max(measured.series.backlog) == pytest.approx(3_000, abs=20)
+    assert measured.series.backlog[-1] == 0
 
 
 def test_commits_that_were_sent_again_are_counted() -> None:
-    given = logs()
+    logged = logs()
     attempts = np.zeros(2, ATTEMPTS)
     attempts["commits"], attempts["attempts"] = [10, 20], [13, 20]
-    found = measure(Logs(given.written, given.delivered, given.windows, attempts), BEGINNING)
-    assert found.aborted == 3
+    measured = measure(Logs(logged.written, logged.delivered, logged.windows, attempts), BEGINNING)
+    assert measured.aborted == 3
 
 
 def test_nothing_at_all_is_no_error() -> None:
     empty = Logs(*(np.zeros(0, kind) for kind in (WRITTEN, DELIVERED, WINDOWS, ATTEMPTS)))
-    found = measure(empty, BEGINNING)
-    assert found.since_commit.count == 0
-    assert found.series.written == ()
+    measured = measure(empty, BEGINNING)
+    assert measured.since_commit.count == 0
+    assert measured.series.written == ()
 
 
 def test_a_histogram_keeps_three_digits() -> None:
     values = np.arange(1, 100_001)
-    found = latency(values)
-    assert found.p50 == pytest.approx(0.05, rel=0.002)
-    assert found.p999 == pytest.approx(0.0999, rel=0.002)
-    assert found.maximum == 0.1
-    assert [p for p, _ in found.curve] == sorted(p for p, _ in found.curve)
+    histogram = latency(values)
+    assert histogram.p50 == pytest.approx(0.05, rel=0.002)
+    assert histogram.p999 == pytest.approx(0.0999, rel=0.002)
+    assert histogram.maximum == 0.1
+    assert [p for p, _ in histogram.curve] == sorted(p for p, _ in histogram.curve)

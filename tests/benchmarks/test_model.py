@@ -46,17 +46,17 @@ def test_the_fewest_shards_are_enough_and_one_less_is_not(nodes: int, writes: fl
 
 
 def test_one_shard_is_a_hot_spot_that_never_cools() -> None:
-    found = forecast(Setup(nodes=100, writes=100_000, shards=1), Assumptions())
-    assert found.limit == "tails"
-    assert found.warm_up_seconds == float("inf")
-    assert not found.enough
+    hot_spot = forecast(Setup(nodes=100, writes=100_000, shards=1), Assumptions())
+    assert hot_spot.limit == "tails"
+    assert hot_spot.warm_up_seconds == float("inf")
+    assert not hot_spot.enough
 
 
 def test_the_command_answers_and_exits_with_1_when_nothing_will_do() -> None:
     invoked = CliRunner().invoke(app, ["model", "--nodes", "200", "--writes", "200000", "--json"])
     assert invoked.exit_code == 0, invoked.output
-    told = json.loads(invoked.output)
-    assert told["fewest_shards"] == find_fewest_shards(200, 200_000, 1.0, Assumptions())
+    answer = json.loads(invoked.output)
+    assert answer["fewest_shards"] == find_fewest_shards(200, 200_000, 1.0, Assumptions())
     too_few = CliRunner().invoke(app, ["model", "--nodes", "2", "--writes", "200000"])
     assert too_few.exit_code == 1
     assert "no number of shards is enough; use 146 nodes" in " ".join(too_few.output.split())

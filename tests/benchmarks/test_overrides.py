@@ -11,9 +11,9 @@ from watcher.errors import ConfigurationError
 
 
 def test_a_setting_is_found_by_its_last_name_and_the_others_stay() -> None:
-    found = settings_of(sustained.SustainedSettings, ["transactions=7", "shards=3"])
-    assert (found.workload.transactions, found.preparation.shards) == (7, 3)
-    assert found.workload.profile == "steps"
+    settings = settings_of(sustained.SustainedSettings, ["transactions=7", "shards=3"])
+    assert (settings.workload.transactions, settings.preparation.shards) == (7, 3)
+    assert settings.workload.profile == "steps"
 
 
 def test_a_setting_is_found_by_its_whole_name() -> None:
@@ -29,7 +29,7 @@ def test_later_settings_replace_earlier_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("assignment", "message"),
     [
         ("shard=3", "unknown option 'shard'; did you mean 'shards'"),
         ("shards", "use --set key=value"),
@@ -40,9 +40,9 @@ def test_later_settings_replace_earlier_ones() -> None:
         ("capture=binlog", "'poll', 'change-stream' or 'push'"),
     ],
 )
-def test_a_wrong_setting_is_refused(given: str, message: str) -> None:
+def test_a_wrong_setting_is_refused(assignment: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        settings_of(RunPlan, [given])
+        settings_of(RunPlan, [assignment])
 
 
 def test_a_change_stream_has_no_index_to_clear() -> None:

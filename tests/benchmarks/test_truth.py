@@ -29,7 +29,7 @@ def windows() -> Records:
     return rows
 
 
-def arrived(written: Records) -> Records:
+def deliver_newest(written: Records) -> Records:
     """What a perfect consumer gets: the newest version of each key in each window."""
     rows = np.zeros(len(written), DELIVERED)
     for name in ("table", "key", "version", "commit"):
@@ -52,7 +52,7 @@ def written() -> Records:
 
 @pytest.fixture(scope="module")
 def delivered(written: Records) -> Records:
-    return arrived(written)
+    return deliver_newest(written)
 
 
 def test_a_change_stream_must_deliver_every_version(written: Records, delivered: Records) -> None:

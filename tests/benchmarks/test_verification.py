@@ -44,7 +44,7 @@ RIGHT = delivery((0, 20, [TRUTH[2], TRUTH[1]]), (20, 30, [TRUTH[3], TRUTH[4]]))
 TABLE = {1: (1, "v4"), 2: (2, "v2"), 3: (3, "v5"), 9: (9, "never written by the writer")}
 
 
-def with_batch(number: int, versions: list[Version]) -> list[MicroBatch]:
+def replace_batch(number: int, versions: list[Version]) -> list[MicroBatch]:
     changed = replace(RIGHT[number], versions=[whole(v) for v in versions])
     return [changed if batch.number == number else batch for batch in RIGHT]
 
@@ -58,17 +58,19 @@ def test_a_right_delivery_is_found_right() -> None:
 @pytest.mark.parametrize(
     ("batches", "count"),
     [
-        pytest.param(with_batch(0, [TRUTH[1]]), "missing", id="dropped"),
-        pytest.param(with_batch(1, [TRUTH[3], TRUTH[4], TRUTH[4]]), "duplicates", id="doubled"),
+        pytest.param(replace_batch(0, [TRUTH[1]]), "missing", id="dropped"),
+        pytest.param(replace_batch(1, [TRUTH[3], TRUTH[4], TRUTH[4]]), "duplicates", id="doubled"),
         pytest.param(
-            with_batch(1, [TRUTH[3], TRUTH[4], TRUTH[2]]), "duplicates", id="doubled across batches"
+            replace_batch(1, [TRUTH[3], TRUTH[4], TRUTH[2]]),
+            "duplicates",
+            id="doubled across batches",
         ),
-        pytest.param(with_batch(1, [TRUTH[3], TRUTH[4], TRUTH[0]]), "backwards", id="reordered"),
+        pytest.param(replace_batch(1, [TRUTH[3], TRUTH[4], TRUTH[0]]), "backwards", id="reordered"),
         pytest.param(
-            with_batch(1, [TRUTH[3], TRUTH[4], Version(7, 22, "v9")]), "invented", id="invented"
+            replace_batch(1, [TRUTH[3], TRUTH[4], Version(7, 22, "v9")]), "invented", id="invented"
         ),
         pytest.param(
-            with_batch(1, [TRUTH[3], Version(3, 30, "v6")]), "missing", id="other content"
+            replace_batch(1, [TRUTH[3], Version(3, 30, "v6")]), "missing", id="other content"
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the conformance tests say to a database, in few words; only the official client inside.
+"""Short names for what the conformance tests do with a database, through the official client.
 
 ``Transaction`` speaks to the API itself where the client's classes would not let a test do what the
 server must refuse.
@@ -6,6 +6,7 @@ server must refuse.
 
 from __future__ import annotations
 
+import base64
 import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from google.cloud.spanner_v1 import (
     TransactionOptions,
     TransactionSelector,
 )
-from google.cloud.spanner_v1._helpers import _make_list_value_pbs
+from google.cloud.spanner_v1 import types as messages
 from google.cloud.spanner_v1.database import Database
 
 Rows = list[list[Any]]
@@ -45,8 +46,8 @@ def read(
 ) -> Rows:
     """A strong read by key, or one at a bound."""
     with database.snapshot(**bound) as snapshot:
-        found = snapshot.read(table, columns.split(), keys, index=index)
-        return [list(row) for row in found]
+        result = snapshot.read(table, columns.split(), keys, index=index)
+        return [list(row) for row in result]
 
 
 def change(method: str, table: str, columns: str, *values: Sequence[Any]) -> Change:
@@ -78,12 +79,33 @@ def dml(database: Database, *statements: str) -> Rows:
     """Statements in one transaction; the rows that the last one returns."""
 
     def work(transaction: Any) -> Rows:
-        found: Rows = []
+        returned: Rows = []
         for sql in statements:
-            found = [list(row) for row in transaction.execute_sql(sql)]
-        return found
+            returned = [list(row) for row in transaction.execute_sql(sql)]
+        return returned
 
-    return database.run_in_transaction(work)  # type: ignore[no-any-return]
+    last: Rows = database.run_in_transaction(work)
+    return last
+
+
+def wire_value(value: Any) -> Any:
+    """A value as the API has it in a list of values: INT64 as text, bytes in Base64."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return [wire_value(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def wire_rows(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Rows or keys as the API has them."""
+    return [[wire_value(value) for value in row] for row in values]
+
+
+def key_set_message(keys: KeySet) -> messages.KeySet:
+    """A key set without ranges, as the API has it."""
+    assert not keys.ranges, "a transaction of these tests takes keys, or all"
+    return messages.KeySet(keys=wire_rows(keys.keys), all_=keys.all_)
 
 
 READ_WRITE = TransactionOptions(read_write=TransactionOptions.ReadWrite())
@@ -94,7 +116,7 @@ PARTITIONED = TransactionOptions(partitioned_dml=TransactionOptions.PartitionedD
 
 
 class Transaction:
-    """A transaction that goes on after errors, as far as the server lets it."""
+    """A transaction that can be used after an error, if the server allows it."""
 
     def __init__(self, database: Database, options: TransactionOptions = READ_WRITE) -> None:
         self._api = database.spanner_api
@@ -105,22 +127,22 @@ class Transaction:
         self._seqno = 0
 
     @classmethod
-    def beginning_with(cls, database: Database, sql: str, way: str) -> Transaction:
+    def begin_with(cls, database: Database, sql: str, way: str) -> Transaction:
         """A transaction that its first statement begins, numbered 1; ``way`` is sql or batch."""
-        made = cls.__new__(cls)
-        made._api = database.spanner_api
-        made._session = made._api.create_session(database=database.name).name
-        made._selector = TransactionSelector(begin=READ_WRITE)
-        made._seqno = 1
+        transaction = cls.__new__(cls)
+        transaction._api = database.spanner_api
+        transaction._session = transaction._api.create_session(database=database.name).name
+        transaction._selector = TransactionSelector(begin=READ_WRITE)
+        transaction._seqno = 1
         if way == "sql":
             request = ExecuteSqlRequest(
-                session=made._session, transaction=made._selector, sql=sql, seqno=1
+                session=transaction._session, transaction=transaction._selector, sql=sql, seqno=1
             )
-            answer = made._api.execute_sql(request=request)
+            answer = transaction._api.execute_sql(request=request)
         else:
-            answer = made.numbered_batch([sql], 1).result_sets[0]
-        made._take(answer.metadata.transaction.id)
-        return made
+            answer = transaction.execute_numbered_batch([sql], 1).result_sets[0]
+        transaction._take(answer.metadata.transaction.id)
+        return transaction
 
     def _take(self, identity: bytes) -> None:
         self._selector = TransactionSelector(id=identity)
@@ -134,7 +156,7 @@ class Transaction:
         )
         return [list(row) for row in self._api.execute_sql(request=request).rows]
 
-    def numbered(self, text: str, seqno: int, *, streaming: bool = False) -> int:
+    def execute_numbered(self, text: str, seqno: int, *, streaming: bool = False) -> int:
         """DML under a number of the caller's; how many rows it wrote."""
         request = ExecuteSqlRequest(
             session=self._session, transaction=self._selector, sql=text, seqno=seqno
@@ -147,9 +169,11 @@ class Transaction:
     def batch_dml(self, *statements: str) -> int:
         """Several statements at once; the code of the status."""
         self._seqno += 1
-        return int(self.numbered_batch(statements, self._seqno).status.code)
+        return int(self.execute_numbered_batch(statements, self._seqno).status.code)
 
-    def numbered_batch(self, statements: Sequence[str], seqno: int) -> ExecuteBatchDmlResponse:
+    def execute_numbered_batch(
+        self, statements: Sequence[str], seqno: int
+    ) -> ExecuteBatchDmlResponse:
         """Several statements under a number of the caller's; the whole answer."""
         request = ExecuteBatchDmlRequest(
             session=self._session,
@@ -157,7 +181,8 @@ class Transaction:
             statements=[ExecuteBatchDmlRequest.Statement(sql=sql) for sql in statements],
             seqno=seqno,
         )
-        return self._api.execute_batch_dml(request=request)
+        answer: ExecuteBatchDmlResponse = self._api.execute_batch_dml(request=request)
+        return answer
 
     def read(self, table: str, columns: str, *key: Any, index: str = "") -> Rows:
         """The row of a key, or every row."""
@@ -168,47 +193,47 @@ class Transaction:
             table=table,
             index=index,
             columns=columns.split(),
-            key_set=keys._to_pb(),
+            key_set=key_set_message(keys),
         )
         return [list(row) for row in self._api.read(request=request).rows]
 
     def commit(self, *changes: Change) -> datetime.datetime:
         """Ends the transaction with mutations."""
-        gathered = Mutations()
+        mutations = Mutations()
         for each in changes:
-            each(gathered)
+            each(mutations)
         request = CommitRequest(
-            session=self._session, transaction_id=self._id, mutations=gathered.found
+            session=self._session, transaction_id=self._id, mutations=mutations.messages
         )
         committed: datetime.datetime = self._api.commit(request=request).commit_timestamp
         return committed
 
     def rollback(self) -> None:
-        """Gives the transaction up."""
+        """Rolls the transaction back."""
         self._api.rollback(session=self._session, transaction_id=self._id)
 
 
 class Mutations:
-    """Takes changes as a batch of the client does."""
+    """Collects changes, as a batch of the client does."""
 
     def __init__(self) -> None:
-        self.found: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
 
     def insert(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that inserts."""
-        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
-        self.found.append({"insert": write})
+        write = {"table": table, "columns": columns, "values": wire_rows(values)}
+        self.messages.append({"insert": write})
 
     def update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that updates."""
-        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
-        self.found.append({"update": write})
+        write = {"table": table, "columns": columns, "values": wire_rows(values)}
+        self.messages.append({"update": write})
 
     def insert_or_update(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:
         """A mutation that inserts or updates."""
-        write = {"table": table, "columns": columns, "values": _make_list_value_pbs(values)}
-        self.found.append({"insert_or_update": write})
+        write = {"table": table, "columns": columns, "values": wire_rows(values)}
+        self.messages.append({"insert_or_update": write})
 
     def delete(self, table: str, keys: KeySet) -> None:
         """A mutation that deletes."""
-        self.found.append({"delete": {"table": table, "key_set": keys._to_pb()}})
+        self.messages.append({"delete": {"table": table, "key_set": key_set_message(keys)}})

@@ -22,20 +22,20 @@ def batch_write(database: Database, *groups: Sequence[Change]) -> dict[int, int]
     """The code of the status of each group; an applied one has a commit timestamp, others none."""
     requested = []
     for group in groups:
-        gathered = Mutations()
+        mutations = Mutations()
         for each in group:
-            each(gathered)
-        requested.append(BatchWriteRequest.MutationGroup(mutations=gathered.found))
+            each(mutations)
+        requested.append(BatchWriteRequest.MutationGroup(mutations=mutations.messages))
     api = database.spanner_api
     session = api.create_session(database=database.name).name
     request = BatchWriteRequest(session=session, mutation_groups=requested)
-    found: dict[int, int] = {}
+    codes: dict[int, int] = {}
     for answer in api.batch_write(request=request):
         assert ("commit_timestamp" in answer) == (answer.status.code == code_pb2.OK)
         for index in answer.indexes:
-            assert index not in found
-            found[index] = answer.status.code
-    return found
+            assert index not in codes
+            codes[index] = answer.status.code
+    return codes
 
 
 def test_a_group_is_applied(database: Database) -> None:

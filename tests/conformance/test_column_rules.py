@@ -95,8 +95,8 @@ def test_a_generated_key_is_computed_and_names_the_row(database: Database) -> No
     commit(database, change("update", "T", "K1 K3 V", (1, 2, 100)))
     commit(database, change("insert_or_update", "T", "K1 K2 V", (2, 1, 200), (9, 9, 9)))
     commit(database, delete("T", [1, 1]))
-    found = read(database, "T", "K1 K2 K3 V")
-    assert found == [[1, 2, 2, 100], [2, 1, 1, 200], [9, 9, 9, 9]]
+    stored = read(database, "T", "K1 K2 K3 V")
+    assert stored == [[1, 2, 2, 100], [2, 1, 1, 200], [9, 9, 9, 9]]
     with pytest.raises(exceptions.FailedPrecondition):
         commit(database, change("update", "T", "K1 V", (1, 1000)))
     with pytest.raises(exceptions.FailedPrecondition):
@@ -276,9 +276,9 @@ def test_not_null_and_lengths(database: Database) -> None:
         with pytest.raises(exceptions.FailedPrecondition):
             commit(database, change(method, "T", "K B", (1, b"1234")))
     commit(database, change("update", "T", "K B", (1, b"1234")))
-    for columns, row in (("K S", (2, "123456")), ("K S B", (2, "a", b"12345"))):
+    for columns, too_long in (("K S", (2, "123456")), ("K S B", (2, "a", b"12345"))):
         with pytest.raises(exceptions.FailedPrecondition):
-            commit(database, insert("T", columns, row))
+            commit(database, insert("T", columns, too_long))
     for columns in ("K K S", "K S S"):
         with pytest.raises(exceptions.InvalidArgument):
             commit(database, insert("T", columns, (1, 1, "a")))
@@ -295,12 +295,12 @@ def test_a_vector_has_its_length_and_no_nulls(database: Database, kind: str) -> 
     with pytest.raises(exceptions.InvalidArgument):
         dml(database, "UPDATE V SET E = [1.0] WHERE K = 1")
     assert read(database, "V", "K E") == [[1, [1.5, 2.5]], [2, None]]
-    told = rows(
+    options = rows(
         database,
         "SELECT SPANNER_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'V'"
         " AND COLUMN_NAME = 'E'",
     )
-    assert told == [[vector]]
+    assert options == [[vector]]
     with pytest.raises((exceptions.FailedPrecondition, exceptions.InvalidArgument)):
         ddl(database, f"ALTER TABLE V ALTER COLUMN E ARRAY<{kind}>(vector_length=>3)")
     database.reload()

@@ -113,24 +113,24 @@ def test_in_a_range_the_sentinel_is_later_than_everything(database: Database) ->
 
 @pytest.mark.ddl(*SCHEMA)
 def test_a_range_that_reaches_into_the_future_is_refused(database: Database) -> None:
-    def ranged(**bounds: list[object]) -> KeySet:
+    def key_range(**bounds: list[object]) -> KeySet:
         return KeySet(ranges=[KeyRange(**bounds)])
 
-    past, later, future = ago(2000), ago(1000), ago(-1000)
-    commit(database, delete("Keyed", ranged(start_open=[1, past], end_open=[1, later])))
-    commit(database, delete("Keyed", ranged(start_open=[1, future], end_open=[1, past])))
-    commit(database, delete("Keyed", ranged(start_open=[1, future], end_open=[1, future])))
-    commit(database, delete("Down", ranged(start_open=[1, later], end_open=[1, past])))
-    commit(database, delete("Down", ranged(start_open=[1, past], end_open=[1, future])))
+    earlier, later, future = ago(2000), ago(1000), ago(-1000)
+    commit(database, delete("Keyed", key_range(start_open=[1, earlier], end_open=[1, later])))
+    commit(database, delete("Keyed", key_range(start_open=[1, future], end_open=[1, earlier])))
+    commit(database, delete("Keyed", key_range(start_open=[1, future], end_open=[1, future])))
+    commit(database, delete("Down", key_range(start_open=[1, later], end_open=[1, earlier])))
+    commit(database, delete("Down", key_range(start_open=[1, earlier], end_open=[1, future])))
     refused = {
         "Keyed": [
-            ranged(start_open=[1, future], end_open=[1, ago(-2000)]),
-            ranged(start_open=[1, past], end_open=[1, future]),
-            ranged(start_closed=[1, future], end_closed=[1, future]),
+            key_range(start_open=[1, future], end_open=[1, ago(-2000)]),
+            key_range(start_open=[1, earlier], end_open=[1, future]),
+            key_range(start_closed=[1, future], end_closed=[1, future]),
         ],
         "Down": [
-            ranged(start_open=[1, ago(-2000)], end_open=[1, future]),
-            ranged(start_open=[1, future], end_open=[1, past]),
+            key_range(start_open=[1, ago(-2000)], end_open=[1, future]),
+            key_range(start_open=[1, future], end_open=[1, earlier]),
         ],
     }
     for table, ranges in refused.items():

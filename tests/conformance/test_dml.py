@@ -32,7 +32,7 @@ def run(database: Database, *statements: str) -> list[int]:
     return counts
 
 
-def returned(database: Database, statement: str) -> list[list[object]]:
+def rows_returned(database: Database, statement: str) -> list[list[object]]:
     """The rows of THEN RETURN."""
     rows: list[list[object]] = database.run_in_transaction(
         lambda transaction: [list(row) for row in transaction.execute_sql(statement)]
@@ -149,14 +149,14 @@ def test_hints_name_an_index(database: Database) -> None:
 
 def test_then_return_gives_the_rows_that_changed(database: Database) -> None:
     insert = "INSERT INTO Users (Id, Name, Age) VALUES (1, 'Levin', 27) THEN RETURN Age + 1 AS a, *"
-    assert returned(database, insert.replace(", *", ", Name")) == [[28, "Levin"]]
+    assert rows_returned(database, insert.replace(", *", ", Name")) == [[28, "Levin"]]
     update = "UPDATE Users SET Age = Age + 1 WHERE Id = 1 THEN RETURN Age, Name"
-    assert returned(database, update) == [[28, "Levin"]]
+    assert rows_returned(database, update) == [[28, "Levin"]]
     delete = "DELETE FROM Users WHERE Id = 1 THEN RETURN Name, Age"
-    assert returned(database, delete) == [["Levin", 28]]
-    made = "INSERT INTO Made (K, A) VALUES (1, 1) THEN RETURN *"
-    assert returned(database, made) == [[1, 1, 2, 2]]
-    assert returned(
+    assert rows_returned(database, delete) == [["Levin", 28]]
+    insertion = "INSERT INTO Made (K, A) VALUES (1, 1) THEN RETURN *"
+    assert rows_returned(database, insertion) == [[1, 1, 2, 2]]
+    assert rows_returned(
         database, "UPDATE Made SET A = 3, D = DEFAULT WHERE K = 1 THEN RETURN B, D"
     ) == [[4, 2]]
 

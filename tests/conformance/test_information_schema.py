@@ -27,8 +27,8 @@ FROM = "FROM INFORMATION_SCHEMA"
 
 def test_tables_and_their_families(database: Database) -> None:
     columns = "TABLE_NAME, TABLE_TYPE, PARENT_TABLE_NAME, ON_DELETE_ACTION, INTERLEAVE_TYPE"
-    found = rows(database, f"SELECT {columns} {FROM}.TABLES WHERE TABLE_SCHEMA = '' ORDER BY 1")
-    assert found == [
+    tables = rows(database, f"SELECT {columns} {FROM}.TABLES WHERE TABLE_SCHEMA = '' ORDER BY 1")
+    assert tables == [
         ["Base", "BASE TABLE", None, None, None],
         ["Child", "BASE TABLE", "Base", "CASCADE", "IN PARENT"],
         ["Other", "BASE TABLE", None, None, None],
@@ -41,12 +41,12 @@ def test_tables_and_their_families(database: Database) -> None:
 
 def test_columns_in_their_order(database: Database) -> None:
     columns = "COLUMN_NAME, SPANNER_TYPE, IS_NULLABLE, IS_GENERATED, IS_STORED, COLUMN_DEFAULT"
-    found = rows(
+    listed = rows(
         database,
         f"SELECT {columns}, GENERATION_EXPRESSION {FROM}.COLUMNS WHERE TABLE_NAME = 'Base'"
         " ORDER BY ORDINAL_POSITION",
     )
-    assert found == [
+    assert listed == [
         ["A", "INT64", "YES", "NEVER", None, None, None],
         ["B", "STRING(9)", "YES", "NEVER", None, None, None],
         ["C", "BYTES(MAX)", "NO", "NEVER", None, None, None],

@@ -44,7 +44,7 @@ SHARD_LIST = param_types.Array(param_types.INT64)
 pytestmark = pytest.mark.ddl(*SCHEMA)
 
 
-def asked(database: Database, sql: str, **params: Any) -> Rows:
+def query_rows(database: Database, sql: str, **params: Any) -> Rows:
     """The rows of a query; the type of a parameter is that of its value."""
     kinds = {str: param_types.STRING, int: param_types.INT64, list: SHARD_LIST}
     types = {name: kinds.get(type(v), param_types.TIMESTAMP) for name, v in params.items()}
@@ -60,8 +60,8 @@ def poll(operator: str) -> str:
     )
 
 
-def with_query() -> str:
-    """What it asks when it is behind: each shard apart, then the rows of all."""
+def backlog_query() -> str:
+    """Its query when it is behind: each shard separately, then the rows of all."""
     shards = "".join(
         f"S{n} AS (\nSELECT `Id`, `Ts`\nFROM `T`{HINT}\nWHERE `Ts`>@prevCommitTimestamp"
         f" AND `ShardId`=@param{n}{ORDER}\n),"
@@ -74,7 +74,7 @@ def with_query() -> str:
     )
 
 
-def filled(database: Database) -> list[datetime.datetime]:
+def fill(database: Database) -> list[datetime.datetime]:
     """Two commits of six rows, Ids 0 to 11; their timestamps."""
     stamps = []
     for first in (0, 6):
@@ -87,19 +87,19 @@ def filled(database: Database) -> list[datetime.datetime]:
 
 def test_it_finds_out_about_its_table(database: Database) -> None:
     table = {"catalog": "", "schema": "", "table": "T"}
-    options = asked(
+    options = query_rows(
         database,
         "SELECT COLUMN_NAME, OPTION_NAME, OPTION_VALUE\nFROM INFORMATION_SCHEMA.COLUMN_OPTIONS\n"
         f"WHERE {TABLE}",
         **table,
     )
     assert options == [["Ts", "allow_commit_timestamp", "TRUE"]]
-    assert asked(database, PRIMARY_KEY, **table) == [["Id"]]
+    assert query_rows(database, PRIMARY_KEY, **table) == [["Id"]]
 
 
 def test_it_makes_its_table_of_positions_and_knows_it_again(database: Database) -> None:
     ddl(database, POSITIONS)
-    columns = asked(
+    columns = query_rows(
         database,
         f"SELECT COLUMN_NAME, SPANNER_TYPE\nFROM INFORMATION_SCHEMA.COLUMNS\nWHERE {TABLE}\n"
         "ORDER BY ORDINAL_POSITION",
@@ -115,23 +115,23 @@ def test_it_makes_its_table_of_positions_and_knows_it_again(database: Database) 
 
 
 def test_its_pages_go_on_where_the_last_ended(database: Database) -> None:
-    first, second = filled(database)
+    first, second = fill(database)
     start = first - datetime.timedelta(microseconds=1)
     params = {"shard": list(SHARDS), "limit": LIMIT}
-    page = asked(database, poll(">"), prevCommitTimestamp=start, **params)
+    page = query_rows(database, poll(">"), prevCommitTimestamp=start, **params)
     assert [row[0] for row in page] == [0, 1, 2, 3]
     rest = poll("=") + f" OFFSET {LIMIT}"
-    page = asked(database, rest, prevCommitTimestamp=first, **params)
+    page = query_rows(database, rest, prevCommitTimestamp=first, **params)
     assert [row[0] for row in page] == [4, 5]
-    page = asked(database, poll(">"), prevCommitTimestamp=first, **params)
+    page = query_rows(database, poll(">"), prevCommitTimestamp=first, **params)
     assert [row[3] for row in page] == [second] * LIMIT
 
 
 def test_its_query_for_a_watcher_that_is_behind(database: Database) -> None:
-    first, _ = filled(database)
-    page = asked(
+    first, _ = fill(database)
+    page = query_rows(
         database,
-        with_query(),
+        backlog_query(),
         prevCommitTimestamp=first,
         limit=LIMIT,
         **{f"param{n}": shard for n, shard in enumerate(SHARDS)},

@@ -91,9 +91,9 @@ def test_a_database_has_at_most_ten_change_streams(database: Database) -> None:
 @pytest.mark.ddl(TABLE)
 def test_at_most_three_change_streams_watch_a_column(database: Database) -> None:
     ddl(database, *[f"CREATE CHANGE STREAM S{n} FOR T" for n in range(3)])
-    for wanted in ("FOR ALL", "FOR T", "FOR T(S)"):
+    for target in ("FOR ALL", "FOR T", "FOR T(S)"):
         with pytest.raises(exceptions.FailedPrecondition):
-            ddl(database, f"CREATE CHANGE STREAM More {wanted}")
+            ddl(database, f"CREATE CHANGE STREAM More {target}")
     ddl(database, "ALTER CHANGE STREAM S0 SET FOR T()", "CREATE CHANGE STREAM More FOR ALL")
 
 
@@ -117,11 +117,11 @@ def test_streams_of_keys_alone_and_of_different_columns_do_not_count(database: D
     "CREATE INDEX ByAB ON V (A, B)",
 )
 def test_a_key_and_an_index_key_have_at_most_8192_bytes(database: Database) -> None:
-    for given in (("a" * 8_193, None), ("a" * 4_097, "b" * 4_097), ("é" * 4_097, None)):
+    for values in (("a" * 8_193, None), ("a" * 4_097, "b" * 4_097), ("é" * 4_097, None)):
         with pytest.raises(exceptions.InvalidArgument):
-            commit(database, insert("K", "A B", given))
+            commit(database, insert("K", "A B", values))
         with pytest.raises(exceptions.InvalidArgument):
-            commit(database, insert("V", "I A B", (1, *given)))
+            commit(database, insert("V", "I A B", (1, *values)))
     commit(database, insert("K", "A B", ("a" * 8_000, None)))
     commit(database, insert("V", "I A B", (1, "a" * 8_000, None)))
 
@@ -132,5 +132,5 @@ def test_the_largest_bytes_are_written_and_read_inside_an_array_of_structs(
 ) -> None:
     largest = "QUJD" * (10 * 1024 * 1024 // 4)
     commit(database, insert("V", "I X", (1, largest)))
-    ((found,),) = rows(database, "SELECT ARRAY(SELECT AS STRUCT X FROM V)")
-    assert found == [[largest.encode()]]
+    ((structs,),) = rows(database, "SELECT ARRAY(SELECT AS STRUCT X FROM V)")
+    assert structs == [[largest.encode()]]

@@ -59,7 +59,7 @@ def test_an_empty_commit_is_one(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "found"),
+    ("method", "expected"),
     [
         ("insert_or_update", [[1, "b", 27]]),
         ("update", [[1, "b", 27]]),
@@ -67,11 +67,11 @@ def test_an_empty_commit_is_one(database: Database) -> None:
     ],
 )
 def test_the_last_of_several_writes_of_a_row_wins(
-    database: Database, method: str, found: list[list[Any]]
+    database: Database, method: str, expected: list[list[Any]]
 ) -> None:
     commit(database, insert("Users", "Id Name Age", (1, "x", 27)))
     commit(database, change(method, "Users", "Id Name", (1, "a"), (1, "b")))
-    assert users(database) == found
+    assert users(database) == expected
 
 
 def test_a_mutation_that_fails_takes_the_others_along(database: Database) -> None:

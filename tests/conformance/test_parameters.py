@@ -57,9 +57,9 @@ VALUES: list[tuple[Type, object]] = [
 def test_a_declared_parameter_comes_back(
     blank: Database, type_: Type, value: object, null: bool
 ) -> None:
-    given = None if null else value
-    answer = ask(blank, "SELECT @P AS p, @p IS NULL", {"p": given}, {"p": type_})
-    assert answer.rows == [(given, null)]
+    bound = None if null else value
+    answer = ask(blank, "SELECT @P AS p, @p IS NULL", {"p": bound}, {"p": type_})
+    assert answer.rows == [(bound, null)]
 
 
 # The parameter as JSON has it, a query, the type that its place asks for, the value.
@@ -83,12 +83,12 @@ UNDECLARED: list[tuple[object, str, str, object]] = [
 
 
 @pytest.mark.parametrize(
-    ("given", "expression", "type_", "value"), UNDECLARED, ids=[u[1] for u in UNDECLARED]
+    ("bound", "expression", "type_", "value"), UNDECLARED, ids=[u[1] for u in UNDECLARED]
 )
 def test_an_undeclared_parameter_has_the_type_of_its_place(
-    blank: Database, given: object, expression: str, type_: str, value: object
+    blank: Database, bound: object, expression: str, type_: str, value: object
 ) -> None:
-    answer = ask(blank, f"SELECT {expression}", {"p": given}, {})
+    answer = ask(blank, f"SELECT {expression}", {"p": bound}, {})
     assert (answer.types, answer.value) == ([type_], value)
 
 
@@ -122,7 +122,7 @@ def test_the_fields_of_a_struct_are_used_but_it_is_no_result(blank: Database) ->
 
 
 def test_an_array_of_structs_is_a_table_and_a_result(blank: Database) -> None:
-    params = {"people": [(1, ("A", "B"), []), None, (2, None, None)]}
+    params: dict[str, object] = {"people": [(1, ("A", "B"), []), None, (2, None, None)]}
     types = {"people": array(PERSON)}
     sql = (
         "SELECT o, p.Id, p.Name.First, ARRAY_LENGTH(Tags) FROM UNNEST(@people) AS p"

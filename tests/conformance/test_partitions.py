@@ -24,7 +24,7 @@ pytestmark = pytest.mark.ddl(TABLE, INDEX)
 
 
 @pytest.fixture(autouse=True)
-def filled(database: Database) -> None:
+def fill(database: Database) -> None:
     with database.batch() as batch:
         batch.insert("T", COLUMNS, ROWS)
 
@@ -36,20 +36,20 @@ def change_everything(database: Database) -> None:
         batch.insert("T", COLUMNS, [("new", n, 1, "later") for n in range(50)])
 
 
-def by_text(rows: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
+def sort_by_text(rows: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
     return sorted(rows, key=repr)
 
 
-def queried(
+def query_partitions(
     database: Database, sql: str, later: bool, **options: object
 ) -> list[list[tuple[object, ...]]]:
     batch = database.batch_snapshot()
     parts = list(batch.generate_query_batches(sql, **options))
     if later:
         change_everything(database)
-    found = [[tuple(row) for row in batch.process_query_batch(part)] for part in parts]
+    partitions = [[tuple(row) for row in batch.process_query_batch(part)] for part in parts]
     batch.close()
-    return found
+    return partitions
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -60,27 +60,25 @@ def test_the_partitions_of_a_read_are_several_and_together_everything(
     parts = list(batch.generate_read_batches("T", COLUMNS, KeySet(all_=True), max_partitions=7))
     if later:
         change_everything(database)
-    found = [[tuple(row) for row in batch.process_read_batch(part)] for part in parts]
+    partitions = [[tuple(row) for row in batch.process_read_batch(part)] for part in parts]
     batch.close()
-    assert len(found) == 7
-    assert all(found)
-    assert by_text([row for part in found for row in part]) == by_text(ROWS)
+    assert len(partitions) == 7
+    assert all(partitions)
+    assert sort_by_text([row for part in partitions for row in part]) == sort_by_text(ROWS)
 
 
 @pytest.mark.parametrize("later", [False, True])
 def test_the_partitions_of_an_index_read_follow_its_keys(database: Database, later: bool) -> None:
     batch = database.batch_snapshot()
-    wanted = KeySet(ranges=[KeyRange(start_closed=[1], end_closed=[2])])
+    keys = KeySet(ranges=[KeyRange(start_closed=[1], end_closed=[2])])
     columns = ("Shard", "V", "A", "B")
-    parts = list(
-        batch.generate_read_batches("T", columns, wanted, index="ByShard", max_partitions=5)
-    )
+    parts = list(batch.generate_read_batches("T", columns, keys, index="ByShard", max_partitions=5))
     if later:
         change_everything(database)
-    found = [tuple(row) for part in parts for row in batch.process_read_batch(part)]
+    read = [tuple(row) for part in parts for row in batch.process_read_batch(part)]
     batch.close()
     assert len(parts) == 5
-    assert by_text(found) == by_text([(s, v, a, b) for a, b, s, v in ROWS if s in {1, 2}])
+    assert sort_by_text(read) == sort_by_text([(s, v, a, b) for a, b, s, v in ROWS if s in {1, 2}])
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -89,16 +87,18 @@ def test_the_partitions_of_a_query_together_are_its_result(
     database: Database, table: str, later: bool
 ) -> None:
     sql = f"SELECT A, B, Shard, V FROM {table} WHERE Shard > 0 AND V IS NOT NULL"
-    found = queried(database, sql, later, max_partitions=6)
-    assert len(found) == 6
-    expected = by_text([row for row in ROWS if (row[2] or 0) > 0])
-    assert by_text([row for part in found for row in part]) == expected
+    partitions = query_partitions(database, sql, later, max_partitions=6)
+    assert len(partitions) == 6
+    expected = sort_by_text([row for row in ROWS if (row[2] or 0) > 0])
+    assert sort_by_text([row for part in partitions for row in part]) == expected
 
 
 def test_data_boost_is_accepted(database: Database) -> None:
-    found = queried(database, "SELECT B FROM T", False, data_boost_enabled=True)
-    assert len(found) > 1
-    assert by_text([row for part in found for row in part]) == by_text([(n,) for n in range(200)])
+    partitions = query_partitions(database, "SELECT B FROM T", False, data_boost_enabled=True)
+    assert len(partitions) > 1
+    assert sort_by_text([row for part in partitions for row in part]) == sort_by_text(
+        [(n,) for n in range(200)]
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.ddl(
 
 
 @pytest.fixture(autouse=True)
-def filled(database: Database) -> None:
+def fill(database: Database) -> None:
     with database.batch() as batch:
         batch.insert(
             "Users",

@@ -18,8 +18,10 @@ SCHEMA = (
 pytestmark = pytest.mark.ddl(*SCHEMA)
 
 
-def told(database: Database, text: str, columns: str, table: str = "HOUR") -> list[list[Any]]:
-    """What a table says of a text; the hour does not end within a test (seldom)."""
+def read_statistics(
+    database: Database, text: str, columns: str, table: str = "HOUR"
+) -> list[list[Any]]:
+    """Columns of a statistics table for one text. A test that spans two intervals is rare."""
     return rows(
         database,
         f"SELECT {columns} FROM SPANNER_SYS.QUERY_STATS_TOP_{table} WHERE TEXT = '{text}'",
@@ -34,17 +36,17 @@ def test_executions_rows_and_scans_are_counted(database: Database, table: str) -
         rows(database, whole)
         rows(database, forced)
     sums = "SUM(EXECUTION_COUNT), MAX(AVG_ROWS), MAX(AVG_ROWS_SCANNED)"
-    assert told(database, whole, sums, table) == [[3, 100.0, 100.0]]
-    assert told(database, forced, sums, table) == [[3, 10.0, 10.0]]
+    assert read_statistics(database, whole, sums, table) == [[3, 100.0, 100.0]]
+    assert read_statistics(database, forced, sums, table) == [[3, 10.0, 10.0]]
 
 
 def test_time_is_measured(database: Database) -> None:
     text = "SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 20000)) AS n"
     rows(database, text)
     columns = "AVG_LATENCY_SECONDS > 0, AVG_CPU_SECONDS > 0, ALL_FAILED_EXECUTION_COUNT"
-    assert told(database, text, columns) == [[True, True, 0]]
+    assert read_statistics(database, text, columns) == [[True, True, 0]]
     columns = "TEXT_FINGERPRINT = FARM_FINGERPRINT(TEXT), TEXT_TRUNCATED, INTERVAL_END IS NULL"
-    assert told(database, text, columns) == [[True, False, False]]
+    assert read_statistics(database, text, columns) == [[True, False, False]]
 
 
 def test_tags_transactions_and_failures_count_apart(database: Database) -> None:
@@ -53,13 +55,13 @@ def test_tags_transactions_and_failures_count_apart(database: Database) -> None:
         list(snapshot.execute_sql(text, request_options={"request_tag": "app=x"}))
     dml(database, text)
     columns = "REQUEST_TAG, EXECUTION_COUNT, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT"
-    assert sorted(told(database, text, columns)) == [["", 1, 1], ["app=x", 1, 0]]
+    assert sorted(read_statistics(database, text, columns)) == [["", 1, 1], ["app=x", 1, 0]]
     dml(database, "INSERT INTO T (K) VALUES (1), (2)")
-    assert told(database, "INSERT INTO T (K) VALUES (1), (2)", "AVG_ROWS") == [[2.0]]
+    assert read_statistics(database, "INSERT INTO T (K) VALUES (1), (2)", "AVG_ROWS") == [[2.0]]
     with pytest.raises(exceptions.AlreadyExists):
         dml(database, "INSERT INTO T (K) VALUES (1)")
     columns = "EXECUTION_COUNT, ALL_FAILED_EXECUTION_COUNT"
-    assert told(database, "INSERT INTO T (K) VALUES (1)", columns) == [[0, 1]]
+    assert read_statistics(database, "INSERT INTO T (K) VALUES (1)", columns) == [[0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_dml_tells_the_rows_that_it_scans(
         database.execute_partitioned_dml(text)
     else:
         dml(database, text)
-    assert told(database, text, "AVG_ROWS_SCANNED") == [[scanned]]
+    assert read_statistics(database, text, "AVG_ROWS_SCANNED") == [[scanned]]
 
 
 def test_profiled_dml_tells_the_rows_that_it_scans(database: Database) -> None:
@@ -97,7 +99,7 @@ def test_profiled_dml_tells_the_rows_that_it_scans(database: Database) -> None:
 
 def test_the_tables_are_listed(database: Database) -> None:
     listed = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = 'SPANNER_SYS'"
-    found = {row[0] for row in rows(database, listed)}
-    assert found == {f"QUERY_STATS_TOP_{table}" for table in TABLES}
+    names = {row[0] for row in rows(database, listed)}
+    assert names == {f"QUERY_STATS_TOP_{table}" for table in TABLES}
     with pytest.raises(exceptions.InvalidArgument, match="Table not found"):
         rows(database, "SELECT * FROM SPANNER_SYS.LOCK_STATS_TOP_MINUTE")

@@ -236,10 +236,10 @@ def test_a_child_without_cascade_keeps_its_parent(
 
 @pytest.mark.ddl(*FAMILY)
 def test_what_a_transaction_inserted_it_may_delete_child_first(database: Database) -> None:
-    made = (insert("Users", "U", (1,)), insert("Threads", "U T", (1, 1)), SNOOZES)
+    insertions = (insert("Users", "U", (1,)), insert("Threads", "U T", (1, 1)), SNOOZES)
     with pytest.raises(exceptions.FailedPrecondition):
-        commit(database, *made, delete("Threads", [1, 1]))
-    commit(database, *made, delete("Snoozes", [1, 1, 1]), delete("Threads", [1, 1]))
+        commit(database, *insertions, delete("Threads", [1, 1]))
+    commit(database, *insertions, delete("Snoozes", [1, 1, 1]), delete("Threads", [1, 1]))
     assert read(database, "Threads", "U T") == []
 
 

@@ -19,26 +19,26 @@ Send = Callable[[Transaction, str, int], int]
 pytestmark = pytest.mark.ddl(USERS)
 
 
-def plain(transaction: Transaction, sql: str, seqno: int) -> int:
-    return transaction.numbered(sql, seqno)
+def execute_sql(transaction: Transaction, sql: str, seqno: int) -> int:
+    return transaction.execute_numbered(sql, seqno)
 
 
-def streamed(transaction: Transaction, sql: str, seqno: int) -> int:
-    return transaction.numbered(sql, seqno, streaming=True)
+def execute_streaming(transaction: Transaction, sql: str, seqno: int) -> int:
+    return transaction.execute_numbered(sql, seqno, streaming=True)
 
 
-def batched(transaction: Transaction, sql: str, seqno: int) -> int:
-    answer = transaction.numbered_batch([sql], seqno)
+def execute_batch(transaction: Transaction, sql: str, seqno: int) -> int:
+    answer = transaction.execute_numbered_batch([sql], seqno)
     if answer.status.code == code_pb2.ALREADY_EXISTS:
         raise exceptions.AlreadyExists(answer.status.message)
     assert answer.status.code == code_pb2.OK
     return int(answer.result_sets[0].stats.row_count_exact)
 
 
-WAYS = [plain, streamed, batched]
+WAYS = [execute_sql, execute_streaming, execute_batch]
 
 
-def inserting(key: int, name: str = "a") -> str:
+def insert_statement(key: int, name: str = "a") -> str:
     return f"INSERT INTO Users (Id, Name) VALUES ({key}, '{name}')"
 
 
@@ -47,10 +47,10 @@ def test_a_number_that_goes_back_is_refused_and_the_transaction_goes_on(
     database: Database, send: Send
 ) -> None:
     transaction = Transaction(database)
-    assert send(transaction, inserting(2), 2) == 1
+    assert send(transaction, insert_statement(2), 2) == 1
     with pytest.raises(exceptions.InvalidArgument):
-        send(transaction, inserting(1), 1)
-    assert send(transaction, inserting(3), 3) == 1
+        send(transaction, insert_statement(1), 1)
+    assert send(transaction, insert_statement(3), 3) == 1
     transaction.commit()
     assert read(database, "Users", "Id") == [[2], [3]]
 
@@ -58,10 +58,10 @@ def test_a_number_that_goes_back_is_refused_and_the_transaction_goes_on(
 @pytest.mark.parametrize("send", WAYS)
 def test_another_request_under_the_same_number_is_refused(database: Database, send: Send) -> None:
     transaction = Transaction(database)
-    assert send(transaction, inserting(1), 1) == 1
+    assert send(transaction, insert_statement(1), 1) == 1
     with pytest.raises(exceptions.InvalidArgument):
-        send(transaction, inserting(55, "other"), 1)
-    assert send(transaction, inserting(2), 2) == 1
+        send(transaction, insert_statement(55, "other"), 1)
+    assert send(transaction, insert_statement(2), 2) == 1
     transaction.commit()
     assert read(database, "Users", "Id") == [[1], [2]]
 
@@ -70,20 +70,20 @@ def test_another_request_under_the_same_number_is_refused(database: Database, se
 def test_a_request_that_comes_again_gets_the_same_answer(database: Database, send: Send) -> None:
     transaction = Transaction(database)
     for _ in range(2):
-        assert send(transaction, inserting(1), 1) == 1
+        assert send(transaction, insert_statement(1), 1) == 1
         with pytest.raises(exceptions.AlreadyExists):
-            send(transaction, inserting(1), 2)
+            send(transaction, insert_statement(1), 2)
     transaction.rollback()
 
 
 def test_a_batch_that_comes_again_runs_once(database: Database) -> None:
     transaction = Transaction(database)
     statements = [
-        inserting(1),
-        inserting(2),
+        insert_statement(1),
+        insert_statement(2),
         "UPDATE Users SET Age = IFNULL(Age, 0) + 1 WHERE TRUE",
     ]
-    answers = [transaction.numbered_batch(statements, 1) for _ in range(2)]
+    answers = [transaction.execute_numbered_batch(statements, 1) for _ in range(2)]
     for answer in answers:
         assert [r.stats.row_count_exact for r in answer.result_sets] == [1, 1, 2]
         assert answer.status.code == code_pb2.OK
@@ -96,8 +96,8 @@ def test_a_transaction_that_begins_with_a_statement_is_told_again_with_its_answe
     database: Database, way: str
 ) -> None:
     """The first answer names the transaction; the same numbered request in it names none."""
-    begun = Transaction.beginning_with(database, inserting(1), way)
-    assert begun.numbered(inserting(2), 2) == 1
+    begun = Transaction.begin_with(database, insert_statement(1), way)
+    assert begun.execute_numbered(insert_statement(2), 2) == 1
     begun.commit()
     assert read(database, "Users", "Id") == [[1], [2]]
 
@@ -112,18 +112,18 @@ def test_a_batch_without_statements_is_refused_and_the_transaction_goes_on(
     with pytest.raises(exceptions.InvalidArgument):
         transaction.batch_dml()
     renamed = "UPDATE Users SET Name = 'b' WHERE Id = 1"
-    assert transaction.batch_dml(inserting(1), renamed) == code_pb2.OK
+    assert transaction.batch_dml(insert_statement(1), renamed) == code_pb2.OK
     assert transaction.sql("SELECT Id, Name FROM Users") == [["1", "b"]]
     transaction.commit()
     assert rows(database, "SELECT Id, Name FROM Users") == [[1, "b"]]
 
 
 def test_a_batch_inserts_updates_and_deletes_beside_plain_statements(database: Database) -> None:
-    dml(database, inserting(1), inserting(2))
+    dml(database, insert_statement(1), insert_statement(2))
     transaction = Transaction(database)
-    transaction.sql(inserting(4))
+    transaction.sql(insert_statement(4))
     statements = (
-        inserting(3),
+        insert_statement(3),
         "UPDATE Users SET Name = 'b' WHERE Id = 1",
         "DELETE FROM Users WHERE Id = 2",
     )
@@ -133,9 +133,9 @@ def test_a_batch_inserts_updates_and_deletes_beside_plain_statements(database: D
 
 
 def test_a_batch_against_a_constraint_ends_the_transaction(database: Database) -> None:
-    dml(database, inserting(1))
+    dml(database, insert_statement(1))
     transaction = Transaction(database)
-    assert transaction.batch_dml(inserting(1)) == code_pb2.ALREADY_EXISTS
+    assert transaction.batch_dml(insert_statement(1)) == code_pb2.ALREADY_EXISTS
     with pytest.raises(exceptions.AlreadyExists):
         transaction.sql("UPDATE Users SET Name = 'b' WHERE Id = 1")
     with pytest.raises(exceptions.AlreadyExists):
@@ -150,10 +150,12 @@ def test_a_batch_stops_at_a_wrong_statement_and_the_transaction_goes_on(
     database: Database, wrong: str
 ) -> None:
     transaction = Transaction(database)
-    answer = transaction.numbered_batch([inserting(1), inserting(2), wrong, inserting(3)], 1)
+    answer = transaction.execute_numbered_batch(
+        [insert_statement(1), insert_statement(2), wrong, insert_statement(3)], 1
+    )
     assert answer.status.code == code_pb2.INVALID_ARGUMENT
     assert [r.stats.row_count_exact for r in answer.result_sets] == [1, 1]
-    assert transaction.numbered(inserting(4), 2) == 1
+    assert transaction.execute_numbered(insert_statement(4), 2) == 1
     transaction.commit()
     assert read(database, "Users", "Id") == [[1], [2], [4]]
 
@@ -161,5 +163,5 @@ def test_a_batch_stops_at_a_wrong_statement_and_the_transaction_goes_on(
 def test_a_batch_needs_a_transaction_that_writes(database: Database) -> None:
     transaction: Any = Transaction(database, READ_ONLY)
     with pytest.raises((exceptions.InvalidArgument, exceptions.FailedPrecondition)):
-        transaction.batch_dml(inserting(1))
+        transaction.batch_dml(insert_statement(1))
     assert read(database, "Users", "Id") == []

@@ -35,9 +35,9 @@ def test_reads_take_priorities_and_directed_reads(database: Database) -> None:
 
 def test_too_many_replicas_are_refused(database: Database) -> None:
     with database.snapshot() as snapshot:
-        found = snapshot.execute_sql("SELECT 1", directed_read_options=replicas(11))
+        result = snapshot.execute_sql("SELECT 1", directed_read_options=replicas(11))
         with pytest.raises(exceptions.InvalidArgument, match="replica_selections"):
-            list(found)
+            list(result)
 
 
 @pytest.mark.parametrize("kind", ["query", "read"])
@@ -58,6 +58,6 @@ def test_directed_reads_need_a_read_only_transaction(database: Database, kind: s
 def test_a_priority_that_there_is_not_is_refused(database: Database) -> None:
     options = RequestOptions(priority=9)
     with database.snapshot() as snapshot:
-        found = snapshot.execute_sql("SELECT 1", request_options=options)
+        result = snapshot.execute_sql("SELECT 1", request_options=options)
         with pytest.raises(exceptions.InvalidArgument, match="Invalid priority 9"):
-            list(found)
+            list(result)

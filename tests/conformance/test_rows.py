@@ -29,7 +29,7 @@ def fill(database: Database) -> None:
     )
 
 
-def ranged(start: str, first: list[object], end: str, last: list[object]) -> KeySet:
+def key_range(start: str, first: Sequence[object], end: str, last: Sequence[object]) -> KeySet:
     return KeySet(ranges=[KeyRange(**{f"start_{start}": first, f"end_{end}": last})])
 
 
@@ -48,16 +48,16 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("bounds", "found"), RANGES)
+@pytest.mark.parametrize(("bounds", "expected"), RANGES)
 @pytest.mark.ddl(*THREADS)
 def test_a_range_reads_and_deletes_the_rows_between_its_bounds(
-    database: Database, bounds: tuple[str, list[object], str, list[object]], found: list[object]
+    database: Database, bounds: tuple[str, list[object], str, list[object]], expected: list[object]
 ) -> None:
     fill(database)
-    keys = ranged(*bounds)
-    assert read(database, "Threads", "U T", keys) == found
+    keys = key_range(*bounds)
+    assert read(database, "Threads", "U T", keys) == expected
     commit(database, delete("Threads", keys))
-    assert read(database, "Threads", "U T") == [row for row in ROWS if row not in found]
+    assert read(database, "Threads", "U T") == [row for row in ROWS if row not in expected]
 
 
 @pytest.mark.ddl(*THREADS)
@@ -71,7 +71,7 @@ def test_points_ranges_and_limits_together(database: Database) -> None:
         assert list(snapshot.read("Threads", ["T"], keys, limit=2)) == [[1], [3]]
     commit(database, delete("Threads", [2, 2]), delete("Threads", [8, 8]))
     assert [2, 2] not in read(database, "Threads", "U T")
-    commit(database, delete("Threads", ranged("open", [1, 2], "open", [1, 1])))
+    commit(database, delete("Threads", key_range("open", [1, 2], "open", [1, 1])))
     with pytest.raises(exceptions.FailedPrecondition):
         read(database, "Threads", "U T", KeySet(keys=[[1]]))
 
@@ -85,7 +85,7 @@ def test_a_delete_of_a_range_varies_in_its_last_part_only(database: Database) ->
         ("closed", [1], "open", [2, 3]),
     ):
         with pytest.raises(exceptions.MethodNotImplemented):
-            commit(database, delete("Threads", ranged(*bounds)))
+            commit(database, delete("Threads", key_range(*bounds)))
     assert read(database, "Threads", "U T") == ROWS
 
 
@@ -94,7 +94,7 @@ def test_numeric_keys_are_in_the_order_of_numbers(database: Database) -> None:
     values = [Decimal(text) for text in ("-10", "-9.5", "0", "0.000000001", "9", "10", "100.5")]
     commit(database, insert("N", "K V", *[(value, 1) for value in reversed(values)]))
     assert read(database, "N", "K") == [[value] for value in values]
-    keys = ranged("closed", [Decimal("-9.5")], "open", [Decimal(10)])
+    keys = key_range("closed", [Decimal("-9.5")], "open", [Decimal(10)])
     assert read(database, "N", "K", keys) == [[value] for value in values[1:5]]
 
 
@@ -104,8 +104,8 @@ def test_a_large_result_comes_whole_and_in_order(database: Database) -> None:
     for start in range(0, 100, 20):
         commit(database, insert("L", "K V", *[(k, long) for k in range(start, start + 20)]))
     assert [row[0] for row in read(database, "L", "K V")] == list(range(100))
-    found = read(database, "L", "V", ranged("closed", [10], "open", [60]))
-    assert [len(str(row[0])) for row in found] == [len(long)] * 50
+    values = read(database, "L", "V", key_range("closed", [10], "open", [60]))
+    assert [len(str(row[0])) for row in values] == [len(long)] * 50
 
 
 USERS = (
@@ -130,10 +130,10 @@ def test_an_index_orders_and_follows_its_table(database: Database) -> None:
     assert read(database, "Users", "Name Id", index="Down") == names[::-1]
     commit(database, change("update", "Users", "Id Name", (2, "Alice")), delete("Users", [0]))
     assert read(database, "Users", "Name Id", index="Up") == [[None, 5], ["Alice", 2], ["John", 1]]
-    found = read(database, "Users", "Id", KeySet(keys=[["John"]]), index="Up")
-    assert found == [[1]]
-    found = read(database, "Users", "Id", ranged("closed", ["B"], "open", ["Z"]), index="Up")
-    assert found == [[1]]
+    ids = read(database, "Users", "Id", KeySet(keys=[["John"]]), index="Up")
+    assert ids == [[1]]
+    ids = read(database, "Users", "Id", key_range("closed", ["B"], "open", ["Z"]), index="Up")
+    assert ids == [[1]]
 
 
 @pytest.mark.ddl(*USERS)
@@ -196,8 +196,8 @@ def test_an_index_keeps_numbers_and_json(database: Database) -> None:
     people = list(zip((0, 1, 2), "zyx", amounts, documents, strict=True))
     commit(database, insert("A", "Id Name M C", *people))
     assert read(database, "A", "M", index="ByM") == [[amount] for amount in amounts]
-    found = read(database, "A", "Name M C", index="ByName")
-    assert found == [list(row[1:]) for row in reversed(people)]
+    entries = read(database, "A", "Name M C", index="ByName")
+    assert entries == [list(row[1:]) for row in reversed(people)]
 
 
 @pytest.mark.ddl(
@@ -273,26 +273,30 @@ def test_a_key_of_floats_is_ordered_from_null_over_nan_to_infinity(
                 ("open", start, "open", end, ordered[first + 1 : last]),
                 ("closed", end, "open", start, []),
             ]
-            for lower, low, upper, high, found in bounds:
-                keys = ranged(lower, list(low), upper, list(high))
-                assert shown(read(database, "F", "K", keys)) == shown(found)
-                assert shown(read(database, "G", "V", keys, index="ByV")) == shown(found)
-    assert shown(read(database, "F", "K")) == shown(ordered)
-    assert shown(read(database, "F", "K", KeySet(keys=mixed))) == shown(ordered)
-    assert shown(read(database, "G", "V", index="ByV")) == shown(ordered)
+            for lower, low, upper, high, expected in bounds:
+                keys = key_range(lower, list(low), upper, list(high))
+                assert value_texts(read(database, "F", "K", keys)) == value_texts(expected)
+                assert value_texts(read(database, "G", "V", keys, index="ByV")) == value_texts(
+                    expected
+                )
+    assert value_texts(read(database, "F", "K")) == value_texts(ordered)
+    assert value_texts(read(database, "F", "K", KeySet(keys=mixed))) == value_texts(ordered)
+    assert value_texts(read(database, "G", "V", index="ByV")) == value_texts(ordered)
     for index, table, column in (("", "F", "K"), ("ByV", "G", "V")):
-        assert sorted(partitioned(database, table, column, index)) == sorted(shown(ordered))
+        assert sorted(read_partitions(database, table, column, index)) == sorted(
+            value_texts(ordered)
+        )
 
 
-def partitioned(database: Database, table: str, column: str, index: str) -> list[str]:
+def read_partitions(database: Database, table: str, column: str, index: str) -> list[str]:
     """The values of every partition."""
     snapshot = database.batch_snapshot()
     batches = snapshot.generate_read_batches(table, [column], ALL, index=index)
-    found = [row for batch in batches for row in snapshot.process_read_batch(batch)]
+    values = [row for batch in batches for row in snapshot.process_read_batch(batch)]
     snapshot.close()
-    return shown(found)
+    return value_texts(values)
 
 
-def shown(found: Sequence[Sequence[float | None]]) -> list[str]:
+def value_texts(values: Sequence[Sequence[float | None]]) -> list[str]:
     """Values in a form in which NaN equals NaN."""
-    return [str(row[0]) for row in found]
+    return [str(row[0]) for row in values]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 SEQUENCE = "CREATE SEQUENCE seq OPTIONS (sequence_kind = 'bit_reversed_positive')"
 USERS = """CREATE TABLE Users (
@@ -18,7 +21,7 @@ HALF = 1 << 62
 LAST = (1 << 63) - 1
 
 
-def rows(database: Database, sql: str) -> list[list[object]]:
+def rows(database: Database, sql: str) -> list[list[Any]]:
     with database.snapshot() as snapshot:
         return [list(row) for row in snapshot.execute_sql(sql)]
 
@@ -31,11 +34,12 @@ def ddl(database: Database, *statements: str) -> None:
     database.update_ddl(statements).result(30)
 
 
-def dml(database: Database, sql: str) -> list[list[object]]:
-    def work(transaction) -> list[list[object]]:  # type: ignore[no-untyped-def]
+def dml(database: Database, sql: str) -> list[list[Any]]:
+    def work(transaction: Transaction) -> list[list[Any]]:
         return [list(row) for row in transaction.execute_sql(sql)]
 
-    return database.run_in_transaction(work)
+    inserted: list[list[Any]] = database.run_in_transaction(work)
+    return inserted
 
 
 def insert(database: Database, *names: str) -> None:
@@ -47,16 +51,18 @@ def insert(database: Database, *names: str) -> None:
 def test_a_default_draws_a_positive_value_with_its_bits_reversed(database: Database) -> None:
     assert state(database) is None
     insert(database, "a", "b", "c")
-    found = rows(database, "SELECT Id, Reversed FROM Users ORDER BY Reversed")
-    assert [reversed_ for _, reversed_ in found] == [1, 2, 3]
-    assert min(id_ for id_, _ in found) > 1 << 32
+    users = rows(database, "SELECT Id, Reversed FROM Users ORDER BY Reversed")
+    assert [reversed_ for _, reversed_ in users] == [1, 2, 3]
+    assert min(id_ for id_, _ in users) > 1 << 32
     assert state(database) == 4
 
 
 @pytest.mark.ddl(SEQUENCE, USERS)
 def test_dml_draws_for_every_row_and_returns_the_values(database: Database) -> None:
-    found = dml(database, "INSERT INTO Users (Name) VALUES ('a'), ('b') THEN RETURN Id, Reversed")
-    assert [reversed_ for _, reversed_ in found] == [1, 2]
+    inserted = dml(
+        database, "INSERT INTO Users (Name) VALUES ('a'), ('b') THEN RETURN Id, Reversed"
+    )
+    assert [reversed_ for _, reversed_ in inserted] == [1, 2]
     explicit = "INSERT INTO Users (Id, Name) VALUES (GET_NEXT_SEQUENCE_VALUE(SEQUENCE seq), 'c')"
     assert dml(database, f"{explicit} THEN RETURN Reversed, Counter") == [[3, 4]]
     update = "UPDATE Users SET Name = CAST(GET_NEXT_SEQUENCE_VALUE(SEQUENCE seq) AS STRING)"
@@ -98,8 +104,8 @@ def test_the_counter_moves_forward_and_backward_by_ddl(database: Database) -> No
     insert(database, "b")
     ddl(database, "ALTER SEQUENCE seq SET OPTIONS (start_with_counter = 100)")
     insert(database, "c")
-    found = rows(database, "SELECT Name, Reversed FROM Users ORDER BY Name")
-    assert found == [["a", 1], ["b", 50001], ["c", 100]]
+    users = rows(database, "SELECT Name, Reversed FROM Users ORDER BY Name")
+    assert users == [["a", 1], ["b", 50001], ["c", 100]]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, HALF), (HALF, LAST)])
@@ -109,9 +115,9 @@ def test_a_skipped_range_is_skipped(database: Database, low: int, high: int) -> 
     ddl(database, f"ALTER SEQUENCE seq SET OPTIONS ({bounds})")
     assert state(database) is None
     insert(database, *"abcdef")
-    found = [int(str(id_)) for (id_,) in rows(database, "SELECT Id FROM Users")]
-    assert len(found) == 6
-    assert all(id_ > 0 and not low <= id_ <= high for id_ in found)
+    ids = [int(str(id_)) for (id_,) in rows(database, "SELECT Id FROM Users")]
+    assert len(ids) == 6
+    assert all(id_ > 0 and not low <= id_ <= high for id_ in ids)
 
 
 @pytest.mark.ddl(SEQUENCE, USERS)
@@ -149,8 +155,8 @@ def test_a_column_added_with_a_default_draws_for_the_rows_that_are_there(
     insert(database, "a", "b", "c")
     added = "ALTER TABLE Users ADD COLUMN More INT64"
     ddl(database, f"{added} DEFAULT (GET_NEXT_SEQUENCE_VALUE(SEQUENCE seq))")
-    found = rows(database, "SELECT BIT_REVERSE(More, TRUE) AS n FROM Users ORDER BY n")
-    assert found == [[4], [5], [6]]
+    drawn = rows(database, "SELECT BIT_REVERSE(More, TRUE) AS n FROM Users ORDER BY n")
+    assert drawn == [[4], [5], [6]]
     assert state(database) == 7
 
 
@@ -252,8 +258,8 @@ IDENTITY = """CREATE TABLE T (
 def test_an_identity_column_counts_and_tells_its_state(database: Database) -> None:
     asked = "SELECT GET_TABLE_COLUMN_IDENTITY_STATE('T.Id')"
     assert rows(database, asked) == [[None]]
-    found = dml(database, "INSERT INTO T (V) VALUES (1), (2) THEN RETURN BIT_REVERSE(Id, TRUE)")
-    assert found == [[1000], [1001]]
+    inserted = dml(database, "INSERT INTO T (V) VALUES (1), (2) THEN RETURN BIT_REVERSE(Id, TRUE)")
+    assert inserted == [[1000], [1001]]
     assert rows(database, asked) == [[1002]]
     assert rows(database, "SELECT NAME FROM INFORMATION_SCHEMA.SEQUENCES") == []
     with pytest.raises(exceptions.InvalidArgument, match="Identity column not found"):

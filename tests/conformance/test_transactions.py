@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from google.api_core import exceptions
@@ -52,8 +53,9 @@ def test_dml_does_not_run_in_a_read_only_transaction(database: Database) -> None
 @pytest.mark.ddl(TABLE)
 def test_a_timestamp_must_be_one_that_can_be_read(database: Database) -> None:
     at = commit(database, insert("T", "A B V", ("a", "b", "c")))
-    for bound in ("read_timestamp", "min_read_timestamp"):
-        assert read(database, "T", "A B V", **{bound: at}) == [["a", "b", "c"]]
+    for name in ("read_timestamp", "min_read_timestamp"):
+        bound: dict[str, Any] = {name: at}
+        assert read(database, "T", "A B V", **bound) == [["a", "b", "c"]]
     with pytest.raises((exceptions.InvalidArgument, exceptions.FailedPrecondition)):
         read(database, "T", "A", read_timestamp=FIRST)
 
@@ -203,10 +205,10 @@ def test_partitioned_dml_updates_and_deletes(database: Database) -> None:
     updated = "UPDATE P SET Name = NULL, At = PENDING_COMMIT_TIMESTAMP() WHERE Id > 1"
     assert database.execute_partitioned_dml(updated) == 2
     assert rows(database, "SELECT Id FROM P WHERE Name IS NOT NULL OR At IS NULL") == [[1]]
-    for function, found in (("GET_INTERNAL_SEQUENCE_STATE", 1), ("GET_NEXT_SEQUENCE_VALUE", 0)):
+    for function, expected in (("GET_INTERNAL_SEQUENCE_STATE", 1), ("GET_NEXT_SEQUENCE_VALUE", 0)):
         drawn = f"UPDATE P SET Age = {function}(SEQUENCE seq) WHERE Id = 1"
         assert database.execute_partitioned_dml(drawn) == 1
-        assert rows(database, "SELECT COUNT(*) FROM P WHERE Age IS NULL") == [[found]]
+        assert rows(database, "SELECT COUNT(*) FROM P WHERE Age IS NULL") == [[expected]]
     assert database.execute_partitioned_dml("DELETE FROM P WHERE TRUE") == 3
     assert rows(database, "SELECT Id FROM P") == []
 
@@ -334,25 +336,27 @@ def test_bounds_of_every_kind_read_what_was_committed_by_then(database: Database
     assert read(database, "T", "A", read_timestamp=first) == [["a"]]
     assert read(database, "T", "A", read_timestamp=second) == [["a"], ["c"]]
     soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(milliseconds=50)
-    for bound in (
+    bounds: tuple[dict[str, Any], ...] = (
         {"max_staleness": minute},
         {"min_read_timestamp": first},
         {"min_read_timestamp": soon},
         {"read_timestamp": soon},
-    ):
-        found = [row[0] for row in read(database, "T", "A", **bound)]
-        assert found in ([], ["a"], ["a", "c"])
+    )
+    for bound in bounds:
+        keys = [row[0] for row in read(database, "T", "A", **bound)]
+        assert keys in ([], ["a"], ["a", "c"])
     assert read(database, "T", "A", read_timestamp=soon) == [["a"], ["c"]]
 
 
 @pytest.mark.ddl(TABLE)
 def test_a_timestamp_hours_ahead_is_not_waited_for(database: Database) -> None:
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2)
-    for bound in ("read_timestamp", "min_read_timestamp"):
+    for name in ("read_timestamp", "min_read_timestamp"):
+        bound: dict[str, Any] = {name: later}
         with pytest.raises((exceptions.DeadlineExceeded, exceptions.FailedPrecondition)):
-            read(database, "T", "A", **{bound: later})
+            read(database, "T", "A", **bound)
         with pytest.raises((exceptions.DeadlineExceeded, exceptions.FailedPrecondition)):
-            rows(database, "SELECT A FROM T", **{bound: later})
+            rows(database, "SELECT A FROM T", **bound)
 
 
 @pytest.mark.ddl(TABLE)

@@ -1,10 +1,12 @@
-"""Views: queried like tables, tied to what they read, told by INFORMATION_SCHEMA and the DDL."""
+"""Views: queries, dependencies, INFORMATION_SCHEMA and the DDL of a database."""
 
 from __future__ import annotations
 
 import pytest
+from fixtures.server import CreateDatabase
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX), N INT64) PRIMARY KEY (K)"
 NAMES = "CREATE VIEW Names SQL SECURITY INVOKER AS SELECT t.K, t.V AS Name FROM T AS t"
@@ -43,7 +45,7 @@ def test_a_view_shows_a_transactions_own_writes_and_the_past_at_a_timestamp(
     with database.snapshot() as snapshot:
         list(snapshot.execute_sql("SELECT 1"))
 
-    def write(transaction) -> list[list[object]]:  # type: ignore[no-untyped-def]
+    def write(transaction: Transaction) -> list[list[object]]:
         transaction.execute_update("DELETE FROM T WHERE K < 3")
         return [list(row) for row in transaction.execute_sql("SELECT K FROM Names")]
 
@@ -83,7 +85,7 @@ def test_the_information_schema_follows_a_view(database: Database) -> None:
 @pytest.mark.ddl(TABLE, LONG.replace("Long", "Early").replace("Names", "T").replace("Name", "V"))
 def test_the_ddl_creates_views_in_an_order_that_works(
     database: Database,
-    create_database,  # type: ignore[no-untyped-def]
+    create_database: CreateDatabase,
 ) -> None:
     ddl(database, "CREATE VIEW Late SQL SECURITY INVOKER AS SELECT 1 AS One")
     ddl(database, "CREATE OR REPLACE VIEW Early SQL SECURITY INVOKER AS SELECT l.One FROM Late l")

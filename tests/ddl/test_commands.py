@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.singers import SINGERS, address_of, make_watchable
@@ -160,13 +161,14 @@ def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
     apart = render_step(make_history_table(schema, "Documents", interleaved=False, keep_days=30))
     assert "INTERLEAVE" not in apart
     assert "ROW DELETION POLICY (OLDER_THAN(ChangedAt, INTERVAL 30 DAY))" in apart
-    for arguments, words in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"table_name": "X"}, "table X does not exist"),
         ({"table_name": "Documents", "timestamp": "Contents"}, "has a column Contents"),
         ({"table_name": "Documents", "keep_days": 0}, "use at least 1"),
-    ]:
+    ]
+    for arguments, words in refused:
         with pytest.raises(PlanError, match=words):
-            make_history_table(schema, **arguments)  # type: ignore[arg-type]
+            make_history_table(schema, **arguments)
 
 
 @pytest.mark.ddl(DOCUMENTS)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 import pytest
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS
 from google.cloud.spanner_v1.database import Database
 
@@ -207,7 +208,9 @@ def chi_square(sizes: Iterable[int], expected: float) -> float:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_rows_spread_evenly_over_exactly_the_shards(create_database, kind: str) -> None:  # type: ignore[no-untyped-def]
+def test_rows_spread_evenly_over_exactly_the_shards(
+    create_database: CreateDatabase, kind: str
+) -> None:
     columns, key, make = KEYS[kind]
     database = create_database(create_table(columns, key))
     apply_plan(database, make_plan(read_schema(database), ["T"], options(shards=16)))
@@ -221,7 +224,7 @@ def test_rows_spread_evenly_over_exactly_the_shards(create_database, kind: str) 
     assert chi_square(sizes.values(), ROWS / 16) < CHI_SQUARE_15_DEGREES
 
 
-def test_a_null_key_has_a_shard_too(create_database) -> None:  # type: ignore[no-untyped-def]
+def test_a_null_key_has_a_shard_too(create_database: CreateDatabase) -> None:
     database = create_database(create_table("a INT64, b STRING(9)", "a, b"))
     apply_plan(database, make_plan(read_schema(database), ["T"], options()))
     with database.batch() as batch:
@@ -232,7 +235,7 @@ def test_a_null_key_has_a_shard_too(create_database) -> None:  # type: ignore[no
     assert all(shard is not None for shard in shards)
 
 
-def test_composite_keys_do_not_run_into_each_other(create_database) -> None:  # type: ignore[no-untyped-def]
+def test_composite_keys_do_not_run_into_each_other(create_database: CreateDatabase) -> None:
     database = create_database(create_table("a STRING(9), b STRING(9)", "a, b"))
     plan = make_plan(read_schema(database), ["T"], options(shards=1_000))
     apply_plan(database, plan)

@@ -142,7 +142,7 @@ def test_what_googlesql_alone_has_is_refused() -> None:
 names = st.text("abcdefgh_AB 1", min_size=1, max_size=12).filter(lambda n: n.strip() == n)
 PLAIN = ("BOOL", "INT64", "FLOAT64", "NUMERIC", "DATE", "TIMESTAMP", "JSON")
 plain = st.sampled_from([code for code in TypeCode if code.value in PLAIN])
-types = st.one_of(
+types: st.SearchStrategy[Type] = st.one_of(
     plain.map(Type),
     st.integers(1, 999).map(lambda n: Type(TypeCode.STRING, length=n)),
     st.just(Type(TypeCode.BYTES)),
@@ -168,7 +168,7 @@ def tables(draw: st.DrawFn, name: str) -> Table:
             }[kind]
         )
     stamps = [c.name for c in columns if c.type.code is TypeCode.TIMESTAMP]
-    policy = RowDeletionPolicy(stamps[0], 9) if stamps and draw(st.booleans()) else None
+    policy = RowDeletionPolicy(stamps[0], 9) if bool(stamps) and draw(st.booleans()) else None
     checks = (Check("positive", "k > 0"),) if draw(st.booleans()) else ()
     return Table(
         name,

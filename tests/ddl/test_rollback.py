@@ -134,7 +134,7 @@ def test_apply_killed_at_any_moment_is_finished_by_the_next(
     assert read_schema(database) == before
 
 
-KEYS = {
+KEYS: dict[str, list[object]] = {
     "INT64": [1, -5],
     "STRING(40)": ["a", "it's"],
     "BYTES(9)": [b"eA==", b"eQ=="],

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ddl(TABLE)
 
 
 def fill(database: Database, count: int, text: str = "x") -> list[list[object]]:
-    rows = [[k, f"{text}{k}", None] for k in range(count)]
+    rows: list[list[object]] = [[k, f"{text}{k}", None] for k in range(count)]
     for first in range(0, count, 5_000):
         with database.batch() as batch:
             batch.insert("T", ("K", "V", "A"), rows[first : first + 5_000])

@@ -16,6 +16,7 @@ from google.api_core import exceptions
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
 from google.cloud.spanner_v1 import JsonObject, KeySet, Type, TypeCode, param_types
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.instance import Instance
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -78,8 +79,8 @@ def to_comparable(value: object) -> object:
 
 
 @pytest.fixture(scope="module")
-def typed_table(instance: object) -> Iterator[Database]:
-    database = instance.database("typed-values", ddl_statements=DDL)  # type: ignore[attr-defined]
+def typed_table(instance: Instance) -> Iterator[Database]:
+    database = instance.database("typed-values", ddl_statements=DDL)
     database.create().result(60)
     yield database
     database.drop()
@@ -118,7 +119,7 @@ def test_parameters_come_back_as_they_were_sent(
 ) -> None:
     value = data.draw(st.none() | KINDS[kind])
     many = data.draw(st.lists(st.none() | KINDS[kind], max_size=5))
-    code = Type(code=TypeCode[kind.partition("(")[0]])
+    code = Type(code=getattr(TypeCode, kind.partition("(")[0]))
     with typed_table.snapshot() as snapshot:
         result = snapshot.execute_sql(
             "SELECT @one, @many",

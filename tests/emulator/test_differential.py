@@ -114,7 +114,9 @@ class DifferentialRun:
             draft.replace(table, row)
         else:
             draft.insert(table, row, over=True)
-        return lambda client: getattr(client, action)(table.name, table.names, [table.sent(row)])
+        return lambda client: getattr(client, action)(
+            table.name, table.names, [table.encode_row(row)]
+        )
 
     def some_values(self, table: Table) -> dict[str, Any]:
         chosen = [c for c in table.others if self.rng.random() < 0.5]
@@ -134,10 +136,10 @@ class DifferentialRun:
         row = self.new_row(table, draft.rows)
         if existing_key is not None and self.rng.random() < 0.5:
             again = table.row(self.rng, existing_key)
-            calls.append(lambda c: c.insert(table.name, table.names, [table.sent(again)]))
+            calls.append(lambda c: c.insert(table.name, table.names, [table.encode_row(again)]))
             return exceptions.AlreadyExists
         if row is not None and row[: len(table.keys)] not in draft.rows[table.name]:
-            calls.append(lambda c: c.update(table.name, table.names, [table.sent(row)]))
+            calls.append(lambda c: c.update(table.name, table.names, [table.encode_row(row)]))
             return exceptions.NotFound
         return None
 
@@ -184,7 +186,7 @@ class DifferentialRun:
             column = self.rng.choice(table.others)
             value = column.value(self.rng)
             sql = f"UPDATE {table.name} SET {column.name} = @new WHERE {condition.sql}"
-            params["new"], types["new"] = column.kind.given(value), column.kind.param
+            params["new"], types["new"] = column.kind.encode_value(value), column.kind.param
             for key in chosen:
                 draft.update(table, key, {column.name: value}, upsert=False)
         assert transaction.execute_update(sql, params=params, param_types=types) == len(chosen)
@@ -196,7 +198,7 @@ class DifferentialRun:
         word = "INSERT OR UPDATE" if upsert else "INSERT"
         marks = ", ".join(f"@{name}" for name in table.names)
         sql = f"{word} INTO {table.name} ({', '.join(table.names)}) VALUES ({marks})"
-        params = dict(zip(table.names, table.sent(row), strict=True))
+        params = dict(zip(table.names, table.encode_row(row), strict=True))
         types = {column.name: column.kind.param for column in table.columns}
         if row[: len(table.keys)] in draft.rows[table.name] and not upsert:
             with pytest.raises(exceptions.AlreadyExists):
@@ -214,7 +216,7 @@ class DifferentialRun:
             return
         moment = self.moment()
         options = {} if moment is None else {"read_timestamp": moment}
-        rows = self.world.rows if moment is None else self.world.at(moment)
+        rows = self.world.rows if moment is None else self.world.state_at(moment)
         with self.database.snapshot(multi_use=True, **options) as snapshot:
             for _ in range(self.rng.randint(1, 4)):
                 self.rng.choice(
@@ -236,11 +238,11 @@ class DifferentialRun:
         all_keys = list(rows[table.name])
         choice = self.rng.random()
         if all_ and choice < 0.3:
-            return KeySet(all_=True), table.ordered(all_keys)
+            return KeySet(all_=True), table.sort_keys(all_keys)
         if choice < 0.65:
             some = {key for key in all_keys if self.rng.random() < 0.3}
             some.add(table.row(self.rng)[: len(table.keys)])
-            return KeySet(keys=[table.sent(key) for key in some]), table.ordered(
+            return KeySet(keys=[table.encode_row(key) for key in some]), table.sort_keys(
                 some & set(all_keys)
             )
         # Deletes take the rows below one prefix of a key; other ranges of theirs are UNIMPLEMENTED.
@@ -254,14 +256,14 @@ class DifferentialRun:
             self.rng.choice(["start_open", "start_closed"]),
             self.rng.choice(["end_open", "end_closed"]),
         )
-        bounds = {first: table.sent(low), last: table.sent(high)}
+        bounds = {first: table.encode_row(low), last: table.encode_row(high)}
         chosen = [
             key
             for key in all_keys
             if table.compare(key, low) >= (first == "start_open")
             and table.compare(key, high) <= -(last == "end_open")
         ]
-        return KeySet(ranges=[KeyRange(**bounds)]), table.ordered(chosen)
+        return KeySet(ranges=[KeyRange(**bounds)]), table.sort_keys(chosen)
 
     def random_bound(self, table: Table, all_keys: list[Key]) -> Key:
         key = self.rng.choice(all_keys) if all_keys else table.row(self.rng)[: len(table.keys)]
@@ -273,7 +275,9 @@ class DifferentialRun:
         limit = self.rng.choice([0, 0, 2])
         answer = client.read(table.name, table.names, keyset, limit=limit)
         expected = [rows[table.name][key] for key in chosen]
-        assert [table.found(row) for row in answer] == (expected[:limit] if limit else expected)
+        assert [table.decode_row(row) for row in answer] == (
+            expected[:limit] if limit else expected
+        )
 
     def condition(self, table: Table, rows: State) -> Condition:
         key = self.key(table, rows)
@@ -284,16 +288,16 @@ class DifferentialRun:
         condition = self.condition(table, rows)
         order = ", ".join(f"{c.name}{' DESC' if c.down else ''}" for c in table.keys)
         sql = f"SELECT * FROM {table.name} WHERE {condition.sql} ORDER BY {order}"
-        answers = [table.found(row) for row in ask(client, sql, condition)]
+        answers = [table.decode_row(row) for row in ask(client, sql, condition)]
         kept = [key for key, row in rows[table.name].items() if condition.holds(row)]
-        assert answers == [rows[table.name][key] for key in table.ordered(kept)]
+        assert answers == [rows[table.name][key] for key in table.sort_keys(kept)]
 
     def compare_grouped_query(self, client: Client, rows: State) -> None:
         """Counts, a sum and extremes by one column."""
         table = self.table()
         column = self.rng.choice([c for c in table.columns if c.kind.comparable])
-        numbers = [c for c in table.columns if c.kind is INT64] or [None]
-        summed = self.rng.choice(numbers)
+        numbers: list[Column | None] = [c for c in table.columns if c.kind is INT64]
+        summed = self.rng.choice(numbers or [None])
         condition = self.condition(table, rows)
         total = f"SUM(CAST({summed.name} AS NUMERIC))" if summed else "NULL"
         sql = (
@@ -301,7 +305,7 @@ class DifferentialRun:
             f" WHERE {condition.sql} GROUP BY {column.name}"
         )
         answers = {
-            (column.kind.found(value), count, present, None if sum_ is None else int(sum_))
+            (column.kind.decode_value(value), count, present, None if sum_ is None else int(sum_))
             for value, count, present, sum_ in ask(client, sql, condition)
         }
         kept = [row for row in rows[table.name].values() if condition.holds(row)]
@@ -320,7 +324,7 @@ class DifferentialRun:
         )
         kinds = [c.kind for c in parent.keys] + [last.kind]
         answers = [
-            tuple(k.found(v) for k, v in zip(kinds, row, strict=True))
+            tuple(k.decode_value(v) for k, v in zip(kinds, row, strict=True))
             for row in client.execute_sql(sql)
         ]
         expected: list[Row] = []
@@ -351,7 +355,9 @@ def writing_text(
     """A mutation of some columns of a row."""
     kinds = {column.name: column.kind for column in table.columns}
     names = [column.name for column in table.keys] + list(values)
-    row = table.sent(key) + [kinds[name].given(value) for name, value in values.items()]
+    row = table.encode_row(key) + [
+        kinds[name].encode_value(value) for name, value in values.items()
+    ]
     return lambda client: getattr(client, action)(table.name, names, [row])
 
 

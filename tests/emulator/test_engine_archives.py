@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from engine_world import INSERT, UPDATE, exact_bound, open_database, query, write
+from fixtures.engine_world import INSERT, UPDATE, exact_bound, open_database, query, write
 
 from emulator.engine.clock import Clock, wall_micros
 from emulator.errors import SpannerError

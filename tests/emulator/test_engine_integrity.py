@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from engine_world import (
+from fixtures.engine_world import (
     INSERT,
     REPLACE,
     UPDATE,

@@ -11,7 +11,16 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from engine_world import INSERT, REPLACE, UPDATE, UPSERT, Row, exact_bound, open_database, read
+from fixtures.engine_world import (
+    INSERT,
+    REPLACE,
+    UPDATE,
+    UPSERT,
+    Row,
+    exact_bound,
+    open_database,
+    read,
+)
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from engine_world import (
+from fixtures.engine_world import (
     INT64,
     STRONG,
     TIMESTAMP,

@@ -7,7 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine_world import INSERT, NAME, UPSERT, WATCHED, exact_bound, open_database, query, write
+from fixtures.engine_world import (
+    INSERT,
+    NAME,
+    UPSERT,
+    WATCHED,
+    exact_bound,
+    open_database,
+    query,
+    write,
+)
 
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database

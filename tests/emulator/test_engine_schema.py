@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import grpc
 import pytest
-from engine_world import INSERT, UPDATE, WATCHED, exact_bound, open_database, query, write
+from fixtures.engine_world import INSERT, UPDATE, WATCHED, exact_bound, open_database, query, write
 
 from ddl.schema import Schema
 from emulator.engine.database import Database

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
-from engine_world import (
+from fixtures.engine_world import (
     INSERT,
     STRONG,
     UPSERT,

@@ -6,6 +6,7 @@ import base64
 import os
 import random
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def ddl(database: Database, *statements: str) -> None:
     database.update_ddl(statements).result(60)
 
 
-def write(database: Database, table: str, columns: str, *values: list[object]) -> None:
+def write(database: Database, table: str, columns: str, *values: Sequence[object]) -> None:
     with database.batch() as batch:
         batch.insert_or_update(table, columns.split(), values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from google.cloud.spanner_v1 import PartialResultSet
@@ -82,7 +83,7 @@ def element(value: object) -> object:
     return value
 
 
-def stream(rows: Sequence[Row], types: Sequence[Type] = TYPES, **sizes: int) -> ResultStream:
+def stream(rows: Sequence[Row], types: Sequence[Type] = TYPES, **sizes: Any) -> ResultStream:
     columns = tuple(ResultColumn(f"c{n}", type_) for n, type_ in enumerate(types))
     result = ResultRows(columns, iter(rows), Stats(), lambda: None)
     return ResultStream(result, result_metadata(columns).SerializeToString(), 1, **sizes)

@@ -45,11 +45,11 @@ def main(job: dict[str, Any]) -> None:
         .start()
     )
     query.awaitTermination()
-    found = spark.sparkContext.parallelize(range(4), 4).mapPartitions(where).collect()
+    executors = spark.sparkContext.parallelize(range(4), 4).mapPartitions(where).collect()
     seen = {
-        "executors": len({parent for parent, _ in found}),
+        "executors": len({parent for parent, _ in executors}),
         "driver": str(Path(watcher.__file__ or "").parent.parent),
-        "places": sorted({place for _, place in found}),
+        "places": sorted({place for _, place in executors}),
         "rows": spark.read.parquet(str(folder / "parquet")).count(),
         "batch": spark.read.format("spanner-changes").options(**job["batch"]).load().count(),
     }

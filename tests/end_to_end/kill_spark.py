@@ -29,8 +29,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import pyarrow.parquet as pq  # noqa: E402 (the path comes first)
 from fixtures.server import VARIABLE, connect  # noqa: E402
 from fixtures.singers import SINGERS, make_watchable  # noqa: E402
-from fixtures.spark import delivered_files, linked_home, options_of  # noqa: E402
-from fixtures.writing import SingersWriter, beside  # noqa: E402
+from fixtures.spark import link_spark_home, list_delivered_files, options_of  # noqa: E402
+from fixtures.writing import SingersWriter, run_beside  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 
 from emulator.process import spawn  # noqa: E402
@@ -69,7 +69,7 @@ class Application:
         self._folder = folder
         self._options = options
         self._environment = {n: v for n, v in os.environ.items() if n != VARIABLE} | {
-            "SPARK_HOME": str(linked_home(folder)),
+            "SPARK_HOME": str(link_spark_home(folder)),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT),
         }
@@ -104,7 +104,7 @@ class Application:
 
     @property
     def running(self) -> bool:
-        """Whether the driver is there."""
+        """Whether the driver is running."""
         return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
@@ -160,12 +160,12 @@ def descendants(pid: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         parents.setdefault(int(after_name[1]), []).append(int(path.parent.name))
-    found, waiting = [], [pid]
+    processes, waiting = [], [pid]
     while waiting:
         children = parents.get(waiting.pop(), [])
-        found += children
+        processes += children
         waiting += children
-    return found
+    return processes
 
 
 def offsets(folder: Path) -> dict[int, dict[str, Any]]:
@@ -174,13 +174,13 @@ def offsets(folder: Path) -> dict[int, dict[str, Any]]:
     return {int(p.name): json.loads(p.read_text().splitlines()[-1]) for p in files}
 
 
-def delivered(folder: Path) -> tuple[int, list[Version]]:
+def read_delivered(folder: Path) -> tuple[int, list[Version]]:
     """The newest batch that Spark counts as delivered, -1 for none; every row so far."""
     log = folder / "parquet" / "_spark_metadata"
     numbers = [int(p.name.split(".")[0]) for p in log.glob("[0-9]*") if not p.name.endswith("tmp")]
     rows = [
         (row["SingerId"], to_micros(row["_commit_timestamp"]), row["LastName"])
-        for path in delivered_files(folder)
+        for path in list_delivered_files(folder)
         for row in pq.read_table(path, columns=list(VERSION)).to_pylist()
     ]
     return max(numbers, default=-1), rows
@@ -188,7 +188,7 @@ def delivered(folder: Path) -> tuple[int, list[Version]]:
 
 def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     """Batches and rows. Raises AssertionError unless they are what the windows hold."""
-    newest, rows = delivered(folder)
+    newest, rows = read_delivered(folder)
     planned = offsets(folder)
     ends = sorted({parse_micros(planned[n]["position"]) for n in range(newest + 1)})
     if not ends:
@@ -197,8 +197,8 @@ def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     paging = planned[newest].get("backfill") is not None
     expected: set[Version] = set()
     for end_of_window in ends[1:] if not paging else []:
-        expected |= writer.at(end_of_window)
-    snapshot = writer.at(ends[0])
+        expected |= writer.rows_at(end_of_window)
+    snapshot = writer.rows_at(ends[0])
     assert len(set(rows)) == len(rows), "rows came twice"
     if paging:
         assert set(rows) <= snapshot, "a page holds what is not of its timestamp"
@@ -207,8 +207,8 @@ def check(folder: Path, writer: SingersWriter) -> tuple[int, int]:
     return newest + 1, len(rows)
 
 
-def moment(choice: random.Random, application: Application, folder: Path) -> None:
-    """Waits for a random time after the query has shown itself by a first new batch, or before."""
+def wait_for_random_moment(choice: random.Random, application: Application, folder: Path) -> None:
+    """Waits for a random time, mostly after the query has planned a new batch."""
     known = len(offsets(folder))
     early = choice.random() < 0.2
     ends_at = time.monotonic() + START_SECONDS_MAX
@@ -218,7 +218,7 @@ def moment(choice: random.Random, application: Application, folder: Path) -> Non
     time.sleep(choice.uniform(0, SECONDS_MAX))
 
 
-def prepared(address: str) -> Database:
+def create_watched_database(address: str) -> Database:
     """A database with a table to watch."""
     database: Database = connect(address).database("kills", ddl_statements=(SINGERS,))
     database.create().result(60)
@@ -233,7 +233,7 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
     report = Report(seed)
     kinds = ("driver", "executor", "worker") if cluster else ("driver", "driver", "worker")
     with spawn() as server:
-        database = prepared(server.address)
+        database = create_watched_database(server.address)
         writer = SingersWriter(database, seed, KEYS)
         while len(writer.versions) < KEYS // 2:
             writer.write()
@@ -247,16 +247,16 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
         )
         application = Application(folder, options, cluster, server.address)
         try:
-            with beside(writer.write, PAUSE_SECONDS) as begun:
+            with run_beside(writer.write, PAUSE_SECONDS) as begun:
                 assert begun.wait(START_SECONDS_MAX)
                 for number in range(runs):
                     if not application.running:
                         application.start(processingTime="0 seconds")
-                    moment(choice, application, folder)
+                    wait_for_random_moment(choice, application, folder)
                     kind = choice.choice(kinds)
                     application.kill(kind)
                     report.kills[kind] = report.kills.get(kind, 0) + 1
-                    batches, rows = checked(folder, writer, application, kind)
+                    batches, rows = check_after_kill(folder, writer, application, kind)
                     print(f"run {number + 1}: {kind}; {batches} batches, {rows} rows", flush=True)
             application.stop()
             application.start(availableNow=True)
@@ -265,17 +265,17 @@ def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
             application.stop()
         report.batches, report.rows = check(folder, writer)
         newest: dict[int, Version] = {}
-        for row in delivered(folder)[1]:
+        for row in read_delivered(folder)[1]:
             newest[row[0]] = max(newest.get(row[0], row), row, key=lambda each: each[1])
-        assert set(newest.values()) == writer.at(2**60), "the newest version of every key"
+        assert set(newest.values()) == writer.rows_at(2**60), "the newest version of every key"
         report.versions_written = sum(map(len, writer.versions.values()))
     return report
 
 
-def checked(
+def check_after_kill(
     folder: Path, writer: SingersWriter, application: Application, kind: str
 ) -> tuple[int, int]:
-    """Checks what a kill left behind; what runs on cannot be looked at in peace."""
+    """Checks the output after a kill of the driver; while others run, batches are only counted."""
     if kind != "driver":
         return len(offsets(folder)), -1
     application.stop()

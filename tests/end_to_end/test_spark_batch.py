@@ -30,12 +30,12 @@ def now(database: Database) -> str:
     return format_timestamp(at)
 
 
-def collected(df: DataFrame) -> dict[int, dict[str, Any]]:
+def rows_by_id(df: DataFrame) -> dict[int, dict[str, Any]]:
     """Rows by Id, without our columns; every NaN is the same one."""
-    found = df.toArrow().to_pylist()
-    assert len({each["Id"] for each in found}) == len(found), "a row came twice"
+    rows = df.toArrow().to_pylist()
+    assert len({each["Id"] for each in rows}) == len(rows), "a row came twice"
     return {
-        each["Id"]: {n: comparable(v) for n, v in each.items() if n not in OURS} for each in found
+        each["Id"]: {n: comparable(v) for n, v in each.items() if n not in OURS} for each in rows
     }
 
 
@@ -45,8 +45,8 @@ def comparable(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def expected(wanted: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
-    return {each["Id"]: {n: comparable(v) for n, v in each.items()} for each in wanted}
+def comparable_by_id(written: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    return {each["Id"]: {n: comparable(v) for n, v in each.items()} for each in written}
 
 
 def test_a_snapshot_is_the_table_as_it_was_in_every_type(
@@ -57,11 +57,11 @@ def test_a_snapshot_is_the_table_as_it_was_in_every_type(
     write(everything, [row(number + 1) | {"Id": number} for number in range(ROWS)])
     with everything.batch() as mutations:
         mutations.delete("Everything", KeySet(keys=[[0]]))
-    assert collected(batch(spark, everything, table="Everything", snapshotTimestamp=then)) == (
-        expected(rows())
+    assert rows_by_id(batch(spark, everything, table="Everything", snapshotTimestamp=then)) == (
+        comparable_by_id(rows())
     )
     later = [row(number + 1) | {"Id": number} for number in range(1, ROWS)]
-    assert collected(batch(spark, everything, table="Everything")) == expected(later)
+    assert rows_by_id(batch(spark, everything, table="Everything")) == comparable_by_id(later)
 
 
 def test_changes_between_two_timestamps_are_those_rows_as_they_were_at_the_second(
@@ -75,11 +75,11 @@ def test_changes_between_two_timestamps_are_those_rows_as_they_were_at_the_secon
     end = now(everything)
     write(everything, [row(number + 7) | {"Id": number} for number in range(40, 50)])
     window = {"table": "Everything", "startingTimestamp": begin, "endingTimestamp": end}
-    assert collected(batch(spark, everything, **window)) == expected(changed)
+    assert rows_by_id(batch(spark, everything, **window)) == comparable_by_id(changed)
     sliced = batch(spark, everything, **window, rowsPerSlice=2, shardGroups=7)
     assert sliced.rdd.getNumPartitions() > 2
-    assert collected(sliced) == expected(changed)
-    assert collected(batch(spark, everything, **(window | {"startingTimestamp": end}))) == {}
+    assert rows_by_id(sliced) == comparable_by_id(changed)
+    assert rows_by_id(batch(spark, everything, **(window | {"startingTimestamp": end}))) == {}
 
 
 def test_rows_that_changed_again_after_the_end_belong_to_the_window_all_the_same(
@@ -90,8 +90,8 @@ def test_rows_that_changed_again_after_the_end_belong_to_the_window_all_the_same
     write_names(singers, range(10), "later")
     with singers.batch() as mutations:
         mutations.delete("Singers", KeySet(keys=[[19]]))
-    found = batch(spark, singers, startingTimestamp="earliest", endingTimestamp=end)
-    names = [(r.SingerId, r.LastName) for r in found.orderBy("SingerId").collect()]
+    changed = batch(spark, singers, startingTimestamp="earliest", endingTimestamp=end)
+    names = [(r.SingerId, r.LastName) for r in changed.orderBy("SingerId").collect()]
     assert names == [(k, "then") for k in range(20)]
 
 
@@ -165,54 +165,56 @@ LEFT = [
 """Spark checks it, or some of it."""
 
 
-def scanned(df: DataFrame) -> int:
+def count_scanned(df: DataFrame) -> int:
     """How many rows came out of the scan of a query that has been run."""
     leaves = df._jdf.queryExecution().executedPlan().collectLeaves()
-    found = [leaves.apply(i).metrics().get("numOutputRows") for i in range(leaves.size())]
-    return sum(int(metric.get().value()) for metric in found)
+    metrics = [leaves.apply(i).metrics().get("numOutputRows") for i in range(leaves.size())]
+    return sum(int(metric.get().value()) for metric in metrics)
 
 
 @pytest.fixture
-def pushing(spark: SparkSession) -> Iterator[dict[str, str]]:
+def filter_pushdown(spark: SparkSession) -> Iterator[dict[str, str]]:
     spark.conf.set(PUSHDOWN, "true")
     yield {"table": "Everything", "pushFilters": "true"}
     spark.conf.unset(PUSHDOWN)
 
 
 def test_filters_give_spark_s_own_rows_and_are_checked_by_spanner(
-    spark: SparkSession, everything: Database, pushing: dict[str, str]
+    spark: SparkSession, everything: Database, filter_pushdown: dict[str, str]
 ) -> None:
     write(everything, rows())
     write_nanoseconds(everything, ROWS)
     own = spark.createDataFrame(batch(spark, everything, table="Everything").toArrow())
-    between = pushing | {"startingTimestamp": "earliest"}
+    between = filter_pushdown | {"startingTimestamp": "earliest"}
     for number, text in enumerate(EXACT + LEFT):
-        wanted = sorted(each.Id for each in own.where(text).select("Id").collect())
+        ids = sorted(each.Id for each in own.where(text).select("Id").collect())
         # Both ways of reading check filters by the same code; a snapshot has many tasks.
-        found = batch(spark, everything, **(between if number % 8 else pushing)).where(text)
-        table = found.toArrow()
-        assert sorted(table.column("Id").to_pylist()) == wanted, text
+        filtered = batch(spark, everything, **(between if number % 8 else filter_pushdown)).where(
+            text
+        )
+        table = filtered.toArrow()
+        assert sorted(table.column("Id").to_pylist()) == ids, text
         if text in EXACT:
-            assert scanned(found) == len(wanted) < ROWS, text
+            assert count_scanned(filtered) == len(ids) < ROWS, text
 
 
 def test_queries_of_one_load_do_not_get_each_other_s_filters(
-    spark: SparkSession, everything: Database, pushing: dict[str, str]
+    spark: SparkSession, everything: Database, filter_pushdown: dict[str, str]
 ) -> None:
     write(everything, rows())
-    one = batch(spark, everything, table="Everything", startingTimestamp="earliest")
-    assert one.where("Id < 5").count() == 5
-    assert one.count() == ROWS
-    assert one.where("Id < 3").union(one.where("Id >= 35")).count() == 8
+    loaded = batch(spark, everything, table="Everything", startingTimestamp="earliest")
+    assert loaded.where("Id < 5").count() == 5
+    assert loaded.count() == ROWS
+    assert loaded.where("Id < 3").union(loaded.where("Id >= 35")).count() == 8
     spark.conf.set(PUSHDOWN, "false")
     with pytest.raises(PySparkException, match=PUSHDOWN):
-        batch(spark, everything, **pushing).where("Id < 5").count()
+        batch(spark, everything, **filter_pushdown).where("Id < 5").count()
 
 
 def test_only_the_columns_of_a_schema_are_read(spark: SparkSession, everything: Database) -> None:
     write(everything, rows())
     address = address_of(everything)
-    found = (
+    selected = (
         spark.read.format("spanner-changes")
         .schema("St STRING, Id BIGINT, _change_id STRING")
         .options(
@@ -224,7 +226,7 @@ def test_only_the_columns_of_a_schema_are_read(spark: SparkSession, everything: 
         .load()
     )
     everything.update_ddl(["ALTER TABLE Everything DROP COLUMN Nu"]).result(60)
-    narrow = found.where("Id < 5").orderBy("Id").collect()
+    narrow = selected.where("Id < 5").orderBy("Id").collect()
     assert [(each.St, each.Id) for each in narrow] == [(row(k)["St"], k) for k in range(5)]
     assert len({each[2] for each in narrow}) == 5
 

@@ -46,10 +46,10 @@ def micros(moment: object) -> int:
     return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def versions(found: list[dict[str, object]]) -> dict[Row, list[Version]]:
+def versions(rows: list[dict[str, object]]) -> dict[Row, list[Version]]:
     """Rows of the form for all tables, by row and in commit order."""
     ordered: dict[Row, list[Version]] = {}
-    for each in sorted(found, key=lambda row: str(row["_commit_timestamp"])):
+    for each in sorted(rows, key=lambda row: str(row["_commit_timestamp"])):
         key, values, old = (json.loads(str(each[n])) for n in ("key", "values", "old_values"))
         version = Version(
             micros(each["_commit_timestamp"]),
@@ -70,9 +70,9 @@ def test_every_version_arrives_once_over_restarts(
     for _ in range(3):
         writes.write(30)
         drain(changes(spark, database, **more), tmp_path)
-    found = parquet(tmp_path).to_pylist()
-    assert versions(found) == writes.truth
-    assert len({each["_change_id"] for each in found}) == len(found)
+    delivered = parquet(tmp_path).to_pylist()
+    assert versions(delivered) == writes.truth
+    assert len({each["_change_id"] for each in delivered}) == len(delivered)
     assert versions(batch(spark, database, **more).toArrow().to_pylist()) == writes.truth
 
 
@@ -131,25 +131,27 @@ def test_one_table_has_its_own_columns(
         written.delete("T", KeySet(keys=[[2]]))
     more = {"table": "T", "capture": "change-stream", "startingTimestamp": begin}
     drain(changes(spark, database, **more), tmp_path)
-    found = sorted(parquet(tmp_path).to_pylist(), key=lambda row: (row["Id"], row["_operation"]))
-    assert [(row["Id"], row["_operation"]) for row in found] == [
+    delivered = sorted(
+        parquet(tmp_path).to_pylist(), key=lambda row: (row["Id"], row["_operation"])
+    )
+    assert [(row["Id"], row["_operation"]) for row in delivered] == [
         (1, "INSERT"),
         (2, "DELETE"),
         (2, "INSERT"),
     ]
-    one = found[0]
-    assert (one["B"], one["F"], str(one["N"]), one["S"], one["Y"]) == (
+    first = delivered[0]
+    assert (first["B"], first["F"], str(first["N"]), first["S"], first["Y"]) == (
         True,
         1.5,
         "1.250000000",
         "text",
         b"bytes",
     )
-    assert (str(one["D"]), one["J"], one["A"]) == ("2026-01-31", '{"a":1}', [1, None])
-    assert format_timestamp(micros(one["M"])) == "2026-01-31T12:00:00.123456Z"
-    assert [found[1][name] for name in columns[1:]] == [None] * 9
-    assert "L" not in one
-    assert len({row["_transaction_id"] for row in found}) == 2
+    assert (str(first["D"]), first["J"], first["A"]) == ("2026-01-31", '{"a":1}', [1, None])
+    assert format_timestamp(micros(first["M"])) == "2026-01-31T12:00:00.123456Z"
+    assert [delivered[1][name] for name in columns[1:]] == [None] * 9
+    assert "L" not in first
+    assert len({row["_transaction_id"] for row in delivered}) == 2
 
 
 def test_what_a_stream_does_not_tell_is_refused(
@@ -185,13 +187,13 @@ def test_keys_and_values_of_an_envelope(
         "envelope": "debezium",
     }
     drain(changes(spark, database, **more), tmp_path)
-    found = sorted(
+    messages = sorted(
         parquet(tmp_path).to_pylist(),
         key=lambda row: (row["_commit_timestamp"], row["value"] is None),
     )
-    assert [json.loads(row["key"])["Id"] for row in found] == [1] * 4
-    events = [json.loads(row["value"]) for row in found[:-1]]
-    assert found[-1]["value"] is None
+    assert [json.loads(row["key"])["Id"] for row in messages] == [1] * 4
+    events = [json.loads(row["value"]) for row in messages[:-1]]
+    assert messages[-1]["value"] is None
     assert [(e["op"], e["before"] and e["before"]["Version"]) for e in events] == [
         ("c", None),
         ("u", 1),
@@ -205,11 +207,11 @@ def test_keys_and_values_of_an_envelope(
         changes(spark, database, **more | barriers)
 
 
-def apply(target: Database, found: DataFrame) -> None:
+def apply(target: Database, changed: DataFrame) -> None:
     """The changes of a micro-batch in one transaction, the last one of each row."""
     newest: dict[tuple[str, str], dict[str, object]] = {}
     order = ["_commit_timestamp", "_transaction_id", "_record_sequence"]
-    for row in found.orderBy(*order).toArrow().to_pylist():
+    for row in changed.orderBy(*order).toArrow().to_pylist():
         newest[row["table"], row["key"]] = row
     with target.batch() as written:
         for (table, key), row in newest.items():
@@ -222,12 +224,12 @@ def apply(target: Database, found: DataFrame) -> None:
 
 def contents(database: Database, at: object = None) -> list[list[object]]:
     """Both tables, as of a timestamp or now."""
-    found: list[list[object]] = []
+    cells: list[list[object]] = []
     for table in ("T", "U"):
         with database.snapshot(**({"read_timestamp": at} if at else {})) as snapshot:
             names = ("Id", "Version", "Text")
-            found += ([table, *row] for row in snapshot.read(table, names, KeySet(all_=True)))
-    return found
+            cells += ([table, *row] for row in snapshot.read(table, names, KeySet(all_=True)))
+    return cells
 
 
 def test_a_replica_is_equal_at_the_end_of_every_window(
@@ -241,8 +243,8 @@ def test_a_replica_is_equal_at_the_end_of_every_window(
     writes = Writes(database, 7)
     checked = [0]
 
-    def replicate(found: DataFrame, number: int) -> None:
-        apply(target, found)
+    def replicate(changed: DataFrame, number: int) -> None:
+        apply(target, changed)
         [last] = sorted((tmp_path / "offsets").glob(str(number)))
         end = json.loads(last.read_text().splitlines()[2])["position"]
         assert contents(target) == contents(database, datetime.fromisoformat(end))

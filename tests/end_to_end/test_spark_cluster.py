@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fixtures.server import VARIABLE
-from fixtures.spark import ROOT, linked_home, options_of
+from fixtures.spark import ROOT, link_spark_home, options_of
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
@@ -38,7 +38,7 @@ def environment(folder: Path, *paths: Path) -> dict[str, str]:
     ensure_java()
     kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
     return kept | {
-        "SPARK_HOME": str(linked_home(folder)),
+        "SPARK_HOME": str(link_spark_home(folder)),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
     }
@@ -64,16 +64,16 @@ def run(
     return dict(json.loads(seen[0]))
 
 
-def zipped(folder: Path) -> Path:
+def zip_package(folder: Path) -> Path:
     """The package as docs/spark-clusters.md makes it."""
     path = folder / "spanner_watcher.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        for file in packaged():
+        for file in source_files():
             archive.write(file, file.relative_to(ROOT))
     return path
 
 
-def packaged() -> Iterator[Path]:
+def source_files() -> Iterator[Path]:
     for package in ("watcher", "ddl", "emulator"):
         yield from (ROOT / package).rglob("*.py")
 
@@ -83,7 +83,7 @@ def test_executors_of_a_cluster_read_with_the_package_from_a_zip(
 ) -> None:
     write(singers)
     options = options_of(singers)
-    archive = zipped(tmp_path)
+    archive = zip_package(tmp_path)
     seen = run(
         JOB,
         {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from fixtures.singers import address_of, capture_of
-from fixtures.spark import changes, drain, names_of, start, until
+from fixtures.spark import changes, drain, names_of, start, wait_until
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from typer.testing import CliRunner
 
 from watcher.cli.ctl import app
@@ -41,9 +41,9 @@ def state_of(database: Database) -> State | None:
     return status.state if status is not None and status.alive else None
 
 
-def delivered(query: StreamingQuery, folder: Path, count: int) -> None:
+def wait_for_rows(query: StreamingQuery, folder: Path, count: int) -> None:
     log = folder / "parquet" / "_spark_metadata"
-    until(query, lambda: log.exists() and len(names_of(folder)) >= count)
+    wait_until(query, lambda: log.exists() and len(names_of(folder)) >= count)
 
 
 def test_a_live_query_keeps_its_name_and_obeys(
@@ -51,16 +51,16 @@ def test_a_live_query_keeps_its_name_and_obeys(
 ) -> None:
     write(singers, range(5), "first")
     query = start(changes(spark, singers, **LEASE), tmp_path, processingTime="0 seconds")
-    delivered(query, tmp_path, 5)
+    wait_for_rows(query, tmp_path, 5)
     with pytest.raises(PySparkException, match="another instance runs as consumer 'job'"):
         drain(changes(spark, singers, **LEASE), tmp_path / "another")
 
     ctl(singers, "pause")
-    until(query, lambda: state_of(singers) is State.PAUSED)
+    wait_until(query, lambda: state_of(singers) is State.PAUSED)
     write(singers, range(5, 8), "while paused")
-    until(query, lambda: query.status["message"] == "Waiting for data to arrive")
+    wait_until(query, lambda: query.status["message"] == "Waiting for data to arrive")
     ctl(singers, "resume")
-    delivered(query, tmp_path, 8)
+    wait_for_rows(query, tmp_path, 8)
     assert names_of(tmp_path)[5:] == [(k, "while paused") for k in range(5, 8)]
 
     ctl(singers, "stop")
@@ -83,15 +83,15 @@ def test_clearing_follows_the_commits(
         tmp_path,
         processingTime="0 seconds",
     )
-    delivered(query, tmp_path, 30)
+    wait_for_rows(query, tmp_path, 30)
     write(singers, range(10), "second")
-    delivered(query, tmp_path, 40)
+    wait_for_rows(query, tmp_path, 40)
     newest = max(batch_committed(singers))
-    until(query, lambda: (positions.load_all("job") or {}).get("Singers", 0) >= newest)
+    wait_until(query, lambda: (positions.load_all("job") or {}).get("Singers", 0) >= newest)
     clearing = Clearing(singers, capture_of(singers).table, positions, margin_seconds=0)
     assert clearing.clear().rows == 30
     write(singers, range(3), "third")
-    delivered(query, tmp_path, 43)
+    wait_for_rows(query, tmp_path, 43)
     query.stop()
     assert names_of(tmp_path) == sorted(
         [(k, "first") for k in range(30)]
@@ -103,8 +103,8 @@ def test_clearing_follows_the_commits(
 def batch_committed(database: Database) -> list[int]:
     """The commit timestamps in the index."""
     with database.snapshot() as snapshot:
-        found = snapshot.execute_sql("SELECT UNIX_MICROS(LastModified) FROM Singers")
-        return [row[0] for row in found]
+        result = snapshot.execute_sql("SELECT UNIX_MICROS(LastModified) FROM Singers")
+        return [row[0] for row in result]
 
 
 def test_a_start_before_the_position_takes_it_back(

@@ -23,8 +23,8 @@ from watcher.spanner.timestamps import format_timestamp, to_micros
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
-class Forbidding(grpc.GenericRpcHandler):
-    """Lets nobody in."""
+class RefusingHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]
+    """Refuses every call with PERMISSION_DENIED."""
 
     def service(self, _details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:
         def refuse(_request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -56,7 +56,7 @@ def test_a_caller_without_permission_reads_which_role_is_missing(
     spark: SparkSession, singers: Database, move: Callable[[str], None]
 ) -> None:
     server = grpc.server(ThreadPoolExecutor(2))
-    server.add_generic_rpc_handlers((Forbidding(),))
+    server.add_generic_rpc_handlers((RefusingHandler(),))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
@@ -72,7 +72,7 @@ def test_a_caller_without_permission_reads_which_role_is_missing(
         changes(spark, singers)
 
 
-def edited(folder: Path, **values: object) -> None:
+def edit_newest_offset(folder: Path, **values: object) -> None:
     """Puts something else into the newest offset of a checkpoint."""
     files = (folder / "checkpoint" / "offsets").glob("[0-9]*")
     newest = max(files, key=lambda path: int(path.name))
@@ -100,7 +100,7 @@ def test_a_batch_that_is_older_than_the_versions_is_read_strongly_and_loses_noth
     start = {"startingTimestamp": ago(7)}
     drain(changes(spark, singers, **start), tmp_path)
     undo_newest_commit(tmp_path / "checkpoint")
-    edited(tmp_path, position=ago(3))
+    edit_newest_offset(tmp_path, position=ago(3))
     folder = tmp_path / "again"
     (tmp_path / "checkpoint").rename(tmp_path / "kept")
     folder.mkdir()
@@ -123,6 +123,6 @@ def test_a_checkpoint_of_a_later_release_is_refused(
     spark: SparkSession, singers: Database, tmp_path: Path
 ) -> None:
     drain(changes(spark, singers), tmp_path)
-    edited(tmp_path, version=99)
+    edit_newest_offset(tmp_path, version=99)
     with pytest.raises(PySparkException, match="offsets of version 99; this release reads"):
         drain(changes(spark, singers), tmp_path)

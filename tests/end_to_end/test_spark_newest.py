@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.spark import ROOT, changes, undo_newest_commit
-from fixtures.writing import SingersWriter, beside
+from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql import DataFrame, SparkSession
 
@@ -34,9 +34,9 @@ def test_the_newest_row_of_every_key(spark: SparkSession) -> None:
     df = spark.createDataFrame(rows, text).selectExpr(
         "Id", "Part", "Name", "CAST(At AS TIMESTAMP) AS _commit_timestamp"
     )
-    found = watcher.newest_per_key(df, ["Id", "Part"])
-    assert found.columns == ["Id", "Part", "Name", "_commit_timestamp"]
-    assert sorted((r.Id, r.Part or "", r.Name) for r in found.collect()) == [
+    newest = watcher.newest_per_key(df, ["Id", "Part"])
+    assert newest.columns == ["Id", "Part", "Name", "_commit_timestamp"]
+    assert sorted((r.Id, r.Part or "", r.Name) for r in newest.collect()) == [
         (1, "a", "new"),
         (1, "b", "never stamped"),
         (2, "a", "stamped"),
@@ -49,8 +49,8 @@ def test_envelope_rows_know_their_key(spark: SparkSession) -> None:
     df = spark.createDataFrame(rows, "table STRING, key STRING, At LONG").selectExpr(
         "table", "key", "timestamp_seconds(At) AS _commit_timestamp", "At AS values"
     )
-    found = watcher.newest_per_key(df).collect()
-    assert sorted((r["table"], r["values"]) for r in found) == [("A", 2), ("B", 1)]
+    newest = watcher.newest_per_key(df).collect()
+    assert sorted((r["table"], r["values"]) for r in newest) == [("A", 2), ("B", 1)]
 
 
 def test_what_cannot_be_told_is_refused(spark: SparkSession, singers: Database) -> None:
@@ -82,17 +82,17 @@ def test_the_example_keeps_a_copy_of_a_table_in_parquet(
         )
         assert query.awaitTermination(300)
 
-    def copied() -> dict[int, str]:
-        found = spark.read.parquet(str(tables(tmp_path)[-1])).collect()
-        assert len({row.SingerId for row in found}) == len(found)
-        return {row.SingerId: row.LastName for row in found}
+    def read_copy() -> dict[int, str]:
+        rows = spark.read.parquet(str(tables(tmp_path)[-1])).collect()
+        assert len({row.SingerId for row in rows}) == len(rows)
+        return {row.SingerId: row.LastName for row in rows}
 
-    with beside(writer.write, 0.2) as begun:
+    with run_beside(writer.write, 0.2) as begun:
         assert begun.wait(60)
         run()
     run()
-    assert copied() == writer.newest()
+    assert read_copy() == writer.newest()
     undo_newest_commit(tmp_path / "checkpoint")
     run()
-    assert copied() == writer.newest()
+    assert read_copy() == writer.newest()
     assert len(tables(tmp_path)) == 2

@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from fixtures.spark import (
     changes,
-    copied_checkpoint,
+    copy_checkpoint,
     drain,
     names_of,
     newest_offset,
     parquet,
     undo_newest_commit,
 )
-from fixtures.writing import SingersWriter, beside
+from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
@@ -57,10 +57,10 @@ def test_a_batch_again_has_the_same_rows_in_the_same_files(
     for key in range(0, 100, 10):
         write(singers, range(key, key + 10), "before")
     drain(changes(spark, singers, **options), tmp_path)
-    copied_checkpoint(tmp_path, tmp_path / "page")
+    copy_checkpoint(tmp_path, tmp_path / "page")
     write(singers, range(50, 150), "planned")
     drain(changes(spark, singers, **options), tmp_path)
-    copied_checkpoint(tmp_path, tmp_path / "window")
+    copy_checkpoint(tmp_path, tmp_path / "window")
     write(singers, range(150), "later")
     with singers.batch() as batch:
         batch.delete("Singers", KeySet(keys=[[60]]))
@@ -86,17 +86,17 @@ def test_available_now_ends_at_what_was_there(
     drain(changes(spark, singers), tmp_path)
     for _ in range(20):
         writer.write()
-    with beside(writer.write, 0.1) as begun:
+    with run_beside(writer.write, 0.1) as begun:
         assert begun.wait(60)
         query = drain(changes(spark, singers, maxRowsPerBatch=20), tmp_path)
     assert {name for _, name in names_of(tmp_path)} >= set(there.values())
     end = parse_micros(newest_offset(tmp_path)["position"])
-    assert writer.at(end) != writer.at(2**60), "there was more, and the query has ended"
+    assert writer.rows_at(end) != writer.rows_at(2**60), "there was more, and the query has ended"
     newest: dict[int, tuple[int, str]] = {}
     for row in parquet(tmp_path).to_pylist():
-        found = to_micros(row["_commit_timestamp"]), row["LastName"]
-        newest[row["SingerId"]] = max(newest.get(row["SingerId"], found), found)
-    assert {(key, *value) for key, value in newest.items()} == writer.at(end)
+        version = to_micros(row["_commit_timestamp"]), row["LastName"]
+        newest[row["SingerId"]] = max(newest.get(row["SingerId"], version), version)
+    assert {(key, *value) for key, value in newest.items()} == writer.rows_at(end)
     sizes = [progress["numInputRows"] for progress in query.recentProgress]
     assert len(sizes) > 2
     # A commit of up to five rows is never parted.
@@ -127,7 +127,7 @@ def test_offsets_are_small_and_those_of_version_1_are_read(
         path.write_text("\n".join([*head, json.dumps(old)]))
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     undo_newest_commit(tmp_path / "checkpoint")
-    copied_checkpoint(tmp_path, tmp_path / "old")
+    copy_checkpoint(tmp_path, tmp_path / "old")
     write(singers, range(3), "third")
     drain(changes(spark, singers), tmp_path / "old")
     expected = [(k, "second") for k in range(5)] + [(k, "third") for k in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fixtures.spark import changes, drain, names_of, parquet, start, until
+from fixtures.spark import changes, drain, names_of, parquet, start, wait_until
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def test_a_dropped_column_stops_the_query_or_is_null(
     going_on = start(nulls, tmp_path / "nulls", processingTime="0 seconds")
     for query, place in ((stopping, "stop"), (going_on, "nulls")):
         log = tmp_path / place / "parquet" / "_spark_metadata" / "0"
-        until(query, log.exists)
+        wait_until(query, log.exists)
     alter(singers, "ALTER TABLE Singers DROP COLUMN FirstName")
     write(singers, range(5, 8), "LastName")
     with pytest.raises(StreamingQueryException) as stopped:
@@ -44,10 +44,10 @@ def test_a_dropped_column_stops_the_query_or_is_null(
         "'onSchemaChange' to 'nulls'",
     ):
         assert words in str(stopped.value)
-    until(going_on, lambda: len(names_of(tmp_path / "nulls")) == 8)
+    wait_until(going_on, lambda: len(names_of(tmp_path / "nulls")) == 8)
     going_on.stop()
-    found = {row["SingerId"]: row for row in parquet(tmp_path / "nulls").to_pylist()}
-    assert [found[k]["FirstName"] for k in range(8)] == [f"FirstName {k}" for k in range(5)] + (
+    delivered = {row["SingerId"]: row for row in parquet(tmp_path / "nulls").to_pylist()}
+    assert [delivered[k]["FirstName"] for k in range(8)] == [f"FirstName {k}" for k in range(5)] + (
         [None] * 3
     )
     drain(changes(spark, singers), tmp_path / "stop")
@@ -59,17 +59,17 @@ def test_a_new_column_comes_with_the_next_start_and_a_new_type_stops(
 ) -> None:
     write(singers, range(3), "LastName")
     query = start(changes(spark, singers), tmp_path, processingTime="0 seconds")
-    until(query, (tmp_path / "parquet" / "_spark_metadata" / "0").exists)
+    wait_until(query, (tmp_path / "parquet" / "_spark_metadata" / "0").exists)
     alter(singers, "ALTER TABLE Singers ADD COLUMN Nick STRING(100)")
     write(singers, range(3, 5), "LastName", "Nick")
-    until(query, lambda: len(names_of(tmp_path)) == 5)
+    wait_until(query, lambda: len(names_of(tmp_path)) == 5)
     query.stop()
     stream = changes(spark, singers, onSchemaChange="nulls")
     assert "Nick" in stream.columns
     write(singers, range(5, 6), "LastName", "Nick")
     drain(stream, tmp_path / "new")
     query = start(stream, tmp_path, processingTime="0 seconds")
-    until(query, lambda: len(names_of(tmp_path)) == 6)
+    wait_until(query, lambda: len(names_of(tmp_path)) == 6)
     alter(singers, "ALTER TABLE Singers ALTER COLUMN Nick BYTES(100)")
     write(singers, range(6, 7), "LastName")
     with pytest.raises(StreamingQueryException, match="column Nick was STRING and is BYTES"):
@@ -81,13 +81,13 @@ def test_an_index_that_is_dropped_names_the_command(
 ) -> None:
     write(singers, range(3), "LastName")
     query = start(changes(spark, singers), tmp_path, processingTime="0 seconds")
-    until(query, (tmp_path / "parquet" / "_spark_metadata" / "0").exists)
+    wait_until(query, (tmp_path / "parquet" / "_spark_metadata" / "0").exists)
     with singers.snapshot() as snapshot:
-        found = snapshot.execute_sql(
+        result = snapshot.execute_sql(
             "SELECT INDEX_NAME FROM INFORMATION_SCHEMA.INDEXES"
             " WHERE TABLE_NAME = 'Singers' AND INDEX_TYPE = 'INDEX'"
         )
-        (index,) = [row[0] for row in found]
+        (index,) = [row[0] for row in result]
     alter(singers, f"DROP INDEX {index}")
     with pytest.raises(StreamingQueryException, match="spanner-watcher ddl apply"):
         query.awaitTermination(120)

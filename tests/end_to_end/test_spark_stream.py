@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
-def delivered(folder: Path) -> list[tuple[int, str]]:
+def read_delivered(folder: Path) -> list[tuple[int, str]]:
     files = sorted((folder / "parquet").glob("*.parquet"))
     rows = [row for path in files for row in pq.read_table(path).to_pylist()]
     return sorted((row["SingerId"], row["LastName"]) for row in rows)
@@ -31,13 +31,13 @@ def test_changes_arrive_once_over_restarts(
 ) -> None:
     write(singers, range(30), "first")
     drain(changes(spark, singers), tmp_path)
-    assert delivered(tmp_path) == [(k, "first") for k in range(30)]
+    assert read_delivered(tmp_path) == [(k, "first") for k in range(30)]
     write(singers, range(20, 40), "second")
     drain(changes(spark, singers), tmp_path)
     expected = [(k, "first") for k in range(30)] + [(k, "second") for k in range(20, 40)]
-    assert delivered(tmp_path) == sorted(expected)
+    assert read_delivered(tmp_path) == sorted(expected)
     drain(changes(spark, singers), tmp_path)
-    assert delivered(tmp_path) == sorted(expected)
+    assert read_delivered(tmp_path) == sorted(expected)
 
 
 def test_latest_starts_now_and_says_so_in_the_checkpoint(
@@ -49,7 +49,7 @@ def test_latest_starts_now_and_says_so_in_the_checkpoint(
     write(singers, range(3), "after it")
     undo_newest_commit(tmp_path / "checkpoint")
     drain(changes(spark, singers, **latest), tmp_path)
-    assert delivered(tmp_path) == [(k, "after it") for k in range(3)]
+    assert read_delivered(tmp_path) == [(k, "after it") for k in range(3)]
 
 
 def test_the_schema_is_the_tables_and_three_columns_more(
@@ -96,9 +96,9 @@ def test_a_table_that_is_not_watchable_names_the_command(
 
 
 def test_the_checkpoint_of_another_database_is_refused(
-    spark: SparkSession, singers: Database, processed_singers: Database, tmp_path: Path
+    spark: SparkSession, singers: Database, singers_with_processed: Database, tmp_path: Path
 ) -> None:
     write(singers, range(5), "name")
     drain(changes(spark, singers), tmp_path)
     with pytest.raises(PySparkException, match="the checkpoint belongs to"):
-        drain(changes(spark, processed_singers), tmp_path)
+        drain(changes(spark, singers_with_processed), tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from fixtures.everything import ROWS, row, rows
 from fixtures.everything import write as write_everything
 from fixtures.spark import batch, changes, drain, newest_offset, parquet
-from fixtures.writing import beside
+from fixtures.writing import run_beside
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -61,9 +61,9 @@ def test_no_transaction_is_torn_over_micro_batches(
         transfers.write()
     states: list[dict[str, dict[int, int]]] = [{table: {} for table in TABLES}]
 
-    def apply(found: DataFrame, _number: int) -> None:
+    def apply(changed: DataFrame, _number: int) -> None:
         state = {table: dict(cells) for table, cells in states[-1].items()}
-        for each in found.collect():
+        for each in changed.collect():
             cells = json.loads(each["values"])
             state[each["table"]][cells["Id"]] = cells["Number"]
         states.append(state)
@@ -74,7 +74,7 @@ def test_no_transaction_is_torn_over_micro_batches(
         query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
         assert query.awaitTermination(300)
 
-    with beside(transfers.write, 0.2) as begun:
+    with run_beside(transfers.write, 0.2) as begun:
         assert begun.wait(60)
         run()
         run(maxRowsPerBatch=20)
@@ -104,28 +104,28 @@ def test_the_envelope_holds_every_type_as_json(
     drain(stream, tmp_path)
     write_everything(everything, [row(7) | {"Id": 3}])
     drain(stream, tmp_path)
-    found = parquet(tmp_path).to_pylist()
-    assert {each["table"] for each in found} == {"Everything"}
+    delivered = parquet(tmp_path).to_pylist()
+    assert {each["table"] for each in delivered} == {"Everything"}
     expected = [("READ", each) for each in rows()] + [("UPSERT", row(7) | {"Id": 3})]
-    shown = {(each["operation"], each["key"]): json.loads(each["values"]) for each in found}
-    assert len(shown) == len(found) == ROWS + 1
+    shown = {(each["operation"], each["key"]): json.loads(each["values"]) for each in delivered}
+    assert len(shown) == len(delivered) == ROWS + 1
     for operation, cells in expected:
         values = shown[operation, json.dumps({"Id": cells["Id"]})]
         assert values.pop("LastModified") is not None
         values.pop("ShardId")
-        assert values == {name: as_json(value) for name, value in cells.items()}
+        assert values == {name: json_value(value) for name, value in cells.items()}
 
 
-def as_json(value: Any) -> object:
+def json_value(value: Any) -> object:
     if isinstance(value, list):
-        return [as_json(item) for item in value]
+        return [json_value(item) for item in value]
     return format_timestamp(to_micros(value)) if hasattr(value, "tzinfo") else to_json(value)
 
 
 def test_tables_are_chosen_by_names_and_globs(spark: SparkSession, bank: Database) -> None:
     Transfers(bank).write()
-    found = batch(spark, bank, tables="*", exclude="L*")
-    assert {each["table"] for each in found.collect()} == {"Accounts", "Notes"}
+    chosen = batch(spark, bank, tables="*", exclude="L*")
+    assert {each["table"] for each in chosen.collect()} == {"Accounts", "Notes"}
     earliest = batch(spark, bank, tables="Led*,Notes", startingTimestamp="earliest")
     assert {each["table"] for each in earliest.collect()} == {"Ledger", "Notes"}
     for options, words in (

@@ -19,10 +19,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spar
 TO_TEXTS = "transform(Jss, each -> to_json(each)) AS Jss"
 
 
-def parsed(value: Any) -> Any:
+def parse_json_texts(value: Any) -> Any:
     """JSON texts as what they say."""
     if isinstance(value, list):
-        return [parsed(item) for item in value]
+        return [parse_json_texts(item) for item in value]
     return None if value is None else ("json", json.loads(value))
 
 
@@ -33,10 +33,14 @@ def test_columns_and_arrays_hold_what_was_written(
     read = batch(spark, everything, table="Everything", jsonType="variant")
     assert read.schema["Js"].dataType == VariantType()
     assert read.schema["Jss"].dataType == ArrayType(VariantType())
-    found = read.selectExpr("Id", "to_json(Js) AS Js", TO_TEXTS, "St").collect()
-    told = {each["Id"]: (parsed(each["Js"]), parsed(each["Jss"]), each["St"]) for each in found}
-    assert told == {
-        each["Id"]: (parsed(each["Js"]), parsed(each["Jss"]), each["St"]) for each in rows()
+    texts = read.selectExpr("Id", "to_json(Js) AS Js", TO_TEXTS, "St").collect()
+    cells = {
+        each["Id"]: (parse_json_texts(each["Js"]), parse_json_texts(each["Jss"]), each["St"])
+        for each in texts
+    }
+    assert cells == {
+        each["Id"]: (parse_json_texts(each["Js"]), parse_json_texts(each["Jss"]), each["St"])
+        for each in rows()
     }
 
 
@@ -44,8 +48,8 @@ def test_a_json_null_is_not_a_missing_value(spark: SparkSession, everything: Dat
     with everything.batch() as mutations:
         mutations.insert("Everything", ("Id", "Js"), [(1, "null"), (2, None)])
     read = batch(spark, everything, table="Everything", jsonType="variant")
-    found = read.selectExpr("Id", "Js IS NULL AS missing", "is_variant_null(Js) AS empty").collect()
-    assert {each["Id"]: (each["missing"], each["empty"]) for each in found} == {
+    flags = read.selectExpr("Id", "Js IS NULL AS missing", "is_variant_null(Js) AS empty").collect()
+    assert {each["Id"]: (each["missing"], each["empty"]) for each in flags} == {
         1: (False, True),
         2: (True, False),
     }
@@ -63,8 +67,8 @@ def test_an_envelope_can_be_asked_by_path(
         "variant_get(values, '$.Ins[0]', 'bigint') AS first",
     )
     drain(stream, tmp_path)
-    found = parquet(tmp_path).to_pylist()
-    assert {each["Id"]: (each["In"], each["first"]) for each in found} == {
+    delivered = parquet(tmp_path).to_pylist()
+    assert {each["Id"]: (each["In"], each["first"]) for each in delivered} == {
         each["Id"]: (each["In"], each["Ins"][0] if each["Ins"] else None) for each in rows()
     }
 

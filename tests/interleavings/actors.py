@@ -48,8 +48,8 @@ class Run:
         unit = current_unit()
         return self.world.database(unit.actor if unit is not None else "")
 
-    def watched_table(self, name: str) -> WatchedTable:
-        """How a table is watched, as the schema was when a scenario's world was made."""
+    def discover_once(self, name: str) -> WatchedTable:
+        """How a table is watched, by the schema that the scenario's world began with."""
         if name not in self.world.watched:
             self.world.watched[name] = discover_table(self.world.database(), name)
         return self.world.watched[name]
@@ -93,9 +93,9 @@ class Run:
         unit = current_unit()
         instance = f"{unit.actor if unit is not None else 'end'}#{life}"
         options = {"lease": LONG_SECONDS} | options
-        made = Watcher(database=self.world.address.path, consumer=consumer, **options)
-        made.on_change(lambda change: self._deliver(consumer, instance, change))
-        return made
+        watcher = Watcher(database=self.world.address.path, consumer=consumer, **options)
+        watcher.on_change(lambda change: self._deliver(consumer, instance, change))
+        return watcher
 
     def _deliver(self, consumer: str, instance: str, change: Change) -> None:
         key = tuple(change.key.values())
@@ -130,13 +130,15 @@ class Run:
         """Clears tables behind their consumers."""
         positions = SpannerPositions(self.database)
         for table in tables:
-            Clearing(self.database, self.watched_table(table), positions).clear()
+            Clearing(self.database, self.discover_once(table), positions).clear()
 
     # Living.
 
-    def lasting(self, name: str, body: Callable[[], object], allowed: tuple[type, ...]) -> None:
-        """An actor's life, and the next one when it has crashed. Errors are for the judges; those
-        that are ``allowed`` end the actor without blame."""
+    def run_with_restarts(
+        self, name: str, body: Callable[[], object], allowed: tuple[type, ...]
+    ) -> None:
+        """Runs an actor, and again after each crash. The judges report its errors, but those that
+        are ``allowed`` just end it."""
         unit = current_unit()
         while True:
             try:

@@ -1,4 +1,5 @@
-"""Who goes on: as written down, at random priorities (PCT), or all schedules with few preemptions.
+"""Which unit runs next: as prescribed, by random priorities (PCT), or in every schedule with few
+preemptions.
 
 PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A Randomized Scheduler with Probabilistic
 Guarantees of Finding Bugs" (2010). Bounded preemptions: Musuvathi and Qadeer, "Iterative Context
@@ -25,31 +26,31 @@ CRASHES = (CRASH_BEFORE, CRASH_AFTER)
 RUN = re.compile(r"(?P<token>[^\s*]+)(?:\*(?P<count>\d+))?\Z")
 
 
-def shown(trace: Sequence[str]) -> str:
+def format_trace(trace: Sequence[str]) -> str:
     """Tokens as a short text: ``A*3 B C?``."""
     runs = [(token, len(list(group))) for token, group in groupby(trace)]
     return " ".join(token if count == 1 else f"{token}*{count}" for token, count in runs)
 
 
-def parsed(text: str) -> list[str]:
-    """The tokens of such a text."""
+def parse_trace(text: str) -> list[str]:
+    """The tokens of a text of ``format_trace``. Raises ValueError when a step is invalid."""
     tokens: list[str] = []
     for part in text.split():
         match = RUN.match(part)
         if match is None:
-            raise ValueError(f"'{part}' is no step of a schedule: write A, A*3, A! or A?")
+            raise ValueError(f"invalid step '{part}' of a schedule: use A, A*3, A! or A?")
         tokens += [match["token"]] * int(match["count"] or 1)
     return tokens
 
 
-def going_on(current: str | None, tokens: Sequence[str]) -> str:
-    """The token of whoever runs already, else the first."""
-    return current if current in tokens else tokens[0]
+def token_without_switch(current: str | None, tokens: Sequence[str]) -> str:
+    """The token of the unit that is running if it is among the tokens, else the first token."""
+    return current if current is not None and current in tokens else tokens[0]
 
 
 @dataclass
 class Step:
-    """What could be chosen at one step, and what going on without a switch would have been."""
+    """One step: the unit that was running, the tokens that could be chosen, the chosen one."""
 
     current: str | None
     tokens: tuple[str, ...]
@@ -63,9 +64,9 @@ class Step:
 
 @dataclass
 class Prescribed:
-    """Follows a list of tokens, then goes on without preemption. Records what it could choose.
+    """Follows a list of tokens, then continues without preemption. Records its choices.
 
-    ``lenient`` passes over tokens that cannot be chosen: for a schedule of slightly other code.
+    ``lenient`` skips tokens that cannot be chosen: for a schedule of slightly different code.
     """
 
     prefix: Sequence[str]
@@ -78,11 +79,11 @@ class Prescribed:
         if place < len(self.prefix):
             token = self.prefix[place]
             if token not in tokens and self.lenient:
-                token = going_on(current, tokens)
+                token = token_without_switch(current, tokens)
             if token not in tokens:
                 raise StuckError(f"step {place} is {token}, but only {' '.join(tokens)} can go on")
         else:
-            token = going_on(current, tokens)
+            token = token_without_switch(current, tokens)
         self.steps.append(Step(current, tuple(tokens), token))
         return token
 
@@ -140,7 +141,7 @@ class BeforeCommits(RandomPriorities):
 
 
 class RandomWalk:
-    """Switches to a random unit now and then; crashes at a random step."""
+    """Switches to a random unit at random steps; crashes at a random step."""
 
     def __init__(self, seed: str, length: int, crash_chance: float) -> None:
         self._random = random.Random(seed)
@@ -165,7 +166,7 @@ class RandomWalk:
 class Exhaustive:
     """Every schedule with at most so many preemptions, those with fewer first, each once.
 
-    Where ``learn`` is told what the steps were, only those of which the outcome could differ.
+    With ``labels`` given to ``learn``, only schedules whose outcome could differ.
     """
 
     def __init__(self, preemptions: int) -> None:
@@ -177,10 +178,10 @@ class Exhaustive:
 
     def __iter__(self) -> Iterator[Prescribed]:
         """Choosers, each for one run; ``learn`` must be called after it."""
-        while (prefix := self._following()) is not None:
+        while (prefix := self._next_prefix()) is not None:
             yield Prescribed(prefix)
 
-    def _following(self) -> tuple[str, ...] | None:
+    def _next_prefix(self) -> tuple[str, ...] | None:
         return next((queue.popleft() for queue in self._waiting if queue), None)
 
     def learn(self, run: Prescribed, labels: Sequence[str] | None = None) -> None:
@@ -190,7 +191,7 @@ class Exhaustive:
             return
         chosen = tuple(step.chosen for step in run.steps)
         costs = list(accumulate((step.cost(step.chosen) for step in run.steps), initial=0))
-        others = everywhere(run) if labels is None else where_it_matters(run, labels)
+        others = all_alternatives(run) if labels is None else relevant_alternatives(run, labels)
         for place, token in others:
             total = costs[place] + run.steps[place].cost(token)
             prefix = (*chosen[:place], token)
@@ -204,7 +205,7 @@ class Exhaustive:
         return known
 
 
-def everywhere(run: Prescribed) -> Iterator[tuple[int, str]]:
+def all_alternatives(run: Prescribed) -> Iterator[tuple[int, str]]:
     """All that could have been chosen after a run's prefix."""
     for place in range(len(run.prefix), len(run.steps)):
         for token in run.steps[place].tokens:
@@ -212,7 +213,7 @@ def everywhere(run: Prescribed) -> Iterator[tuple[int, str]]:
                 yield place, token
 
 
-def where_it_matters(run: Prescribed, labels: Sequence[str]) -> Iterator[tuple[int, str]]:
+def relevant_alternatives(run: Prescribed, labels: Sequence[str]) -> Iterator[tuple[int, str]]:
     """What could have been chosen with another outcome: a step before one that it depends on, and
     a crash before or after what the actor writes."""
     chosen = [step.chosen for step in run.steps]

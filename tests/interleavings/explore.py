@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,14 +17,14 @@ from interleavings.choosers import (
     Prescribed,
     RandomPriorities,
     RandomWalk,
-    shown,
+    format_trace,
 )
-from interleavings.fast import faster
+from interleavings.fast import skip_repeated_work
 from interleavings.known_schemas import KnownSchemas
-from interleavings.scenarios.base import Variant
-from interleavings.schedule import explored_schedules
+from interleavings.scenarios.base import Body, Variant
+from interleavings.schedule import explore_schedules
 from interleavings.scheduler import Chooser, Scheduler, StuckError
-from interleavings.virtual_time import controlled
+from interleavings.virtual_time import control_time
 from interleavings.world import World
 
 CHANGE_POINTS = 3
@@ -42,7 +42,7 @@ class Outcome:
     @property
     def text(self) -> str:
         """The schedule as it is given to --replay."""
-        return shown(self.trace)
+        return format_trace(self.trace)
 
 
 @dataclass
@@ -75,11 +75,11 @@ class Explorer:
     def __enter__(self) -> Explorer:
         self.world = World(self.variant.statements, self.variant.watchable)
         self._stack.callback(self.world.close)
-        self._stack.enter_context(self.world.opened())
-        self._stack.enter_context(controlled(self.world.clock))
-        self._stack.enter_context(explored_schedules())
+        self._stack.enter_context(self.world.serve())
+        self._stack.enter_context(control_time(self.world.clock))
+        self._stack.enter_context(explore_schedules())
         schemas = KnownSchemas(self.world, bool(self.variant.quiet))
-        self._stack.enter_context(faster(schemas))
+        self._stack.enter_context(skip_repeated_work(schemas))
         logging.disable(logging.CRITICAL)
         self._stack.callback(logging.disable, logging.NOTSET)
         self._length = len(self.run(Prescribed(())).trace)
@@ -95,7 +95,7 @@ class Explorer:
         run = Run(world)
         world.gate.quiet_texts = variant.quiet
         world.gate.observer = run.record.observe
-        self._alone(lambda: variant.prelude(run))
+        self._run_unexplored(lambda: variant.prelude(run))
         scheduler = Scheduler(world.clock, chooser, dict(variant.crashes or {}))
         for actor, body in variant.actors.items():
             scheduler.add(actor, self._life(run, actor, body))
@@ -104,8 +104,8 @@ class Explorer:
             scheduler.run()
             world.end_transactions()
             world.clock.advance(LONG_SECONDS + 1)
-            self._alone(lambda: variant.finale(run))
-            problems = judges.verdict(run.record, variant.expectations, run.kept)
+            self._run_unexplored(lambda: variant.finale(run))
+            problems = judges.find_problems(run.record, variant.expectations, run.kept)
         except StuckError as error:
             problems = [f"stuck: {error}"]
         except Exception as error:  # noqa: BLE001 (a finding)
@@ -115,11 +115,11 @@ class Explorer:
         trace, labels = tuple(scheduler.trace), tuple(scheduler.labels)
         return Outcome(trace, labels, tuple(problems), name)
 
-    def _life(self, run: Run, actor: str, body):  # type: ignore[no-untyped-def]
-        return lambda: run.lasting(actor, lambda: body(run), self.variant.allowed)
+    def _life(self, run: Run, actor: str, body: Body) -> Callable[[], None]:
+        return lambda: run.run_with_restarts(actor, lambda: body(run), self.variant.allowed)
 
-    def _alone(self, body) -> None:  # type: ignore[no-untyped-def]
-        """Something that is not explored, on virtual time."""
+    def _run_unexplored(self, body: Callable[[], object]) -> None:
+        """Runs something that is not explored, on virtual time."""
         scheduler = Scheduler(self.world.clock, Prescribed(()), {})
         scheduler.add("end", body)
         scheduler.run()
@@ -148,15 +148,15 @@ class Explorer:
 
     def summary(self, outcomes: Iterator[Outcome], *, until_failure: bool = False) -> Summary:
         """Runs them all, or until one fails."""
-        found = Summary(self.variant.name)
+        summary = Summary(self.variant.name)
         began = time.perf_counter()
         for outcome in outcomes:
-            found.schedules += 1
-            found.steps += len(outcome.trace)
+            summary.schedules += 1
+            summary.steps += len(outcome.trace)
             if outcome.problems:
-                found.failures.append(outcome)
-                found.first_failure = found.first_failure or found.schedules
+                summary.failures.append(outcome)
+                summary.first_failure = summary.first_failure or summary.schedules
                 if until_failure:
                     break
-        found.seconds = time.perf_counter() - began
-        return found
+        summary.seconds = time.perf_counter() - began
+        return summary

@@ -1,4 +1,4 @@
-"""What a schedule does not need to do again: nothing here decides who sees what, only how soon."""
+"""Work that a schedule need not repeat. It changes how fast a schedule runs, not what it sees."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from google.cloud.spanner_v1 import _opentelemetry_tracing as tracing
-from opentelemetry import trace
-
 import ddl.apply
+import ddl.parse
 import emulator.engine.schema_changes
 import emulator.engine.snapshots
 from ddl.schema import Dialect
@@ -23,31 +21,25 @@ from interleavings.known_schemas import KNOWN, KnownSchemas
 from interleavings.virtual_clock import originals
 
 
-@contextmanager
-def untraced(*_arguments: object, **_options: object) -> Iterator[Any]:
-    """In place of the client's spans, which nobody collects."""
-    yield trace.INVALID_SPAN
-
-
-def nothing(*_arguments: object, **_options: object) -> None:
-    """The product's own tables are there: the world has made them."""
+def skip_creation(*_arguments: object, **_options: object) -> None:
+    """In place of ``create_own_tables``: the world has created them."""
 
 
 @lru_cache(maxsize=64)
-def parsed_once(statements: tuple[str, ...], *more: Any) -> Any:
-    """A schema is a value: the same statements give the same one."""
-    return PARSE(list(statements), *more)
+def parse_schema_once(statements: tuple[str, ...], *more: Any) -> Any:
+    """The schema of these statements; a schema is a value, so that it can be shared."""
+    return PARSE_SCHEMA(list(statements), *more)
 
 
-PARSE = ddl.apply.parse_schema
+PARSE_SCHEMA = ddl.parse.parse_schema
 
 
 PARSE_STATEMENT = emulator.engine.schema_changes.parse_step
 
 
 @lru_cache(maxsize=256)
-def statement_once(text: str, dialect: Dialect) -> Step:
-    """A DDL statement is a value, too."""
+def parse_statement_once(text: str, dialect: Dialect) -> Step:
+    """The step of a DDL statement, which is a value, too."""
     return PARSE_STATEMENT(text, dialect)
 
 
@@ -71,28 +63,23 @@ def begin_state(state: SchemaState, *arguments: Any, **options: Any) -> None:
 
 
 @contextmanager
-def faster(schemas: KnownSchemas) -> Iterator[None]:
-    """While it lasts: no spans, no look for tables that are there, each schema parsed and read
-    once, and no garbage collection within a schedule."""
+def skip_repeated_work(schemas: KnownSchemas) -> Iterator[None]:
+    """While it lasts, the product's own tables are not looked for, each schema is parsed and read
+    once, and no garbage is collected within a schedule."""
     replaced: list[tuple[Any, str, Any]] = [
         (SchemaState, "__init__", begin_state),
-        (emulator.engine.schema_changes, "parse_step", statement_once),
-        (ddl.apply, "parse_schema", lambda texts, *more: parsed_once(tuple(texts), *more)),
+        (emulator.engine.schema_changes, "parse_step", parse_statement_once),
+        (ddl.apply, "parse_schema", lambda texts, *more: parse_schema_once(tuple(texts), *more)),
         # Snapshots are kept for a while of the machine's time; virtual time leaps.
         (emulator.engine.snapshots, "time", SimpleNamespace(monotonic=originals.monotonic)),
     ]
     for name, module in list(sys.modules.items()):
         if name.startswith("watcher.") and hasattr(module, "create_own_tables"):
-            replaced.append((module, "create_own_tables", nothing))
+            replaced.append((module, "create_own_tables", skip_creation))
         if name.startswith("watcher.") and name != "watcher.tables.schema_reader":
             for reads in ("read_epoch", "read_digest"):
                 if hasattr(module, reads):
                     replaced.append((module, reads, getattr(schemas, reads)))
-        if name.startswith("google.cloud.spanner_v1.") and module is not tracing:
-            if hasattr(module, "trace_call"):
-                replaced.append((module, "trace_call", untraced))
-            if hasattr(module, "add_span_event"):
-                replaced.append((module, "add_span_event", nothing))
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
         setattr(owner, name, value)

@@ -6,19 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
+import proto
 
 from interleavings.scheduler import current_scheduler, current_unit
 
 QUIET = frozenset({"CreateSession", "BatchCreateSessions", "DeleteSession", "GetOperation"})
-"""What changes nothing that another actor could see, and sees nothing of others."""
+"""Methods that neither change nor read what another actor could see."""
 
 Observer = Callable[[str, Any], None]
-"""Told of each RPC that was executed: its method and its request."""
+"""Called after each RPC, with its method and its request."""
 
 
-class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
-    """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that name one of these
-    do not wait, because nothing in the scenario changes what they find."""
+class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
+    """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that contain one of these
+    do not wait, because nothing in the scenario changes their results."""
 
     def __init__(self) -> None:
         self.quiet_texts: tuple[str, ...] = ()
@@ -26,24 +27,24 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
-        method, raw = method_of(details), plain(request)
+        method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._executed(method, raw)
+        self._notify_observer(method, raw)
         if crashes:
             self._crash()
         return outcome
 
-    def _executed(self, method: str, request: Any) -> None:
+    def _notify_observer(self, method: str, request: Any) -> None:
         if self.observer is not None and current_unit() is not None:
             self.observer(method, request)
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
-        method, raw = method_of(details), plain(request)
+        method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._executed(method, raw)
+        self._notify_observer(method, raw)
         if crashes:
             self._crash()
         return outcome
@@ -67,9 +68,9 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         current_scheduler().crash(unit)
 
 
-def plain(request: Any) -> Any:
-    """The message below the client's wrapper, which makes an object of every field it is asked."""
-    return getattr(request, "_pb", request)
+def message_of(request: Any) -> Any:
+    """The message below the client's wrapper, whose fields are slow to read."""
+    return type(request).pb(request) if isinstance(request, proto.Message) else request
 
 
 def method_of(details: Any) -> str:
@@ -80,16 +81,16 @@ def method_of(details: Any) -> str:
 
 
 def label_of(method: str, request: Any, text: str) -> str:
-    """What an RPC is, for a person who reads a schedule."""
+    """A short text for an RPC, for people who read a schedule."""
     if text:
         return " ".join([method, *text.split()])
     table = getattr(request, "table", "")
     if table:
         return f"{method} {table}"
-    return " ".join([method, *mutated(request)]) if method == "Commit" else method
+    return " ".join([method, *tables_of_commit(request)]) if method == "Commit" else method
 
 
-def mutated(request: Any) -> list[str]:
+def tables_of_commit(request: Any) -> list[str]:
     """The tables of a commit's mutations."""
     kinds = ((mutation, mutation.WhichOneof("operation")) for mutation in request.mutations)
     return sorted({getattr(mutation, kind).table for mutation, kind in kinds})

@@ -63,14 +63,14 @@ class CallError(grpc.RpcError, grpc.Call):
     def initial_metadata(self) -> Metadata:
         return ()
 
-    def trailing_metadata(self) -> Metadata:
+    def trailing_metadata(self) -> Any:
         return self._trailers
 
     def is_active(self) -> bool:
         return False
 
-    def time_remaining(self) -> None:
-        return None
+    def time_remaining(self) -> float:
+        return 0.0
 
     def cancel(self) -> None:
         return None
@@ -126,7 +126,7 @@ class CallContext:
         return CallError(self.code or grpc.StatusCode.UNKNOWN, self.details, self.trailers)
 
 
-class Answer(grpc.Call, grpc.Future):  # type: ignore[misc]
+class Answer(grpc.Call, grpc.Future):  # type: ignore[type-arg]
     """The outcome of a call that is over."""
 
     def __init__(self, value: Any, error: CallError | None = None) -> None:
@@ -165,14 +165,14 @@ class Answer(grpc.Call, grpc.Future):  # type: ignore[misc]
     def initial_metadata(self) -> Metadata:
         return ()
 
-    def trailing_metadata(self) -> Metadata:
+    def trailing_metadata(self) -> Any:
         return self._error.trailing_metadata() if self._error is not None else ()
 
     def is_active(self) -> bool:
         return False
 
-    def time_remaining(self) -> None:
-        return None
+    def time_remaining(self) -> float:
+        return 0.0
 
     def cancel(self) -> bool:
         return False
@@ -247,11 +247,13 @@ class StreamingMethod(Method):
         received = handler.request_deserializer(self._serialize(request))
         messages = handler.unary_stream(received, context)
         return Stream(
-            messages if endless(received) else ahead(messages), self._deserialize, context
+            messages if is_endless(received) else compute_ahead(messages),
+            self._deserialize,
+            context,
         )
 
 
-def ahead(messages: Iterator[bytes]) -> Iterator[bytes]:
+def compute_ahead(messages: Iterator[bytes]) -> Iterator[bytes]:
     """The messages of a stream, all computed now; the error that ended it comes after them."""
     computed: list[bytes] = []
     failure: HandlerEndedError | None = None
@@ -269,7 +271,7 @@ def replay(computed: list[bytes], failure: HandlerEndedError | None) -> Iterator
         raise failure
 
 
-def endless(request: Any) -> bool:
+def is_endless(request: Any) -> bool:
     """Whether a query of a change stream goes on until its client is gone."""
     text = getattr(request, "sql", "")
     return "READ_" in text and "end_timestamp" in text and "end" not in request.params.fields
@@ -285,10 +287,22 @@ class InProcessChannel(grpc.Channel):
         details = type("Details", (), {"method": method, "invocation_metadata": ()})()
         return self._dispatcher.service(details)
 
-    def unary_unary(self, method, request_serializer=None, response_deserializer=None, *_a):  # type: ignore[no-untyped-def]
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Any = None,
+        response_deserializer: Any = None,
+        *_more: Any,
+    ) -> Any:
         return Method(self._handler(method), request_serializer, response_deserializer)
 
-    def unary_stream(self, method, request_serializer=None, response_deserializer=None, *_a):  # type: ignore[no-untyped-def]
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Any = None,
+        response_deserializer: Any = None,
+        *_more: Any,
+    ) -> Any:
         return StreamingMethod(self._handler(method), request_serializer, response_deserializer)
 
     def stream_unary(self, *_arguments: Any, **_options: Any) -> Any:

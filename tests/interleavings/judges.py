@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from nemesis.truth import History, Row, living
-from nemesis.validators import Line, invented
+from nemesis.truth import History, Row, live_rows
+from nemesis.validators import Line, find_invented
 
 from interleavings.record import Clears, Delivered, Moved, Record
 
@@ -34,41 +34,41 @@ class Expectation:
     """Whose moves of the position count then."""
 
 
-def verdict(
+def find_problems(
     record: Record, expectations: Iterable[Expectation], kept: Mapping[str, Any]
 ) -> list[str]:
     """Everything that is wrong."""
     history = record.truth.history()
-    found = [f"{name} ended with {type(e).__name__}: {e}" for name, e in record.endings]
-    found += record.problems
+    problems = [f"{name} ended with {type(e).__name__}: {e}" for name, e in record.endings]
+    problems += record.problems
     for each in expectations:
         lines = [line for line in record.delivered if line.consumer == each.consumer]
-        found += lost(record, history, each, lines, kept.get(each.begin_key, 0))
-        found += disordered(each, lines)
-        found += wrong(record, each, lines)
-        found += torn(record, each, lines)
-        found += invented(windowed(lines), history)
+        problems += find_lost(record, history, each, lines, kept.get(each.begin_key, 0))
+        problems += find_disordered(each, lines)
+        problems += find_wrong_values(record, each, lines)
+        problems += find_torn(record, each, lines)
+        problems += find_invented(lines_of_windows(lines), history)
         if each.exactly:
-            found += doubled(each, lines)
-    return found
+            problems += find_doubled(each, lines)
+    return problems
 
 
-def lost(
+def find_lost(
     record: Record, history: History, expected: Expectation, lines: list[Delivered], begin: int
 ) -> Iterator[str]:
     """The newest version of every row that lives in the end was delivered."""
     last = max((states[-1].at for states in history.values()), default=0)
     seen = {(line.row, line.values["Version"]) for line in lines if line.values is not None}
-    for row, state in sorted(living(history, last).items()):
+    for row, state in sorted(live_rows(history, last).items()):
         if expected.tables and row[0] not in expected.tables:
             continue
-        if state.at <= beginning(record, expected, row[0], begin):
+        if state.at <= delivery_begin(record, expected, row[0], begin):
             continue
         if (row, state.version) not in seen:
             yield f"{expected.consumer} lost {row} version {state.version} of {state.at}"
 
 
-def beginning(record: Record, expected: Expectation, table: str, begin: int) -> int:
+def delivery_begin(record: Record, expected: Expectation, table: str, begin: int) -> int:
     """Above which commit timestamp a consumer has to deliver."""
     moves = [m for m in record.moves_of(expected.consumer) if m.table == table]
     if expected.from_registration:
@@ -77,10 +77,10 @@ def beginning(record: Record, expected: Expectation, table: str, begin: int) -> 
         return next((at for at in reversed(begun) if at is not None), 0)
     if not expected.begin_key:
         return 0
-    return max(begin, lawfully_cleared(record, expected, table))
+    return max(begin, lawful_clearing(record, expected, table))
 
 
-def lawfully_cleared(record: Record, expected: Expectation, table: str) -> int:
+def lawful_clearing(record: Record, expected: Expectation, table: str) -> int:
     """Up to where was cleared while the consumer was not there or had said that it may be. One
     that is taken away and registered again counts as if it had been there in between."""
     place = (expected.name or expected.consumer, table)
@@ -97,7 +97,7 @@ def lawfully_cleared(record: Record, expected: Expectation, table: str) -> int:
     return reached
 
 
-def disordered(expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+def find_disordered(expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
     """The versions of a row never go back, over all instances of a consumer."""
     newest: dict[Row, Delivered] = {}
     for line in lines:
@@ -116,17 +116,19 @@ def moment(line: Delivered) -> int:
     return line.at if line.at is not None else 0
 
 
-def wrong(record: Record, expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+def find_wrong_values(
+    record: Record, expected: Expectation, lines: list[Delivered]
+) -> Iterator[str]:
     """A version comes with the values that were written, every column of them."""
     for line in lines:
         truth = record.values.get((line.row, moment(line)))
         if line.values is None or truth is None:
             continue
-        if different := differing(truth, line.values):
+        if different := columns_that_differ(truth, line.values):
             yield f"{expected.consumer} got {line.row} of {line.at} with wrong {different}"
 
 
-def windowed(lines: Iterable[Delivered]) -> list[Line]:
+def lines_of_windows(lines: Iterable[Delivered]) -> list[Line]:
     """What a watcher delivered of windows, as the judges of random faults have it."""
     return [
         Line("", line.row[0], line.row[1], line.at, line.values["Version"], *line.window)
@@ -136,7 +138,7 @@ def windowed(lines: Iterable[Delivered]) -> list[Line]:
     ]
 
 
-def torn(record: Record, expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+def find_torn(record: Record, expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
     """What an instance delivers of a transaction comes in one window, over all tables."""
     ends: dict[tuple[str, Row, int], set[int]] = defaultdict(set)
     for line in lines:
@@ -150,12 +152,12 @@ def torn(record: Record, expected: Expectation, lines: list[Delivered]) -> Itera
                 yield f"{expected.consumer} got the transaction at {commit.at} in several windows"
 
 
-def differing(truth: Mapping[str, object], values: Mapping[str, object]) -> list[str]:
+def columns_that_differ(truth: Mapping[str, object], values: Mapping[str, object]) -> list[str]:
     """The columns whose values are not the ones that were written."""
     return [name for name, value in truth.items() if values.get(name) != value]
 
 
-def doubled(expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
+def find_doubled(expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
     """Nothing comes in two batches."""
     batches: dict[tuple[Row, object], set[int]] = defaultdict(set)
     for line in lines:

@@ -11,7 +11,7 @@ from typing import Any
 
 import watcher.tables.schema_reader
 from ddl.schema import Schema
-from interleavings.scheduler import current_scheduler, current_unit, without_steps
+from interleavings.scheduler import current_scheduler, current_unit, hide_steps
 from interleavings.world import World
 from watcher.spanner.stream import QueryStream
 from watcher.tables.schema_reader import SchemaEpoch
@@ -27,7 +27,7 @@ class KnownSchemas:
     """The schemas of a world's database, by their digests."""
 
     def __init__(self, world: World, quiet: bool) -> None:
-        """``quiet``: no actor changes the schema, so that to ask for it is no step."""
+        """``quiet``: no actor changes the schema, so that reading it is not a step."""
         self._world = world
         self._quiet = quiet
         self._schemas: dict[int, Schema] = {}
@@ -55,13 +55,13 @@ class KnownSchemas:
     def _digest(self, stream: QueryStream, at: int | None) -> tuple[int, int]:
         engine: Any = self._world.engine
         if at is not None and at < engine.oldest_readable():
-            with without_steps():
+            with hide_steps():
                 return READ_DIGEST(stream, at)
         timestamp = engine._timeline.strong() if at is None else at
         state = engine._writer.versions.state_at(timestamp, engine._writer.state)
         known: list[SchemaEpoch] = vars(state).setdefault(KNOWN, [])
         if not known:
-            with without_steps():
+            with hide_steps():
                 known.append(READ_EPOCH(stream, timestamp))
         self._schemas[known[0].digest] = known[0].schema
         return timestamp, known[0].digest

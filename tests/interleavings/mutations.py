@@ -46,18 +46,18 @@ class Mutation:
     patch: Callable[[], AbstractContextManager[None]]
 
 
-def nothing(*_arguments: object, **_options: object) -> None:
-    """Checks nothing, writes nothing."""
+def do_nothing(*_arguments: object, **_options: object) -> None:
+    """In place of a check or a write."""
 
 
-def empty(*_arguments: object, **_options: object) -> dict[str, Any]:
-    """Finds nothing."""
+def return_empty(*_arguments: object, **_options: object) -> dict[str, Any]:
+    """In place of a read: an empty answer."""
     return {}
 
 
 @contextmanager
-def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    """An attribute is another while it lasts."""
+def patch_attribute(owner: Any, name: str, value: object) -> Iterator[None]:
+    """While it lasts, an attribute has another value."""
     before = owner.__dict__[name]
     setattr(owner, name, value)
     try:
@@ -67,28 +67,30 @@ def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
 
 
 @contextmanager
-def everywhere(name: str, value: object) -> Iterator[None]:
-    """A function of the product's is another in every module that has imported it."""
+def patch_everywhere(name: str, value: object) -> Iterator[None]:
+    """While it lasts, a function is replaced in every module of the product that imports it."""
     with ExitStack() as stack:
         for module_name, module in list(sys.modules.items()):
             if module_name.startswith("watcher.") and name in vars(module):
-                stack.enter_context(replaced(module, name, value))
+                stack.enter_context(patch_attribute(module, name, value))
         yield
 
 
 @contextmanager
-def blind_backfill() -> Iterator[None]:
-    """Progress is written whoever has written other progress meanwhile, and nobody looks before a
-    page."""
+def write_progress_blindly() -> Iterator[None]:
+    """Backfill progress is written even if another instance has written progress since, and nothing
+    is checked before a page."""
     with ExitStack() as stack:
-        stack.enter_context(everywhere("check_owner", nothing))
-        stack.enter_context(everywhere("check_backfills", nothing))
-        stack.enter_context(replaced(watcher.runners.lease_keeper.LeaseKeeper, "check", nothing))
+        stack.enter_context(patch_everywhere("check_owner", do_nothing))
+        stack.enter_context(patch_everywhere("check_backfills", do_nothing))
+        stack.enter_context(
+            patch_attribute(watcher.runners.lease_keeper.LeaseKeeper, "check", do_nothing)
+        )
         yield
 
 
 @contextmanager
-def lease_in_a_second_commit() -> Iterator[None]:
+def write_lease_in_a_second_commit() -> Iterator[None]:
     """The owner is written first, the lease by a renewal."""
     take = Consumers.__dict__["_take"].fget
     acquire = Consumers.acquire
@@ -101,24 +103,24 @@ def lease_in_a_second_commit() -> Iterator[None]:
 
     text = property(lambda self: take(self).replace(until, ""))
     with (
-        replaced(Consumers, "_take", text),
-        replaced(Consumers, "acquire", acquire_and_renew),
+        patch_attribute(Consumers, "_take", text),
+        patch_attribute(Consumers, "acquire", acquire_and_renew),
     ):
         yield
 
 
-def take_and_erase() -> AbstractContextManager[None]:
+def acquire_and_erase_command() -> AbstractContextManager[None]:
     """Acquiring erases the operator's command."""
     take = Consumers.__dict__["_take"].fget
     text = property(
         lambda self: take(self).replace("Owner = @owner,", "Owner = @owner, Command = NULL,")
     )
-    return replaced(Consumers, "_take", text)
+    return patch_attribute(Consumers, "_take", text)
 
 
 @contextmanager
-def frozen_schema() -> Iterator[None]:
-    """The first schema that was seen is that of every window."""
+def freeze_schema() -> Iterator[None]:
+    """Every window has the first schema that was read."""
     latest, real = Epochs.latest, Epochs.at
 
     def first(epochs: Epochs[Any], timestamp: int) -> Any:
@@ -128,11 +130,11 @@ def frozen_schema() -> Iterator[None]:
         epoch, _ = latest(epochs)
         return epoch, next(iter(epochs._kept.values()))
 
-    with replaced(Epochs, "at", first), replaced(Epochs, "latest", first_too):
+    with patch_attribute(Epochs, "at", first), patch_attribute(Epochs, "latest", first_too):
         yield
 
 
-def older_release() -> AbstractContextManager[None]:
+def imitate_older_release() -> AbstractContextManager[None]:
     """Consumers of a release that stores no selection, beside one that clears and does."""
     acquire = Consumers.acquire
 
@@ -146,11 +148,11 @@ def older_release() -> AbstractContextManager[None]:
         stored = selection if consumer == CLEARER else None
         return acquire(consumers, consumer, seconds, owner, stored)
 
-    return replaced(Consumers, "acquire", acquire_without)
+    return patch_attribute(Consumers, "acquire", acquire_without)
 
 
 @contextmanager
-def back_in_two_commits() -> Iterator[None]:
+def go_back_in_two_commits() -> Iterator[None]:
     """A query that starts earlier is taken away and registered anew."""
     register = SpannerPositions.register
 
@@ -161,14 +163,14 @@ def back_in_two_commits() -> Iterator[None]:
         return register(positions, registration, owner)
 
     with (
-        replaced(SpannerPositions, "register", forget_and_register),
-        older_release(),
+        patch_attribute(SpannerPositions, "register", forget_and_register),
+        imitate_older_release(),
     ):
         yield
 
 
-def unregister_in_two(database: Any, positions_table: str, consumer: str) -> None:
-    """Is it alive, and take it away: not in one transaction."""
+def unregister_in_two_commits(database: Any, positions_table: str, consumer: str) -> None:
+    """Checks whether a consumer is alive and removes it, in two transactions."""
     status = Consumers(database, consumers_table(positions_table)).status(consumer)
     if status is not None and status.alive:
         raise LeaseHeldError(f"consumer '{consumer}' is alive")
@@ -176,37 +178,37 @@ def unregister_in_two(database: Any, positions_table: str, consumer: str) -> Non
     positions.remove(consumer, list(positions.load_all(consumer)))
 
 
-def unchecked_delivering(sink: Any, policy: Any, **options: Any) -> RetryingSink:
-    """The lease is looked at before a batch only."""
+def deliver_unchecked(sink: Any, policy: Any, **options: Any) -> RetryingSink:
+    """The lease is checked before a batch only."""
     options.pop("check", None)
     return RetryingSink(sink, policy, **options)
 
 
 @contextmanager
-def cleared_unread() -> Iterator[None]:
-    """A consumer that registers does not look how far was cleared. Where its selection is stored
-    clearing waits for it, which is enough."""
+def ignore_cleared() -> Iterator[None]:
+    """A consumer that registers does not read how far was cleared. The selection is not stored
+    either: with it, clearing would wait for the consumer."""
     with (
-        replaced(watcher.consumers.positions.spanner, "read_cleared", empty),
-        older_release(),
+        patch_attribute(watcher.consumers.positions.spanner, "read_cleared", return_empty),
+        imitate_older_release(),
     ):
         yield
 
 
 @contextmanager
-def cleared_unsaid() -> Iterator[None]:
-    """As ``cleared_unread``, because clearing does not say it."""
+def hide_cleared() -> Iterator[None]:
+    """As ``ignore_cleared``, because clearing does not write how far it went."""
     with (
-        replaced(watcher.consumers.clearing.bounds, "write_cleared", nothing),
-        older_release(),
+        patch_attribute(watcher.consumers.clearing.bounds, "write_cleared", do_nothing),
+        imitate_older_release(),
     ):
         yield
 
 
 @contextmanager
-def unchecked_lease() -> Iterator[None]:
-    """Nobody looks at the lease before a page, a batch or a change; writes are fenced."""
-    with replaced(watcher.runners.lease_keeper.LeaseKeeper, "check", nothing):
+def skip_lease_checks() -> Iterator[None]:
+    """The lease is not checked before a page, a batch or a change; writes are still fenced."""
+    with patch_attribute(watcher.runners.lease_keeper.LeaseKeeper, "check", do_nothing):
         yield
 
 
@@ -215,50 +217,50 @@ def cut_as_of_now() -> Iterator[None]:
     """A batch that is cut has the tables that have changed as of now."""
     real = BatchPlanner._resolve_end
 
-    def followed(
+    def follow_as_of_now(
         planner: BatchPlanner, place: Any, look: Look, end: int, limit: Any
     ) -> tuple[int, Any, frozenset[str] | None]:
         cut, current, changed = real(planner, place, look, end, limit)
         return cut, current, look.changed if changed is None else changed
 
-    with replaced(BatchPlanner, "_resolve_end", followed):
+    with patch_attribute(BatchPlanner, "_resolve_end", follow_as_of_now):
         yield
 
 
 @contextmanager
-def frozen_tables() -> Iterator[None]:
+def freeze_tables() -> Iterator[None]:
     """A query has the tables of its start; after the next start new ones begin at its position."""
 
     def resolve(scan: Scan, schema: Schema) -> Scan:
         return resolve_scan_again(scan, schema).select_tables(scan.tables)
 
-    with everywhere("resolve_scan_again", resolve), begun_at_position():
+    with patch_everywhere("resolve_scan_again", resolve), begin_at_position():
         yield
 
 
-def begun_at_position() -> AbstractContextManager[None]:
+def begin_at_position() -> AbstractContextManager[None]:
     """A table that is new begins at the query's position."""
 
     def starts(_planner: BatchPlanner, tables: Iterable[str], place: Any) -> dict[str, int]:
         return dict.fromkeys(tables, place.position)
 
-    return replaced(BatchPlanner, "_list_starts", starts)
+    return patch_attribute(BatchPlanner, "_list_starts", starts)
 
 
 @contextmanager
-def streams_frozen() -> Iterator[None]:
+def freeze_streams() -> Iterator[None]:
     """A query of a change stream has the tables of its start."""
 
     def resolve(scan: Scan, schema: Schema) -> Scan:
         again = resolve_scan_again(scan, schema).select_tables(scan.tables)
         return replace(again, stream=scan.stream)
 
-    def listed(wanted: ChangeFilter, name: str) -> bool:
-        return not wanted.tables or name in wanted.tables
+    def takes_listed(watched: ChangeFilter, name: str) -> bool:
+        return not watched.tables or name in watched.tables
 
     with (
-        everywhere("resolve_scan_again", resolve),
-        replaced(ChangeFilter, "_accepts_table", listed),
+        patch_everywhere("resolve_scan_again", resolve),
+        patch_attribute(ChangeFilter, "_accepts_table", takes_listed),
     ):
         yield
 
@@ -281,7 +283,7 @@ def read_by_intervals() -> Iterator[None]:
         shards = ShardGroup(0, intervals_of(part.window))
         return real(capture, replace(part, shards=shards), at)
 
-    with replaced(PollCapture, "_read_at", read_at):
+    with patch_attribute(PollCapture, "_read_at", read_at):
         yield
 
 
@@ -290,62 +292,67 @@ MUTATIONS = (
         "registration does not read cleared-to",
         "1",
         "backfill",
-        cleared_unread,
+        ignore_cleared,
     ),
     Mutation(
         "a start at 'latest' does not read cleared-to",
         "1",
         "latest",
-        cleared_unread,
+        ignore_cleared,
     ),
     Mutation(
         "clearing does not say how far",
         "1",
         "backfill",
-        cleared_unsaid,
+        hide_cleared,
     ),
     Mutation(
         "positions are saved whoever owns the lease",
         "1",
         "spark-replaced",
-        lambda: everywhere("check_owner", nothing),
+        lambda: patch_everywhere("check_owner", do_nothing),
     ),
     Mutation(
-        "no look at the lease before a page or a change", "1", "takeover-backfill", unchecked_lease
+        "no look at the lease before a page or a change",
+        "1",
+        "takeover-backfill",
+        skip_lease_checks,
     ),
-    Mutation("backfill progress is a blind write", "1", "frozen-backfill", blind_backfill),
+    Mutation("backfill progress is a blind write", "1", "frozen-backfill", write_progress_blindly),
     Mutation(
         "the lease is looked at before a batch only",
         "1",
         "frozen",
-        lambda: replaced(watcher.runners.watcher, "RetryingSink", unchecked_delivering),
+        lambda: patch_attribute(watcher.runners.watcher, "RetryingSink", deliver_unchecked),
     ),
-    Mutation("columns are those of the start", "2", "add-column", frozen_schema),
-    Mutation("index and shards are those of the start", "2", "reshard", frozen_schema),
-    Mutation("the lease is in a second commit", "3.5", "standby", lease_in_a_second_commit),
-    Mutation("acquiring erases the command", "3.5", "spark-stopped", take_and_erase),
+    Mutation("columns are those of the start", "2", "add-column", freeze_schema),
+    Mutation("index and shards are those of the start", "2", "reshard", freeze_schema),
+    Mutation("the lease is in a second commit", "3.5", "standby", write_lease_in_a_second_commit),
+    Mutation("acquiring erases the command", "3.5", "spark-stopped", acquire_and_erase_command),
     Mutation(
         "unregistering is two commits",
         "3.7",
         "operator",
-        lambda: replaced(interleavings.scenarios.watching, "unregister", unregister_in_two),
+        lambda: patch_attribute(
+            interleavings.scenarios.watching, "unregister", unregister_in_two_commits
+        ),
     ),
     Mutation(
         "clearing does not know selections",
         "3.8",
         "new-table",
-        lambda: replaced(watcher.consumers.clearing.bounds, "read_selections", empty),
+        lambda: patch_attribute(watcher.consumers.clearing.bounds, "read_selections", return_empty),
     ),
-    Mutation("a query starts earlier in two commits", "1", "spark-earlier", back_in_two_commits),
-    Mutation("a query registers without cleared-to", "1", "spark-earliest", cleared_unread),
-    Mutation("a query reads the shards of its start", "1", "spark-reshard", frozen_schema),
+    Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
+    Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared),
+    Mutation("a query reads the shards of its start", "1", "spark-reshard", freeze_schema),
     Mutation("a cut batch has what changed as of now", "1", "spark-cut", cut_as_of_now),
-    Mutation("a query ignores new tables", "1", "spark-new-table", frozen_tables),
+    Mutation("a query ignores new tables", "1", "spark-new-table", freeze_tables),
     Mutation(
-        "a new table begins at the query's position", "1", "spark-new-table", begun_at_position
+        "a new table begins at the query's position", "1", "spark-new-table", begin_at_position
     ),
     Mutation(
-        "a query ignores new tables of its stream", "1", "spark-stream-new-table", streams_frozen
+        "a query ignores new tables of its stream", "1", "spark-stream-new-table", freeze_streams
     ),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

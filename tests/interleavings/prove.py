@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from interleavings.choosers import Prescribed, parsed
+from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.scenarios import VARIANTS
@@ -25,7 +25,7 @@ def find(mutation: Mutation, schedules: int, seed: int) -> tuple[int, Outcome | 
 def holds_without(mutation: Mutation, outcome: Outcome) -> bool:
     """Whether the schedule that found the fault is good without it, as far as it still exists."""
     with Explorer(VARIANTS[mutation.variant]) as explorer:
-        return not explorer.run(Prescribed(parsed(outcome.text), lenient=True)).problems
+        return not explorer.run(Prescribed(parse_trace(outcome.text), lenient=True)).problems
 
 
 def prove(schedules: int, seed: int) -> int:

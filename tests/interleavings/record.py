@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nemesis.truth import Row, Truth, living
+from nemesis.truth import Row, Truth, live_rows
 
 from interleavings.scheduler import current_unit
 from watcher.consumers.positions import backfills_table
@@ -59,7 +59,7 @@ class Record:
     events: list[Moved | Clears] = field(default_factory=list)
     endings: list[tuple[str, BaseException]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """What actors themselves saw to be wrong."""
+    """Problems that actors themselves reported."""
     filling: set[tuple[str, str]] = field(default_factory=set)
     """The consumers and tables whose backfills are under way."""
 
@@ -71,22 +71,22 @@ class Record:
         self.delivered.append(delivered)
 
     def owes(self, consumer: str) -> bool:
-        """Whether there is anything that the consumer could still deliver, or has to."""
+        """Whether a consumer has anything left to deliver."""
         if any(name == consumer for name, _ in self.filling):
             return True
         history = self.truth.history()
         last = max((states[-1].at for states in history.values()), default=0)
         seen = {(each.row, each.at) for each in self.delivered if each.consumer == consumer}
-        return any((row, state.at) not in seen for row, state in living(history, last).items())
+        return any((row, state.at) not in seen for row, state in live_rows(history, last).items())
 
-    def moved(self, consumer: str, table: str, position: int | None) -> None:
-        """A position is another now, by whoever runs."""
+    def note_move(self, consumer: str, table: str, position: int | None) -> None:
+        """Adds a change of a position by the unit that runs."""
         unit = current_unit()
         actor = unit.actor if unit is not None else ""
         self.events.append(Moved(consumer, table, position, actor))
 
     def drop_column(self, name: str) -> None:
-        """From now on nobody has to tell the values of a column."""
+        """From now on the values of a column need not be delivered."""
         for key, values in self.values.items():
             self.values[key] = {each: value for each, value in values.items() if each != name}
 
@@ -95,34 +95,34 @@ class Record:
         return [e for e in self.events if isinstance(e, Moved) and e.consumer == consumer]
 
     def observe(self, method: str, request: Any) -> None:
-        """Reads what an RPC that was executed says of positions and of clearing."""
+        """Notes the positions and the clearing in an RPC that was executed."""
         if method == "Commit":
             for mutation in request.mutations:
-                self._saved(mutation)
+                self._note_positions(mutation)
         elif "safe" in getattr(request, "params", ()) and request.sql.startswith("UPDATE"):
             table = request.sql.split()[1].strip("`")
             self.events.append(Clears(table, text_micros(request.params["safe"])))
 
-    def _saved(self, mutation: Any) -> None:
+    def _note_positions(self, mutation: Any) -> None:
         kind = mutation.WhichOneof("operation")
         write = getattr(mutation, kind)
         if write.table == BACKFILLS:
-            self._filled(kind, write)
+            self._note_backfills(kind, write)
         if write.table != POSITIONS:
             return
         if kind == "delete":
             for key in write.key_set.keys:
-                self.moved(key[0], key[1], None)
+                self.note_move(key[0], key[1], None)
             return
         for values in write.values:
             row = dict(zip(write.columns, values, strict=True))
             at = text_micros(row["Position"])
-            self.moved(row["Consumer"], row["WatchedTable"], at)
+            self.note_move(row["Consumer"], row["WatchedTable"], at)
 
-    def _filled(self, kind: str, write: Any) -> None:
+    def _note_backfills(self, kind: str, write: Any) -> None:
         if kind == "delete":
             gone = {(key[0], key[1]) for key in write.key_set.keys}
-            ranged = {one.start_closed[0] for one in write.key_set.ranges}
+            ranged = {key_range.start_closed[0] for key_range in write.key_set.ranges}
             self.filling = {each for each in self.filling - gone if each[0] not in ranged}
             return
         places = [list(write.columns).index(name) for name in ("Consumer", "WatchedTable")]

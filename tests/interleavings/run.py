@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from interleavings.choosers import Prescribed, parsed
+from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome, Summary
 from interleavings.scenarios import SCENARIOS, VARIANTS, variants_of
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = list(SCENARIOS) if options.scenario == "all" else options.scenario.split(",")
     known = {**SCENARIOS, **VARIANTS}
     if unknown := [name for name in names if name not in known]:
-        print(f"there is no scenario '{unknown[0]}'; choose from: {', '.join(known)}")
+        print(f"unknown scenario '{unknown[0]}': use one of {', '.join(known)}")
         return 2
     if options.replay is not None:
         return replay(names[0], options.replay)
@@ -169,7 +169,7 @@ def failure_text(variant: str, outcome: Outcome) -> str:
 def replay(name: str, text: str) -> int:
     """Runs one schedule again and shows its steps."""
     with Explorer(VARIANTS[name]) as explorer:
-        outcome = explorer.run(Prescribed(parsed(text)))
+        outcome = explorer.run(Prescribed(parse_trace(text)))
     for token, label in zip(outcome.trace, outcome.labels, strict=True):
         print(f"{token:<6}{label[:LABEL_LENGTH]}")
     print(

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import watcher.runners.run
+import pytest
+
 from watcher.runners.schedule import Schedule
 
 TURNS = {"poll": 3, "clearing": 2}
-"""A job of these names runs so often; when all are done, the schedule stops."""
+"""How often jobs of these names run; when all are done, the schedule stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class ExploredSchedule(Schedule):
 
     turns = TURNS
 
-    def __init__(self, stopping: threading.Event | None = None) -> None:
-        super().__init__(stopping)
+    def __init__(self) -> None:
+        super().__init__()
         self._jobs: list[Job] = []
         self._threads: list[threading.Thread] = []
         self._open = 0
@@ -75,11 +76,8 @@ class ExploredSchedule(Schedule):
 
 
 @contextmanager
-def explored_schedules() -> Iterator[None]:
-    """While it lasts, watchers that run have such a schedule."""
-    before = watcher.runners.run.Schedule
-    watcher.runners.run.Schedule = ExploredSchedule  # type: ignore[misc]
-    try:
+def explore_schedules() -> Iterator[None]:
+    """While it lasts, new watchers have an ``ExploredSchedule``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("watcher.runners.run.Schedule", ExploredSchedule)
         yield
-    finally:
-        watcher.runners.run.Schedule = before  # type: ignore[misc]

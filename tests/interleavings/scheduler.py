@@ -1,4 +1,4 @@
-"""Threads that run one at a time, and who goes on next is a choice.
+"""Threads that run one at a time; which one runs next is a choice.
 
 A *unit* is a thread under control: an actor's own, or one that an actor started. It runs until it
 is about to send its next RPC, sleeps, waits or ends; then ``Scheduler`` asks a ``Chooser`` for a
@@ -26,7 +26,7 @@ CRASH_BEFORE, CRASH_AFTER = "!", "?"
 
 
 class Stopped(BaseException):
-    """Unwinds a unit that must not do anything any more. No ``except Exception`` catches it."""
+    """Unwinds a unit that must stop. ``except Exception`` does not catch it."""
 
 
 class Crashed(Stopped):
@@ -38,7 +38,7 @@ class Ended(Stopped):
 
 
 class StuckError(Exception):
-    """A unit waits for something that the scheduler does not know, or nobody can go on."""
+    """A unit waits for something that the scheduler does not control, or no unit can run."""
 
 
 class Condition(Enum):
@@ -50,7 +50,7 @@ class Condition(Enum):
 
 
 class Chooser(Protocol):
-    """Decides who goes on."""
+    """Decides which unit runs next."""
 
     def choose(self, current: str | None, tokens: Sequence[str], sending: str) -> str:
         """One of the tokens. ``current`` is the unit that ran until now, if it can go on, and
@@ -80,7 +80,7 @@ class Unit:
     thread: threading.Thread | None = None
 
     def able(self) -> bool:
-        """Whether it can go on now; one whose actor has crashed in another thread does."""
+        """Whether it can run now. A unit whose actor has crashed in another thread can."""
         if self.killed is not None:
             return self.condition is not Condition.DONE
         if self.condition is Condition.WAITING:
@@ -99,13 +99,13 @@ def current_unit() -> Unit | None:
 
 def current_scheduler() -> Scheduler:
     """The scheduler of this thread's unit."""
-    found: Scheduler = CURRENT.scheduler
-    return found
+    scheduler: Scheduler = CURRENT.scheduler
+    return scheduler
 
 
 @contextmanager
-def without_steps() -> Iterator[None]:
-    """While it lasts, what this thread's unit sends is no step."""
+def hide_steps() -> Iterator[None]:
+    """While it lasts, the RPCs of this thread's unit are not steps."""
     unit = current_unit()
     assert unit is not None
     unit.silent = True
@@ -157,7 +157,7 @@ class Scheduler:
         return next((unit for unit in self._units if unit.thread is thread), None)
 
     def run(self) -> None:
-        """Runs all actors to their ends; then what they left behind is stopped.
+        """Runs all actors to their ends, then stops the threads that they left running.
 
         Raises StuckError, or what an actor raised.
         """
@@ -272,7 +272,7 @@ class Scheduler:
     # The choice.
 
     def _next(self, current: Unit | None) -> Unit | None:
-        """Who goes on; None when the schedule is over."""
+        """The unit that runs next; None when the schedule is over."""
         dying = next((u for u in self._units if self._is_dying(u)), None)
         if dying is not None:
             dying.condition = Condition.READY
@@ -288,7 +288,7 @@ class Scheduler:
             return None
 
     def _is_dying(self, unit: Unit) -> bool:
-        """Threads of a dead actor unwind before anything else happens; its own goes on itself."""
+        """Threads of a crashed actor unwind first; its main thread unwinds by itself."""
         return unit.killed is Crashed and not unit.main and unit.condition is not Condition.DONE
 
     def _chosen(self, current: Unit | None) -> Unit:

@@ -59,7 +59,7 @@ class SparkQuery:
             self.initial = reader.initialOffset()
         if self.committed == len(self.offsets):
             before = self.offsets[-1] if self.offsets else self.initial
-            end = through_json(reader.latestOffset(before, reader.getDefaultReadLimit()))
+            end = round_trip_json(reader.latestOffset(before, reader.getDefaultReadLimit()))
             self._note_registration()
             if end == before:
                 return
@@ -72,7 +72,7 @@ class SparkQuery:
         self.registered = True
         if not self.offsets and "begin" in self.run.kept:
             for table in self.run.world.watchable:
-                self.run.record.moved(self.options["consumer"], table, self.run.kept["begin"])
+                self.run.record.note_move(self.options["consumer"], table, self.run.kept["begin"])
 
     def _batch(self, reader: ChangesReader) -> None:
         number = self.committed
@@ -132,7 +132,7 @@ def versions(lines: list[Delivered]) -> set[tuple[str, str]]:
     return {(str(line.row), str(line.values)) for line in lines}
 
 
-def through_json(offset: dict[str, Any]) -> dict[str, Any]:
+def round_trip_json(offset: dict[str, Any]) -> dict[str, Any]:
     """An offset as it comes back from a checkpoint."""
-    found: dict[str, Any] = json.loads(json.dumps(offset))
-    return found
+    restored: dict[str, Any] = json.loads(json.dumps(offset))
+    return restored

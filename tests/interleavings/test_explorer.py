@@ -8,13 +8,19 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from interleavings.choosers import Exhaustive, Prescribed, RandomPriorities, parsed, shown
+from interleavings.choosers import (
+    Exhaustive,
+    Prescribed,
+    RandomPriorities,
+    format_trace,
+    parse_trace,
+)
 from interleavings.explore import Explorer
 from interleavings.scenarios import VARIANTS
 from interleavings.scenarios.base import Variant
 from interleavings.scheduler import Chooser, Crashed, Scheduler, StuckError, current_scheduler
 from interleavings.virtual_clock import VirtualClock
-from interleavings.virtual_time import controlled
+from interleavings.virtual_time import control_time
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -33,12 +39,12 @@ class Counter:
         self.value = seen + 1
 
 
-def played(
+def play(
     chooser: Chooser, *bodies: Callable[[], object], crashes: dict[str, int] | None = None
 ) -> Scheduler:
     """A schedule of the actors A, B and so on."""
     clock = VirtualClock()
-    with controlled(clock):
+    with control_time(clock):
         scheduler = Scheduler(clock, chooser, crashes or {})
         for name, body in zip("ABC", bodies, strict=False):
             scheduler.add(name, body)
@@ -48,23 +54,23 @@ def played(
 
 def lost_updates(preemptions: int) -> tuple[int, list[str]]:
     """How many schedules there are, and those in which an addition is lost."""
-    searched, found, traces = Exhaustive(preemptions), [], set()
+    searched, losing, traces = Exhaustive(preemptions), [], set()
     for chooser in searched:
         counter = Counter()
-        trace = shown(played(chooser, counter.add, counter.add).trace)
+        trace = format_trace(play(chooser, counter.add, counter.add).trace)
         searched.learn(chooser)
         assert trace not in traces
         traces.add(trace)
         if counter.value != 2:
-            found.append(trace)
-    return len(traces), found
+            losing.append(trace)
+    return len(traces), losing
 
 
 def test_a_lost_update_needs_one_preemption() -> None:
     assert lost_updates(0) == (2, [])
-    schedules, found = lost_updates(1)
+    schedules, losing = lost_updates(1)
     assert schedules > 2
-    assert found
+    assert losing
 
 
 def test_all_schedules_of_two_actors_are_found() -> None:
@@ -73,16 +79,16 @@ def test_all_schedules_of_two_actors_are_found() -> None:
 
 
 def test_a_schedule_is_played_again() -> None:
-    _, found = lost_updates(1)
+    _, losing = lost_updates(1)
     counter = Counter()
-    again = played(Prescribed(parsed(found[0])), counter.add, counter.add)
+    again = play(Prescribed(parse_trace(losing[0])), counter.add, counter.add)
     assert counter.value == 1
-    assert shown(again.trace) == found[0]
+    assert format_trace(again.trace) == losing[0]
 
 
 def test_the_same_seed_gives_the_same_schedule() -> None:
     traces = {
-        shown(played(RandomPriorities("7", 6, 2, 0.0), Counter().add, Counter().add).trace)
+        format_trace(play(RandomPriorities("7", 6, 2, 0.0), Counter().add, Counter().add).trace)
         for _ in range(3)
     }
     assert len(traces) == 1
@@ -90,7 +96,7 @@ def test_the_same_seed_gives_the_same_schedule() -> None:
 
 def test_a_schedule_that_does_not_fit_is_refused() -> None:
     with pytest.raises(StuckError, match="only A B can go on"):
-        played(Prescribed(["C"]), Counter().add, Counter().add)
+        play(Prescribed(["C"]), Counter().add, Counter().add)
 
 
 def test_who_sleeps_wakes_in_virtual_time() -> None:
@@ -100,13 +106,13 @@ def test_who_sleeps_wakes_in_virtual_time() -> None:
         current_scheduler().wait(seconds)
         order.append(name)
 
-    played(Prescribed(()), lambda: sleep("long", 3600.0), lambda: sleep("short", 1.0))
+    play(Prescribed(()), lambda: sleep("long", 3600.0), lambda: sleep("short", 1.0))
     assert order == ["short", "long"]
 
 
 def test_who_waits_for_nothing_is_reported() -> None:
     with pytest.raises(StuckError, match="nobody can go on"):
-        played(Prescribed(()), lambda: current_scheduler().wait(None, lambda: False))
+        play(Prescribed(()), lambda: current_scheduler().wait(None, lambda: False))
 
 
 def test_a_crash_before_and_after() -> None:
@@ -117,7 +123,7 @@ def test_a_crash_before_and_after() -> None:
         sent.append("sent")
         assert after is False
 
-    played(Prescribed(["A", "A!"]), send, crashes={"A": 1})
+    play(Prescribed(["A", "A!"]), send, crashes={"A": 1})
     assert sent == []
 
 
@@ -132,24 +138,24 @@ def test_an_actor_dies_by_a_crash_in_a_thread_of_its_own() -> None:
         except Crashed:
             died.append("parent")
 
-    played(Prescribed(["A", "A.1", "A.1!"]), parent, crashes={"A": 1})
+    play(Prescribed(["A", "A.1", "A.1!"]), parent, crashes={"A": 1})
     assert died == ["parent"]
 
 
 def test_tokens_are_written_and_read() -> None:
     tokens = ["A", "A", "B", "A.1", "A?", "B!"]
-    assert shown(tokens) == "A*2 B A.1 A? B!"
-    assert parsed(shown(tokens)) == tokens
-    with pytest.raises(ValueError, match="no step of a schedule"):
-        parsed("A*x")
+    assert format_trace(tokens) == "A*2 B A.1 A? B!"
+    assert parse_trace(format_trace(tokens)) == tokens
+    with pytest.raises(ValueError, match="invalid step 'A\\*x' of a schedule"):
+        parse_trace("A*x")
 
 
 def test_an_rpc_that_was_executed_before_its_actor_died_has_happened() -> None:
     """The first commit of W is its third token: it begins, it is about to send, it has sent."""
     variant = VARIANTS["latest"]
     with Explorer(Variant("crash", {"W": variant.actors["W"]}, (), crashes={"W": 1})) as explorer:
-        lived = explorer.run(Prescribed(parsed("W W?")))
-        died = explorer.run(Prescribed(parsed("W W!")))
+        lived = explorer.run(Prescribed(parse_trace("W W?")))
+        died = explorer.run(Prescribed(parse_trace("W W!")))
     assert lived.problems == died.problems == ()
     assert lived.trace[:2] == ("W", "W?")
 

@@ -12,7 +12,7 @@ from interleavings.choosers import Exhaustive
 from interleavings.races import footprints, order_class, races
 from interleavings.scheduler import Scheduler, current_scheduler
 from interleavings.virtual_clock import VirtualClock
-from interleavings.virtual_time import controlled
+from interleavings.virtual_time import control_time
 
 UNBOUNDED = 100
 TABLES = ("Rows", "Others")
@@ -55,10 +55,11 @@ class Memory:
 
 def outcomes(programs: list[Program], bound: int, *, reduced: bool) -> tuple[set[object], int]:
     """What can come of programs, and the schedules that were run to know it."""
-    searched, reached, schedules = Exhaustive(bound), set(), 0
+    searched, schedules = Exhaustive(bound), 0
+    reached: set[object] = set()
     for chooser in searched:
         memory, clock = Memory(), VirtualClock()
-        with controlled(clock):
+        with control_time(clock):
             scheduler = Scheduler(clock, chooser, {})
             for name, program in zip("AB", programs, strict=True):
                 scheduler.add(name, memory.actor(name, program))
@@ -72,9 +73,9 @@ def outcomes(programs: list[Program], bound: int, *, reduced: bool) -> tuple[set
 @given(PROGRAMS)
 @settings(max_examples=25, deadline=None)
 def test_every_outcome_is_found_with_fewer_schedules(programs: list[Program]) -> None:
-    everything, schedules = outcomes(programs, UNBOUNDED, reduced=False)
-    found, fewer = outcomes(programs, UNBOUNDED, reduced=True)
-    assert found == everything
+    all_outcomes, schedules = outcomes(programs, UNBOUNDED, reduced=False)
+    reduced_outcomes, fewer = outcomes(programs, UNBOUNDED, reduced=True)
+    assert reduced_outcomes == all_outcomes
     assert fewer <= schedules
 
 

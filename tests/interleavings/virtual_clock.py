@@ -1,4 +1,4 @@
-"""The time that only the scheduler moves, and the machine's own beside it."""
+"""Virtual time, which only the scheduler advances, and the machine's own functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ originals = SimpleNamespace(
 
 
 class VirtualClock:
-    """Seconds since 1970 that pass when they are told to."""
+    """A clock in seconds since 1970 that advances only by ``tick`` and ``advance``."""
 
     def __init__(self) -> None:
         self._micros = round(BEGIN_SECONDS * 1_000_000)

@@ -1,6 +1,6 @@
 """Time that only the scheduler moves, for the threads under its control.
 
-Outside of a schedule, and in threads that it does not know, everything is as ever.
+Outside of a schedule, and in threads that it does not control, nothing changes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from interleavings.virtual_clock import VirtualClock, originals
 
 
 @contextmanager
-def controlled(clock: VirtualClock) -> Iterator[None]:
-    """While it lasts, units wait and look at the time through their scheduler."""
+def control_time(clock: VirtualClock) -> Iterator[None]:
+    """While it lasts, units wait and read the time through their scheduler."""
     replaced = [*times(clock), *waits(), (Turn, "acquire", acquire)]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
@@ -31,7 +31,7 @@ def controlled(clock: VirtualClock) -> Iterator[None]:
 
 
 def times(clock: VirtualClock) -> list[tuple[Any, str, Any]]:
-    """What tells the time, and what tells units instead."""
+    """The functions that return the time, with their replacements for units."""
 
     def now(real: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *which: clock.seconds if current_unit() is not None else real(*which)
@@ -41,12 +41,12 @@ def times(clock: VirtualClock) -> list[tuple[Any, str, Any]]:
         return clock.micros() * 1_000 if current_unit() is not None else real
 
     names = ("monotonic", "time", "clock_gettime")
-    told = [(time, name, now(getattr(originals, name))) for name in names]
-    return [*told, (time, "time_ns", now_ns)]
+    in_seconds = [(time, name, now(getattr(originals, name))) for name in names]
+    return [*in_seconds, (time, "time_ns", now_ns)]
 
 
 def waits() -> list[tuple[Any, str, Any]]:
-    """What waits or starts threads, and what units do instead."""
+    """The functions that wait or start threads, with their replacements for units."""
     return [
         (time, "sleep", sleep),
         (threading.Thread, "start", start),
@@ -84,8 +84,8 @@ def wait(event: threading.Event, timeout: float | None = None) -> bool:
     """As ``Event.wait``."""
     unit = current_unit()
     if unit is None or unit.starting:
-        found: bool = originals.wait(event, timeout)
-        return found
+        is_set: bool = originals.wait(event, timeout)
+        return is_set
     return current_scheduler().wait(timeout, event.is_set)
 
 

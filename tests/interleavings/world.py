@@ -42,7 +42,7 @@ COLLECTED_SCHEDULES = 20
 
 
 class Inline(Executor):
-    """Runs at once, in the thread that asks: a DDL operation is over when it is answered."""
+    """Runs work at once, in the thread that submits it: a DDL operation is done when it returns."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -51,7 +51,7 @@ class Inline(Executor):
 
 
 class World:
-    """The database ``name`` with a schema; ``open`` gives each actor a client of its own."""
+    """An embedded server and a database with a schema; each actor has its own ``database``."""
 
     def __init__(
         self, statements: Sequence[str], watchable: Sequence[str], shards: int = 2
@@ -66,11 +66,11 @@ class World:
         self._client: spanner.Client | None = None
         self._uses = 0
         self._dirty = False
-        with self.opened():
+        with self.serve():
             self._create(statements, watchable, shards)
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
+    def serve(self) -> Iterator[None]:
         """While it lasts, clients reach this server."""
         host = os.environ.get(EMULATOR_HOST)
         os.environ[EMULATOR_HOST] = "in-process:1"
@@ -112,7 +112,7 @@ class World:
         return self._databases[actor]
 
     def _known_database(self, _name: str, _instance: object) -> Database:
-        """In place of a new one: that of the actor, which was opened before."""
+        """In place of a new database object: the one of the actor."""
         unit = current_unit()
         return self.database(unit.actor if unit is not None else "")
 
@@ -120,8 +120,8 @@ class World:
         config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
         instance = self.client.instance(INSTANCE, configuration_name=config, node_count=1)
         instance.create().result(10)
-        made = instance.database(self.address.database, ddl_statements=list(statements))
-        made.create().result(10)
+        fresh = instance.database(self.address.database, ddl_statements=list(statements))
+        fresh.create().result(10)
         hosted = self.server.registry.databases[self.address.path]
         hosted.ddl_queue.shutdown()
         hosted.ddl_queue = Inline()  # type: ignore[assignment]
@@ -140,7 +140,7 @@ class World:
         return self.server.registry.databases[self.address.path].engine
 
     def reset(self, seed: str, schema_changes: bool) -> None:
-        """Empties every table; makes the database anew when its schema may be another."""
+        """Empties every table; recreates the database when its schema may have changed."""
         self.end_transactions()
         self.clock.next_hour()
         random.seed(seed)
@@ -159,7 +159,7 @@ class World:
                 batch.delete(table, spanner.KeySet(all_=True))
 
     def end_transactions(self) -> None:
-        """Whoever was stopped in a transaction holds nobody up any more."""
+        """Rolls back the transactions of units that were stopped."""
         give_up_idle(self.engine._writer.turn, -math.inf)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from nemesis.truth import CHILD, PARENT, Commit, History, Row, Truth, Write, living
+from nemesis.truth import CHILD, PARENT, Commit, History, Row, Truth, Write, live_rows
 from nemesis.validators import Line, newest_between
 
 TABLES = (PARENT, CHILD, "Events")
@@ -31,11 +31,11 @@ class Recorded:
     lines: tuple[Line, ...]
     crashes: int
 
-    def stored(self) -> dict[int, dict[Row, str]]:
+    def snapshots(self) -> dict[int, dict[Row, str]]:
         """What Spanner has at the end of each window."""
         history = self.truth.history()
         return {
-            end: {row: str(state.version) for row, state in living(history, end).items()}
+            end: {row: str(state.version) for row, state in live_rows(history, end).items()}
             for end in {line.end for line in self.lines}
         }
 
@@ -66,7 +66,7 @@ def recordings(draw: st.DrawFn) -> Recorded:
     """Commits polled at random timestamps, some windows cut off and come again."""
     truth = draw(truths())
     ends, cuts = draw(windows(truth))
-    lines, crashes = polled(truth.history(), ends, cuts)
+    lines, crashes = poll_windows(truth.history(), ends, cuts)
     return Recorded(truth, tuple(lines), crashes)
 
 
@@ -78,29 +78,31 @@ def windows(draw: st.DrawFn, truth: Truth) -> tuple[list[int], list[int]]:
     return ends, draw(st.lists(CUTS, min_size=len(ends), max_size=len(ends)))
 
 
-def polled(history: History, ends: Sequence[int], cuts: Sequence[int]) -> tuple[list[Line], int]:
+def poll_windows(
+    history: History, ends: Sequence[int], cuts: Sequence[int]
+) -> tuple[list[Line], int]:
     """The windows up to each end; one whose cut is not 0 is first delivered for so many rows, and
     comes again with the same end (a full window) or, with the next one, with a later end."""
-    found: list[Line] = []
+    lines: list[Line] = []
     start = crashes = 0
     for number, (end, cut) in enumerate(zip(ends, cuts, strict=True)):
         rows = window(history, start, end)
         last = number == len(ends) - 1
         if cut and rows:
-            found += rows[:cut]
+            lines += rows[:cut]
             crashes += 1
             if cut % 2 and not last:
                 continue
-        found += rows
+        lines += rows
         start = end
-    return found, crashes
+    return lines, crashes
 
 
 def window(history: History, start: int, end: int) -> list[Line]:
     """What a right watcher writes for a window, in the order of the commits."""
-    found = living(history, end)
+    rows = live_rows(history, end)
     versions = sorted(newest_between(history, TABLES, start, end), key=lambda v: (v[1], repr(v)))
     return [
-        Line(f"{row} {at}", row[0], row[1], at, str(found[row].version), start, end)
+        Line(f"{row} {at}", row[0], row[1], at, str(rows[row].version), start, end)
         for row, at in versions
     ]

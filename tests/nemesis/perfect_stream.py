@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from nemesis.perfect import ROWS, TABLES, truths, windows
-from nemesis.truth import Row, Truth, living
+from nemesis.truth import Row, Truth, live_rows
 from nemesis.versions import Line, mods_of, owners_of
 
 
@@ -22,11 +22,11 @@ class Streamed:
     begin: int
     transactions: bool
 
-    def stored(self) -> dict[int, dict[Row, str]]:
+    def snapshots(self) -> dict[int, dict[Row, str]]:
         """What Spanner has at the end of each window."""
         history = self.truth.history()
         return {
-            end: {row: str(state.version) for row, state in living(history, end).items()}
+            end: {row: str(state.version) for row, state in live_rows(history, end).items()}
             for end in {line.end for line in self.lines}
         }
 
@@ -37,21 +37,21 @@ def streams(draw: st.DrawFn) -> Streamed:
     truth = draw(truths())
     begin = draw(st.integers(0, 4))
     transactions = draw(st.booleans())
-    found: list[Line] = []
+    lines: list[Line] = []
     start, crashes = begin, 0
     ends, cuts = draw(windows(truth))
     for end, cut in zip(ends, cuts, strict=True):
         if end <= start:
             continue
-        lines = mods_in(truth, begin, start, end)
-        if cut and lines:
-            found += ordered(lines, draw(st.permutations(ROWS)), transactions)[:cut]
+        mods = mods_in(truth, begin, start, end)
+        if cut and mods:
+            lines += order_lines(mods, draw(st.permutations(ROWS)), transactions)[:cut]
             crashes += 1
             if cut % 2 and end != ends[-1]:
                 continue
-        found += ordered(lines, draw(st.permutations(ROWS)), transactions)
+        lines += order_lines(mods, draw(st.permutations(ROWS)), transactions)
         start = end
-    return Streamed(truth, tuple(found), crashes, begin, transactions)
+    return Streamed(truth, tuple(lines), crashes, begin, transactions)
 
 
 def mods_in(truth: Truth, begin: int, start: int, end: int) -> list[Line]:
@@ -75,7 +75,7 @@ def mods_in(truth: Truth, begin: int, start: int, end: int) -> list[Line]:
     ]
 
 
-def ordered(lines: Sequence[Line], partitions: Sequence[Row], transactions: bool) -> list[Line]:
+def order_lines(lines: Sequence[Line], partitions: Sequence[Row], transactions: bool) -> list[Line]:
     """By transactions, or one partition after another, as if each row had its own."""
     if transactions:
         return sorted(lines, key=lambda line: (line.at, line.transaction))

@@ -29,7 +29,7 @@ from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
 from nemesis import versions
 from nemesis.truth import Row, Truth
-from nemesis.validators import Line, deliveries, verdict
+from nemesis.validators import Line, deliveries, find_problems
 from nemesis.writers import ACCOUNTS, COLUMNS, ENTRIES, EVENTS, LOG, WATCHED, Writer, fresh_database
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
@@ -77,12 +77,14 @@ class World:
         self.output = folder / "changes.jsonl"
         self.server: ServerProcess = spawn(folder / "data", change_stream_churn_seconds=self.churn)
         self.instance = connect(self.server.address)
-        made = self.instance.database("nemesis", ddl_statements=[ACCOUNTS, ENTRIES, EVENTS, LOG])
-        made.create().result(60)
+        database = self.instance.database(
+            "nemesis", ddl_statements=[ACCOUNTS, ENTRIES, EVENTS, LOG]
+        )
+        database.create().result(60)
         self.captured = self.randomness.choice(list(ValueCapture))
-        self._prepare(made)
+        self._prepare(database)
         self.transactions = self.randomness.choice([True, False])
-        self.config = self._configure(made)
+        self.config = self._configure(database)
         self.watcher = self._watch()
 
     def database(self) -> Database:
@@ -116,7 +118,7 @@ class World:
             standby = true
             [delivery]
             to = "{self.output}"
-            {self._clearing()}
+            {self._clear_settings()}
             """
         )
         return config
@@ -126,7 +128,7 @@ class World:
             return 'start = "latest"\ncapture = "change-stream"'
         return 'start = "earliest"'
 
-    def _clearing(self) -> str:
+    def _clear_settings(self) -> str:
         if self.capture == "change-stream":
             return ""
         return f'[clearing]\nevery = "{self.randomness.choice([100, 400])}ms"'
@@ -148,7 +150,7 @@ class World:
         """Until the watcher is registered: what is written from then on comes in many windows."""
         positions = SpannerPositions(self.database())
         deadline = time.monotonic() + STOP_SECONDS_MAX
-        while not registered(positions):
+        while not has_positions(positions):
             self.revive()
             time.sleep(0.05)
             if time.monotonic() > deadline:
@@ -221,8 +223,8 @@ class World:
     def _ddl(self) -> Sequence[str]:
         database = self.database()
         database.reload()
-        found: Sequence[str] = database.ddl_statements
-        return found
+        statements: Sequence[str] = database.ddl_statements
+        return statements
 
     def strike(self) -> None:
         """One random blow; a watcher that has ended is started again."""
@@ -255,7 +257,7 @@ class World:
     # The end.
 
     def finish(self) -> None:
-        """No more faults; everything that was written is delivered; the watcher ends."""
+        """Stops the faults, lets the watcher deliver everything, and ends it."""
         self.quiet()
         self.revive()
         deadline = time.monotonic() + STOP_SECONDS_MAX
@@ -288,15 +290,15 @@ class World:
         """The output."""
         return [json.loads(text) for text in self.output.read_text().splitlines()]
 
-    def stored(self, at: int) -> dict[Row, str]:
+    def read_tables(self, at: int) -> dict[Row, str]:
         """The tables as Spanner has them at a timestamp."""
-        found: dict[Row, str] = {}
+        versions: dict[Row, str] = {}
         database = self.database()
         for table, columns in COLUMNS.items():
             with database.snapshot(read_timestamp=to_datetime(at)) as snapshot:
                 for row in snapshot.read(table, columns, KeySet(all_=True)):
-                    found[table, tuple(row[:-1])] = row[-1]
-        return found
+                    versions[table, tuple(row[:-1])] = row[-1]
+        return versions
 
     def left_in_index(self) -> int:
         """Rows in the indexes after a last clearing."""
@@ -319,8 +321,8 @@ class World:
             self.server.kill()
 
 
-def registered(positions: SpannerPositions) -> bool:
-    """Whether the watcher has its positions; it makes their table itself."""
+def has_positions(positions: SpannerPositions) -> bool:
+    """Whether the watcher has saved its positions; it creates their table itself."""
     try:
         return len(positions.load_all(CONSUMER)) == len(WATCHED)
     except InvalidArgument:
@@ -363,7 +365,7 @@ def micros(text: str) -> int:
 def run(
     folder: Path, seed: int, seconds: float, *, strikes: bool = True, capture: Capture = "poll"
 ) -> Report:
-    """A whole run; raises AssertionError when watcher or server do not do what they are told."""
+    """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
     before = os.environ.get(VARIABLE)
     world = World(folder, seed, capture)
     truth, stop = Truth(), threading.Event()
@@ -384,7 +386,7 @@ def run(
             thread.join(STOP_SECONDS_MAX)
         failures = [repr(writer.failure) for writer in writers if writer.failure]
         world.finish()
-        judge = judged_stream if capture == "change-stream" else judged
+        judge = judge_stream if capture == "change-stream" else judge_polling
         return judge(world, truth, failures, None if strikes else 0)
     finally:
         stop.set()
@@ -395,21 +397,21 @@ def run(
 
 
 def slow(truth: Truth, ends: float) -> bool:
-    """Whether so little was written on a busy machine that it is worth to go on for a while."""
+    """Whether a busy machine has written so little that the run should continue for a while."""
     return len(truth.commits) < COMMITS_MIN and time.monotonic() < ends + STOP_SECONDS_MAX
 
 
-def judged(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
-    """What the judges of polling say."""
+def judge_polling(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
+    """The report of the judges of polling."""
     lines = [line_of(change) for change in world.changes()]
     ends = sorted({window.end for window in deliveries(lines) if window.complete})
     chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
-    problems = failures + verdict(
+    problems = failures + find_problems(
         lines,
         truth,
         WATCHED,
         transactions=world.transactions,
-        stored={end: world.stored(end) for end in chosen},
+        snapshots={end: world.read_tables(end) for end in chosen},
         crashes=crashes,
     )
     left = world.left_in_index()
@@ -420,18 +422,18 @@ def judged(world: World, truth: Truth, failures: list[str], crashes: int | None)
     )
 
 
-def judged_stream(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
-    """What the judges of a change stream say."""
+def judge_stream(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:
+    """The report of the judges of a change stream."""
     lines = [mod_of(change) for change in world.changes()]
     ends = sorted({window.end for window in versions.deliveries(lines) if window.whole})
     chosen = world.randomness.sample(ends, min(len(ends), FINGERPRINTS_MAX))
-    problems = failures + versions.verdict(
+    problems = failures + versions.find_problems(
         lines,
         truth,
         WATCHED,
         old_values=world.captured.keeps_old,
         transactions=world.transactions,
-        stored={end: world.stored(end) for end in chosen},
+        snapshots={end: world.read_tables(end) for end in chosen},
         crashes=crashes,
     )
     return Report(

@@ -16,6 +16,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
@@ -24,8 +25,8 @@ from nemesis.run import Capture, run  # noqa: E402 (the tests' folder has to be 
 RUN_SECONDS_MAX = 300
 
 
-def one(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
-    """A run in this process."""
+def run_once(seed: int, seconds: float, capture: Capture) -> dict[str, Any]:
+    """The report of a run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             return asdict(run(Path(folder), seed, seconds, capture=capture))
@@ -33,8 +34,8 @@ def one(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
             return {"seed": seed, "problems": [str(error)]}
 
 
-def apart(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
-    """A run in a process of its own."""
+def run_in_process(seed: int, seconds: float, capture: Capture) -> dict[str, Any]:
+    """The report of a run in a process of its own."""
     command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(seconds)]
     command += ["--capture", capture]
     done = subprocess.run(
@@ -43,8 +44,8 @@ def apart(seed: int, seconds: float, capture: Capture) -> dict[str, object]:
     lines = done.stdout.splitlines()
     if done.returncode != 0 or not lines:
         return {"seed": seed, "problems": [done.stderr[-3000:]]}
-    found: dict[str, object] = json.loads(lines[-1])
-    return found
+    report: dict[str, Any] = json.loads(lines[-1])
+    return report
 
 
 def main() -> int:
@@ -59,7 +60,7 @@ def main() -> int:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        print(json.dumps(one(options.one, options.seconds, options.capture)), flush=True)
+        print(json.dumps(run_once(options.one, options.seconds, options.capture)), flush=True)
         os._exit(0)  # a writer may hang in the client's retries against a server that is gone
     known = []
     if options.results.exists():
@@ -68,21 +69,21 @@ def main() -> int:
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
     with options.results.open("a") as file, ThreadPoolExecutor(options.parallel) as threads:
         for report in threads.map(
-            lambda seed: apart(seed, options.seconds, options.capture), missing
+            lambda seed: run_in_process(seed, options.seconds, options.capture), missing
         ):
             file.write(json.dumps(report) + "\n")
             file.flush()
             known.append(report)
-            verdict = "; ".join(map(str, report["problems"]))[:2000] or "right"  # type: ignore[call-overload]
-            print(f"seed {report['seed']}: {verdict}", flush=True)
-    return summed(known)
+            outcome = "; ".join(map(str, report["problems"]))[:2000] or "right"
+            print(f"seed {report['seed']}: {outcome}", flush=True)
+    return print_summary(known)
 
 
-def summed(reports: list[dict[str, object]]) -> int:
-    """Prints what was exercised; 1 when anything was wrong."""
+def print_summary(reports: list[dict[str, Any]]) -> int:
+    """Prints what was exercised; returns the exit code: 1 when anything was wrong."""
     struck: Counter[str] = Counter()
     for report in reports:
-        struck.update(report.get("struck", {}))  # type: ignore[call-overload]
+        struck.update(report.get("struck", {}))
     wrong = [report["seed"] for report in reports if report["problems"]]
     for name in ("commits", "lines", "fingerprints"):
         print(f"{name}: {sum(int(str(report.get(name, 0))) for report in reports):,}")

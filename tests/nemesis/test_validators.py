@@ -9,25 +9,25 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nemesis.perfect import TABLES, Recorded, polled, recordings
+from nemesis.perfect import TABLES, Recorded, poll_windows, recordings
 from nemesis.truth import CHILD, PARENT, Commit, History, Row, State, Truth, Write
 from nemesis.validators import (
     Delivery,
     Line,
     deliveries,
-    differences,
-    disordered,
-    incomplete,
-    invented,
-    misnamed,
-    needless,
-    repeated,
-    rewound,
-    scattered,
-    settled,
-    skipped,
-    torn,
-    verdict,
+    find_differences,
+    find_disordered,
+    find_incomplete,
+    find_invented,
+    find_misnamed,
+    find_needless,
+    find_problems,
+    find_repeated,
+    find_rewound,
+    find_scattered,
+    find_skipped,
+    find_torn,
+    settle_windows,
 )
 
 A, B = (PARENT, (1,)), ("Events", ("b",))
@@ -63,12 +63,12 @@ def output() -> list[Line]:
 
 
 def problems(recorded: Recorded, lines: list[Line]) -> list[str]:
-    return verdict(
+    return find_problems(
         lines,
         recorded.truth,
         TABLES,
         transactions=True,
-        stored=recorded.stored(),
+        snapshots=recorded.snapshots(),
         crashes=recorded.crashes,
     )
 
@@ -84,36 +84,36 @@ def test_a_right_output_is_accepted(recorded: Recorded) -> None:
 
 def test_a_window_that_was_cut_off_comes_again_with_the_same_end_or_a_later_one() -> None:
     for cut in (1, 2):
-        lines, crashes = polled(history(), [10, 13, 20], [cut, 0, 0])
+        lines, crashes = poll_windows(history(), [10, 13, 20], [cut, 0, 0])
         assert crashes == 1
         assert [w.complete for w in deliveries(lines)][:2] == [False, True]
-        assert verdict(lines, truth(), TABLES) == []
+        assert find_problems(lines, truth(), TABLES) == []
 
 
 def test_a_row_that_was_deleted_before_the_windows_end_need_not_come() -> None:
-    assert verdict([line(A, 12, "a3", 0, 20)], truth(), TABLES) == []
+    assert find_problems([line(A, 12, "a3", 0, 20)], truth(), TABLES) == []
 
 
 def test_deletes_of_a_parent_take_its_children() -> None:
     child = (CHILD, (1, 7))
-    found = Truth([Commit(5, (Write(A, "a"), Write(child, "c"))), Commit(9, (Write(A, None),))])
-    assert found.history()[child] == [State(5, "c"), State(9, None)]
+    commits = Truth([Commit(5, (Write(A, "a"), Write(child, "c"))), Commit(9, (Write(A, None),))])
+    assert commits.history()[child] == [State(5, "c"), State(9, None)]
 
 
 def test_a_window_that_was_cut_off_may_come_again_without_a_row() -> None:
-    found = Truth([*truth().commits, Commit(16, (Write(A, None),))])
+    commits = Truth([*truth().commits, Commit(16, (Write(A, None),))])
     cut_off = [line(B, 5, "b1", 0, 10)]
-    assert verdict(cut_off, found, TABLES) == []
-    assert verdict([*cut_off, line(A, 18, "a4", 17, 20)], found, TABLES)
-    found.add(Commit(18, (Write(A, "a4"),)))
-    assert verdict([*cut_off, line(A, 18, "a4", 17, 20)], found, TABLES) == []
-    assert verdict([*cut_off, line(A, 18, "a4", 15, 20)], found, TABLES)
+    assert find_problems(cut_off, commits, TABLES) == []
+    assert find_problems([*cut_off, line(A, 18, "a4", 17, 20)], commits, TABLES)
+    commits.add(Commit(18, (Write(A, "a4"),)))
+    assert find_problems([*cut_off, line(A, 18, "a4", 17, 20)], commits, TABLES) == []
+    assert find_problems([*cut_off, line(A, 18, "a4", 15, 20)], commits, TABLES)
 
 
 # One wrong row, anywhere in any right output.
 
 
-def delivered_once(lines: list[Line]) -> list[Delivery]:
+def windows_delivered_once(lines: list[Line]) -> list[Delivery]:
     """The windows of more than one row that were not cut off before, and that the next one shows
     to be complete."""
     windows = deliveries(lines)
@@ -131,7 +131,7 @@ def crashes_show(recorded: Recorded) -> bool:
 @given(recordings(), st.data())
 def test_a_dropped_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
     lines = list(recorded.lines)
-    whole = delivered_once(lines)
+    whole = windows_delivered_once(lines)
     assume(whole)
     lines.remove(data.draw(st.sampled_from(data.draw(st.sampled_from(whole)).lines)))
     assert problems(recorded, lines)
@@ -141,7 +141,7 @@ def test_a_dropped_row_is_found(recorded: Recorded, data: st.DataObject) -> None
 @given(recordings(), st.data())
 def test_a_doubled_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
     lines = list(recorded.lines)
-    whole = delivered_once(lines)
+    whole = windows_delivered_once(lines)
     assume(whole and crashes_show(recorded))
     line = data.draw(st.sampled_from(data.draw(st.sampled_from(whole)).lines))
     lines.insert(data.draw(st.integers(lines.index(line) + 1, len(lines))), line)
@@ -166,7 +166,7 @@ def test_a_late_row_is_found(recorded: Recorded, data: st.DataObject) -> None:
     """As a row of its own window, or of a later one: then its transaction may be torn."""
     lines = list(recorded.lines)
     windows = [w for w in deliveries(lines) if w.complete]
-    whole = [w for w in delivered_once(lines) if w != windows[-1]]
+    whole = [w for w in windows_delivered_once(lines) if w != windows[-1]]
     assume(whole)
     window = data.draw(st.sampled_from(whole))
     late = data.draw(st.sampled_from(window.lines))
@@ -186,8 +186,8 @@ def test_a_reordered_row_is_found(recorded: Recorded, data: st.DataObject) -> No
     assume(len(whole) > 1)
     early = data.draw(st.integers(0, len(whole) - 2))
     late = data.draw(st.integers(early + 1, len(whole) - 1))
-    one, other = whole[early].lines[0], whole[late].lines[0]
-    swapped = [{one: other, other: one}.get(each, each) for each in lines]
+    earlier, later = whole[early].lines[0], whole[late].lines[0]
+    swapped = [{earlier: later, later: earlier}.get(each, each) for each in lines]
     assert problems(recorded, swapped)
 
 
@@ -219,9 +219,11 @@ def test_an_invented_row_is_found(recorded: Recorded, data: st.DataObject) -> No
 def test_an_older_version_in_place_of_the_newest_is_found(
     recorded: Recorded, data: st.DataObject
 ) -> None:
-    lines, found = list(recorded.lines), recorded.truth.history()
+    lines, history = list(recorded.lines), recorded.truth.history()
     older = {
-        place: [s for s in found[each.row] if each.start < s.at < each.at and s.version is not None]
+        place: [
+            s for s in history[each.row] if each.start < s.at < each.at and s.version is not None
+        ]
         for place, each in enumerate(lines)
     }
     places = [place for place, states in older.items() if states]
@@ -235,14 +237,14 @@ def test_an_older_version_in_place_of_the_newest_is_found(
 @settings(max_examples=EXAMPLES)
 @given(recordings(), st.data())
 def test_a_wrong_table_is_found(recorded: Recorded, data: st.DataObject) -> None:
-    stored = recorded.stored()
-    windows = settled(deliveries(recorded.lines), recorded.truth.history(), TABLES)
-    ends = sorted(window.end for window in windows if window.complete and stored[window.end])
+    snapshots = recorded.snapshots()
+    windows = settle_windows(deliveries(recorded.lines), recorded.truth.history(), TABLES)
+    ends = sorted(window.end for window in windows if window.complete and snapshots[window.end])
     assume(ends)
     end = data.draw(st.sampled_from(ends))
-    row = data.draw(st.sampled_from(sorted(stored[end], key=repr)))
-    wrong = stored | {end: stored[end] | {row: "something else"}}
-    assert verdict(recorded.lines, recorded.truth, TABLES, stored=wrong)
+    row = data.draw(st.sampled_from(sorted(snapshots[end], key=repr)))
+    wrong = snapshots | {end: snapshots[end] | {row: "something else"}}
+    assert find_problems(recorded.lines, recorded.truth, TABLES, snapshots=wrong)
 
 
 # Faults that watchers had.
@@ -251,16 +253,18 @@ def test_a_wrong_table_is_found(recorded: Recorded, data: st.DataObject) -> None
 def test_a_window_that_lacks_what_was_deleted_between_its_end_and_now_is_found() -> None:
     """Only tables that have changes now were read at the end of a window that was cut."""
     lines = [row for row in output() if row != line(B, 12, "b2", 10, 13)]
-    assert list(incomplete(settled(deliveries(lines), history(), TABLES), history(), TABLES))
+    assert list(
+        find_incomplete(settle_windows(deliveries(lines), history(), TABLES), history(), TABLES)
+    )
 
 
 def test_two_watchers_that_deliver_at_once_are_found() -> None:
     """One went on delivering after its lease had run out."""
     rest = output()
     early = [replace(row, end=8) for row in rest[:2]]
-    assert not verdict([*early, *rest], truth(), TABLES), "as after a crash"
+    assert not find_problems([*early, *rest], truth(), TABLES), "as after a crash"
     mixed = [rest.pop(0), early[0], rest.pop(0), early[1], *rest]
-    assert verdict(mixed, truth(), TABLES)
+    assert find_problems(mixed, truth(), TABLES)
 
 
 # Each judge by itself.
@@ -270,64 +274,64 @@ def test_the_judge_of_completeness_finds_every_row() -> None:
     for number in range(4):
         rows = output()
         del rows[number]
-        assert list(incomplete(deliveries(rows), history(), TABLES)), number
+        assert list(find_incomplete(deliveries(rows), history(), TABLES)), number
 
 
 def test_the_judge_of_gaps_finds_a_window_that_never_came() -> None:
     for rows in (output()[2:], output()[:2], []):
-        assert list(skipped(deliveries(rows), history(), TABLES))
+        assert list(find_skipped(deliveries(rows), history(), TABLES))
     late = [line(A, 12, "a3", 11, 13), line(B, 12, "b2", 11, 13)]
-    assert not list(skipped(deliveries(late), {A: [State(12, "a3")]}, TABLES))
-    assert list(skipped(deliveries(late), {A: [State(9, "a2"), State(12, "a3")]}, TABLES))
+    assert not list(find_skipped(deliveries(late), {A: [State(12, "a3")]}, TABLES))
+    assert list(find_skipped(deliveries(late), {A: [State(9, "a2"), State(12, "a3")]}, TABLES))
 
 
 def test_the_judge_of_repetition_knows_a_crash_from_a_doubled_row() -> None:
     rows = output()
-    assert list(repeated(deliveries([*rows, rows[3]])))
-    assert not list(repeated(deliveries([rows[0], *rows])))
+    assert list(find_repeated(deliveries([*rows, rows[3]])))
+    assert not list(find_repeated(deliveries([rows[0], *rows])))
 
 
 def test_the_judge_of_crashes_counts_windows_that_come_again() -> None:
     rows = output()
-    assert list(needless(deliveries([*rows[:2], *rows]), crashes=0))
-    assert not list(needless(deliveries([*rows[:2], *rows]), crashes=1))
-    assert not list(needless(deliveries(rows), crashes=0))
+    assert list(find_needless(deliveries([*rows[:2], *rows]), crashes=0))
+    assert not list(find_needless(deliveries([*rows[:2], *rows]), crashes=1))
+    assert not list(find_needless(deliveries(rows), crashes=0))
 
 
 def test_the_judge_of_names_finds_two_ids_of_a_version_and_two_versions_of_an_id() -> None:
     rows = output()
-    assert list(misnamed([*rows, replace(rows[3], id="another id")]))
-    assert list(misnamed([*rows[:3], replace(rows[3], id=rows[2].id)]))
-    assert not list(misnamed([*rows, rows[3]]))
+    assert list(find_misnamed([*rows, replace(rows[3], id="another id")]))
+    assert list(find_misnamed([*rows[:3], replace(rows[3], id=rows[2].id)]))
+    assert not list(find_misnamed([*rows, rows[3]]))
 
 
 def test_the_judge_of_order_finds_a_row_that_goes_back() -> None:
     rows = output()
-    assert list(disordered([rows[2], rows[1]]))
+    assert list(find_disordered([rows[2], rows[1]]))
 
 
 def test_the_judge_of_positions_finds_one_that_goes_back() -> None:
     rows = output()
-    assert list(rewound(deliveries([*rows[2:], *rows[:2]])))
-    assert not list(rewound(deliveries(rows)))
+    assert list(find_rewound(deliveries([*rows[2:], *rows[:2]])))
+    assert not list(find_rewound(deliveries(rows)))
 
 
 def test_the_judge_of_invention_finds_it() -> None:
-    assert list(invented([line(A, 13, "a4", 13, 14)], history()))
-    assert list(invented([line(A, 12, "another", 10, 13)], history()))
-    assert list(invented([line(A, 12, "a3", 12, 13)], history()))
+    assert list(find_invented([line(A, 13, "a4", 13, 14)], history()))
+    assert list(find_invented([line(A, 12, "another", 10, 13)], history()))
+    assert list(find_invented([line(A, 12, "a3", 12, 13)], history()))
 
 
 def test_the_judge_of_transactions_finds_a_torn_one() -> None:
     rows = output()
     rows[3] = replace(rows[3], start=13, end=14)
-    assert list(torn(deliveries(rows), truth()))
+    assert list(find_torn(deliveries(rows), truth()))
 
 
 def test_the_judge_of_the_order_of_transactions_finds_a_late_one() -> None:
     rows = output()
-    assert list(scattered(deliveries([rows[1], rows[0], *rows[2:]])))
-    assert not list(scattered(deliveries(rows)))
+    assert list(find_scattered(deliveries([rows[1], rows[0], *rows[2:]])))
+    assert not list(find_scattered(deliveries(rows)))
 
 
 def test_the_judge_of_tables_accounts_for_deleted_rows_only() -> None:
@@ -338,6 +342,6 @@ def test_the_judge_of_tables_accounts_for_deleted_rows_only() -> None:
         13: {A: "a3", B: "b2"},
         21: {A: "a4"},
     }
-    assert not list(differences(windows, known, TABLES, tables))
+    assert not list(find_differences(windows, known, TABLES, tables))
     without = tables | {13: {A: "a3"}}
-    assert list(differences(windows, known, TABLES, without))
+    assert list(find_differences(windows, known, TABLES, without))

@@ -17,17 +17,17 @@ from nemesis.versions import (
     Line,
     Mod,
     deliveries,
-    differences,
-    disordered,
-    incomplete,
-    invented,
+    find_differences,
+    find_disordered,
+    find_incomplete,
+    find_invented,
+    find_needless,
+    find_problems,
+    find_repeated,
+    find_scattered,
+    find_skipped,
+    find_torn,
     mods_of,
-    needless,
-    repeated,
-    scattered,
-    skipped,
-    torn,
-    verdict,
 )
 
 PARENT_ROW, CHILD_ROW, EVENT = (PARENT, (1,)), (CHILD, (1, 7)), ("Events", ("b",))
@@ -62,13 +62,13 @@ def output() -> list[Line]:
 
 
 def problems(streamed: Streamed, lines: list[Line]) -> list[str]:
-    return verdict(
+    return find_problems(
         lines,
         streamed.truth,
         TABLES,
         begin=streamed.begin,
         transactions=streamed.transactions,
-        stored=streamed.stored(),
+        snapshots=streamed.snapshots(),
         crashes=streamed.crashes,
     )
 
@@ -83,18 +83,18 @@ def test_a_right_output_is_accepted(streamed: Streamed) -> None:
 
 
 def test_deletes_of_children_belong_to_the_transaction_that_deletes_the_parent() -> None:
-    assert verdict(output(), truth(), TABLES, transactions=True, crashes=0) == []
+    assert find_problems(output(), truth(), TABLES, transactions=True, crashes=0) == []
 
 
 def test_a_row_that_is_deleted_and_inserted_again_in_a_transaction_is_updated() -> None:
-    found = Truth(
+    commits = Truth(
         [
             Commit(5, (Write(EVENT, "e1"),)),
             Commit(6, (Write(EVENT, None), Write(EVENT, "e2"))),
             Commit(8, (Write(PARENT_ROW, "p1"), Write(PARENT_ROW, None))),
         ]
     )
-    assert mods_of(found.history(), TABLES) == {
+    assert mods_of(commits.history(), TABLES) == {
         (EVENT, 5): Mod("INSERT", None, "e1"),
         (EVENT, 6): Mod("UPDATE", "e1", "e2"),
     }
@@ -102,10 +102,10 @@ def test_a_row_that_is_deleted_and_inserted_again_in_a_transaction_is_updated() 
 
 def test_a_stream_may_begin_after_rows_were_written_and_capture_no_old_values() -> None:
     later = [replace(each, start=6) if each.end == 10 else each for each in output()[2:]]
-    assert verdict(later, truth(), TABLES, begin=6) == []
+    assert find_problems(later, truth(), TABLES, begin=6) == []
     without = [replace(each, old=None) for each in later]
-    assert verdict(without, truth(), TABLES, begin=6)
-    assert verdict(without, truth(), TABLES, begin=6, old_values=False) == []
+    assert find_problems(without, truth(), TABLES, begin=6)
+    assert find_problems(without, truth(), TABLES, begin=6, old_values=False) == []
 
 
 # One wrong line, anywhere in any right output.
@@ -119,7 +119,7 @@ def lines_delivered_once(streamed: Streamed) -> list[Line]:
     return [each for each in streamed.lines if each.start not in again]
 
 
-def changed(streamed: Streamed, before: Line, after: Line) -> list[Line]:
+def replace_line(streamed: Streamed, before: Line, after: Line) -> list[Line]:
     return [after if each is before else each for each in streamed.lines]
 
 
@@ -161,8 +161,8 @@ def test_a_version_that_comes_before_an_older_one_is_found(
     once = lines_delivered_once(streamed)
     pairs = [(a, b) for a in once for b in once if a.row == b.row and a.at < b.at]
     assume(pairs)
-    one, other = data.draw(st.sampled_from(pairs))
-    swapped = {one.id: other, other.id: one}
+    older, newer = data.draw(st.sampled_from(pairs))
+    swapped = {older.id: newer, newer.id: older}
     assert problems(streamed, [swapped.get(each.id, each) for each in streamed.lines])
 
 
@@ -201,7 +201,7 @@ def test_a_wrong_line_is_found(streamed: Streamed, data: st.DataObject) -> None:
             ]
         )
     )
-    assert problems(streamed, changed(streamed, before, wrong))
+    assert problems(streamed, replace_line(streamed, before, wrong))
 
 
 @settings(max_examples=EXAMPLES)
@@ -215,7 +215,7 @@ def test_a_transaction_under_two_ids_or_with_anothers_is_found(
     before = data.draw(st.sampled_from(parts))
     another = data.draw(st.sampled_from([*transactions, "another"]))
     assume(another != before.transaction)
-    assert problems(streamed, changed(streamed, before, replace(before, transaction=another)))
+    assert problems(streamed, replace_line(streamed, before, replace(before, transaction=another)))
 
 
 @settings(max_examples=EXAMPLES)
@@ -224,9 +224,11 @@ def test_a_wrong_table_is_found(streamed: Streamed, data: st.DataObject) -> None
     ends = sorted({w.end for w in deliveries(streamed.lines) if w.whole})
     assume(ends)
     end = data.draw(st.sampled_from(ends))
-    stored = streamed.stored()
-    wrong = stored | {end: stored[end] | {(PARENT, (99,)): "unheard of"}}
-    assert verdict(streamed.lines, streamed.truth, TABLES, begin=streamed.begin, stored=wrong)
+    snapshots = streamed.snapshots()
+    wrong = snapshots | {end: snapshots[end] | {(PARENT, (99,)): "unheard of"}}
+    assert find_problems(
+        streamed.lines, streamed.truth, TABLES, begin=streamed.begin, snapshots=wrong
+    )
 
 
 # Each judge by itself.
@@ -240,22 +242,22 @@ def test_the_judge_of_completeness_finds_every_line_and_every_doubled_one() -> N
     for number, each in enumerate(output()):
         rows = output()
         del rows[number]
-        assert list(incomplete(deliveries(rows), mods())), number
-        assert list(incomplete(deliveries([*rows, each, each]), mods())), number
+        assert list(find_incomplete(deliveries(rows), mods())), number
+        assert list(find_incomplete(deliveries([*rows, each, each]), mods())), number
 
 
 def test_the_judge_of_completeness_excuses_what_came_before_a_crash() -> None:
     rows = output()
     for count in range(1, 5):
         again = [*rows[:count], *rows]
-        assert not list(incomplete(deliveries(again), mods())), count
+        assert not list(find_incomplete(deliveries(again), mods())), count
 
 
 def test_the_judge_of_order_finds_a_version_that_was_overtaken() -> None:
     rows = output()
-    assert list(disordered(deliveries([rows[2], rows[1]]), mods()))
-    assert list(disordered(deliveries([rows[2]]), mods()))
-    assert not list(disordered(deliveries([rows[1], rows[0], rows[1], rows[2]]), mods()))
+    assert list(find_disordered(deliveries([rows[2], rows[1]]), mods()))
+    assert list(find_disordered(deliveries([rows[2]]), mods()))
+    assert not list(find_disordered(deliveries([rows[1], rows[0], rows[1], rows[2]]), mods()))
 
 
 def test_the_judge_of_invention_finds_wrong_operations_and_old_values() -> None:
@@ -268,50 +270,50 @@ def test_the_judge_of_invention_finds_wrong_operations_and_old_values() -> None:
         replace(update, at=8),
         replace(update, start=7),
     ):
-        assert list(invented([wrong], mods(), old_values=True))
-    assert not list(invented([replace(update, old=None)], mods(), old_values=False))
+        assert list(find_invented([wrong], mods(), old_values=True))
+    assert not list(find_invented([replace(update, old=None)], mods(), old_values=False))
 
 
 def test_the_judge_of_repetition_finds_a_version_in_two_windows() -> None:
     rows = output()
-    assert list(repeated(deliveries([*rows, replace(rows[0], start=13, end=14)])))
-    assert not list(repeated(deliveries([replace(rows[0], end=8), *rows])))
+    assert list(find_repeated(deliveries([*rows, replace(rows[0], start=13, end=14)])))
+    assert not list(find_repeated(deliveries([replace(rows[0], end=8), *rows])))
 
 
 def test_the_judge_of_crashes_counts_windows_that_come_again() -> None:
     rows = output()
     once = deliveries([rows[0], *rows])
-    assert list(needless(once, crashes=0))
-    assert not list(needless(once, crashes=1))
-    assert list(needless(deliveries([replace(rows[0], end=8), *rows]), crashes=0))
+    assert list(find_needless(once, crashes=0))
+    assert not list(find_needless(once, crashes=1))
+    assert list(find_needless(deliveries([replace(rows[0], end=8), *rows]), crashes=0))
 
 
 def test_the_judge_of_gaps_finds_a_window_that_never_came() -> None:
     for rows in (output()[4:], output()[:4], []):
-        assert list(skipped(deliveries(rows), mods(), 0))
-    assert not list(skipped(deliveries(output()), mods(), 0))
+        assert list(find_skipped(deliveries(rows), mods(), 0))
+    assert not list(find_skipped(deliveries(output()), mods(), 0))
 
 
 def test_the_judge_of_transactions_knows_disjoint_ones_of_the_same_timestamp() -> None:
-    two = Truth([Commit(5, (Write(PARENT_ROW, "p1"),)), Commit(5, (Write(EVENT, "e1"),))])
-    one = Truth([Commit(5, (Write(PARENT_ROW, "p1"), Write(EVENT, "e1")))])
+    separate = Truth([Commit(5, (Write(PARENT_ROW, "p1"),)), Commit(5, (Write(EVENT, "e1"),))])
+    together = Truth([Commit(5, (Write(PARENT_ROW, "p1"), Write(EVENT, "e1")))])
     rows = [
         line(PARENT_ROW, 5, Mod("INSERT", None, "p1"), 0, 10),
         line(EVENT, 5, Mod("INSERT", None, "e1"), 0, 10),
     ]
     apart = [rows[0], replace(rows[1], transaction="another")]
-    assert list(torn(rows, two))
-    assert not list(torn(apart, two))
-    assert list(torn(apart, one))
-    assert not list(torn(rows, one))
+    assert list(find_torn(rows, separate))
+    assert not list(find_torn(apart, separate))
+    assert list(find_torn(apart, together))
+    assert not list(find_torn(rows, together))
 
 
 def test_the_judge_of_the_order_of_transactions_finds_a_late_or_a_divided_one() -> None:
     rows = output()
-    assert not list(scattered(deliveries(rows), mods()))
-    assert list(scattered(deliveries([rows[0], rows[2], rows[1], rows[3]]), mods()))
+    assert not list(find_scattered(deliveries(rows), mods()))
+    assert list(find_scattered(deliveries([rows[0], rows[2], rows[1], rows[3]]), mods()))
     stranger = replace(rows[1], transaction="another")
-    assert list(scattered(deliveries([rows[2], stranger, rows[3], rows[0]]), mods()))
+    assert list(find_scattered(deliveries([rows[2], stranger, rows[3], rows[0]]), mods()))
 
 
 def test_the_judge_of_tables_finds_a_row_that_should_be_gone() -> None:
@@ -320,8 +322,8 @@ def test_the_judge_of_tables_finds_a_row_that_should_be_gone() -> None:
         10: {PARENT_ROW: "p2", CHILD_ROW: "c1", EVENT: "e1"},
         13: {EVENT: "e1"},
     }
-    assert not list(differences(windows, mods(), tables, {}))
+    assert not list(find_differences(windows, mods(), tables, {}))
     for end, rows in tables.items():
         wrong = tables | {end: rows | {("Events", ("left",)): "e0"}}
-        assert list(differences(windows, mods(), wrong, {}))
-    assert list(differences(windows, mods(), tables, {("Events", ("left",)): "e0"}))
+        assert list(find_differences(windows, mods(), wrong, {}))
+    assert list(find_differences(windows, mods(), tables, {("Events", ("left",)): "e0"}))

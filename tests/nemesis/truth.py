@@ -60,24 +60,24 @@ class Truth:
 
     def history(self) -> History:
         """Every version that outlived its transaction, with the deletes that follow from others."""
-        found: History = {}
+        history: History = {}
         for commit in sorted(self.commits, key=lambda commit: commit.at):
-            for row, version in net(commit, found).items():
-                versions = found.get(row)
+            for row, version in net_writes(commit, history).items():
+                versions = history.get(row)
                 if version is not None or (versions and versions[-1].version is not None):
-                    found.setdefault(row, []).append(State(commit.at, version))
-        return found
+                    history.setdefault(row, []).append(State(commit.at, version))
+        return history
 
 
-def net(commit: Commit, before: History) -> dict[Row, str | None]:
+def net_writes(commit: Commit, before: History) -> dict[Row, str | None]:
     """What is left of a transaction's writes in its end."""
-    found: dict[Row, str | None] = {}
+    versions: dict[Row, str | None] = {}
     for write in commit.writes:
         if write.version is None:
-            for child in children(write.row, [*before, *found]):
-                found[child] = None
-        found[write.row] = write.version
-    return found
+            for child in children(write.row, [*before, *versions]):
+                versions[child] = None
+        versions[write.row] = write.version
+    return versions
 
 
 def children(row: Row, known: list[Row]) -> list[Row]:
@@ -94,13 +94,13 @@ def state_at(versions: list[State], at: int) -> State | None:
     return versions[place - 1] if place else None
 
 
-def living(history: History, at: int) -> dict[Row, State]:
+def live_rows(history: History, at: int) -> dict[Row, State]:
     """Every row that is there at a timestamp."""
     states = ((row, state_at(versions, at)) for row, versions in history.items())
     return {row: state for row, state in states if state is not None and state.version is not None}
 
 
-def by_timestamp(history: History) -> list[tuple[int, Row, str | None]]:
+def versions_by_timestamp(history: History) -> list[tuple[int, Row, str | None]]:
     """Every version of every row in the order of their commits."""
-    found = [(s.at, row, s.version) for row, versions in history.items() for s in versions]
-    return sorted(found, key=itemgetter(0))
+    versions = [(s.at, row, s.version) for row, states in history.items() for s in states]
+    return sorted(versions, key=itemgetter(0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from nemesis.truth import History, Key, Row, Truth, living, state_at
+from nemesis.truth import History, Key, Row, Truth, live_rows, state_at
 
 
 class Named(Protocol):
@@ -84,11 +84,13 @@ def deliveries(lines: Sequence[Line]) -> list[Delivery]:
     ]
 
 
-def settled(windows: Sequence[Delivery], history: History, tables: Sequence[str]) -> list[Delivery]:
+def settle_windows(
+    windows: Sequence[Delivery], history: History, tables: Sequence[str]
+) -> list[Delivery]:
     """The same, but a window that lacks rows and may have come again without any is not complete:
     when it was cut off, and all that it held was deleted before it could come again."""
     starts = [window.start for window in windows[1:]]
-    last = max((found[-1].at for found in history.values()), default=0)
+    last = max((states[-1].at for states in history.values()), default=0)
     return [
         replace(window, complete=False)
         if window.complete and may_have_vanished(window, following, history, tables)
@@ -103,13 +105,13 @@ def may_have_vanished(
     """Whether a window without rows, from the start of this one, fits before the next one."""
     if newest_between(history, tables, window.start, window.end) <= window.versions:
         return False
-    stamps = {s.at for found in history.values() for s in found if window.end < s.at <= following}
+    stamps = {s.at for states in history.values() for s in states if window.end < s.at <= following}
     return any(not newest_between(history, tables, window.start, at) for at in stamps)
 
 
-def invented(lines: Sequence[Line], history: History) -> Iterator[str]:
+def find_invented(lines: Sequence[Line], history: History) -> Iterator[str]:
     """Every delivered version existed, at that commit timestamp, inside of its window."""
-    known = {(row, state.at): state.version for row, found in history.items() for state in found}
+    known = {(row, state.at): state.version for row, states in history.items() for state in states}
     for line in lines:
         if known.get((line.row, line.at)) != line.version:
             yield f"{line.row} at {line.at}: {line.version!r} was never written"
@@ -117,7 +119,7 @@ def invented(lines: Sequence[Line], history: History) -> Iterator[str]:
             yield f"{line.row} at {line.at} lies outside of ({line.start}, {line.end}]"
 
 
-def disordered(lines: Sequence[Line]) -> Iterator[str]:
+def find_disordered(lines: Sequence[Line]) -> Iterator[str]:
     """The versions of a row never go back."""
     newest: dict[Row, Line] = {}
     for line in lines:
@@ -127,7 +129,7 @@ def disordered(lines: Sequence[Line]) -> Iterator[str]:
         newest[line.row] = line
 
 
-def misnamed(lines: Sequence[Named]) -> Iterator[str]:
+def find_misnamed(lines: Sequence[Named]) -> Iterator[str]:
     """A version has the same id every time, and no other version has it."""
     names: dict[tuple[Row, int], str] = {}
     owners: dict[str, tuple[Row, int]] = {}
@@ -139,7 +141,7 @@ def misnamed(lines: Sequence[Named]) -> Iterator[str]:
             yield f"{line.row} at {line.at} and {owners[line.id]} have the same id"
 
 
-def repeated(windows: Sequence[Delivery]) -> Iterator[str]:
+def find_repeated(windows: Sequence[Delivery]) -> Iterator[str]:
     """A version comes once in a window, and again only when its window was cut off."""
     seen: set[tuple[Row, int]] = set()
     for window in windows:
@@ -152,15 +154,15 @@ def repeated(windows: Sequence[Delivery]) -> Iterator[str]:
             seen |= here
 
 
-def needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
+def find_needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
     """Not more windows come again than were cut off."""
     again = [window.start for window in windows if not window.complete]
     if len(again) > crashes:
         yield f"{len(again)} windows came again after {crashes} crashes, from {again}"
 
 
-def rewound(windows: Sequence[Span]) -> Iterator[str]:
-    """A window begins where the last one began, or later: how much later, ``skipped`` judges."""
+def find_rewound(windows: Sequence[Span]) -> Iterator[str]:
+    """No window begins before the one that it follows; ``find_skipped`` judges gaps."""
     for window, following in pairwise(windows):
         if following.start < window.start:
             yield (
@@ -169,7 +171,7 @@ def rewound(windows: Sequence[Span]) -> Iterator[str]:
             )
 
 
-def incomplete(
+def find_incomplete(
     windows: Sequence[Delivery], history: History, tables: Sequence[str]
 ) -> Iterator[str]:
     """A window holds the newest version of every row that was written in it and lives at its end,
@@ -182,7 +184,9 @@ def incomplete(
             yield f"{row} at {at} is missing from the window ({window.start}, {window.end}]"
 
 
-def skipped(windows: Sequence[Delivery], history: History, tables: Sequence[str]) -> Iterator[str]:
+def find_skipped(
+    windows: Sequence[Delivery], history: History, tables: Sequence[str]
+) -> Iterator[str]:
     """Between two windows with rows, before the first and after the last, there are only windows
     without rows: nothing that was written there is still the newest at the next one's start."""
     position = 0
@@ -191,12 +195,12 @@ def skipped(windows: Sequence[Delivery], history: History, tables: Sequence[str]
             for row, at in newest_between(history, tables, position, window.start):
                 yield f"{row} at {at} lies between the windows ({position}, {window.start}]"
         position = window.end if window.complete else max(position, window.start)
-    last = max((found[-1].at for found in history.values()), default=position)
+    last = max((states[-1].at for states in history.values()), default=position)
     for row, at in newest_between(history, tables, position, max(last, position)):
         yield f"{row} at {at}, the newest version, was never delivered"
 
 
-def torn(windows: Sequence[Delivery], truth: Truth) -> Iterator[str]:
+def find_torn(windows: Sequence[Delivery], truth: Truth) -> Iterator[str]:
     """What is delivered of a transaction in complete windows is delivered in one window."""
     ends = {version: w.end for w in windows if w.complete for version in w.versions}
     for commit in truth.commits:
@@ -206,7 +210,7 @@ def torn(windows: Sequence[Delivery], truth: Truth) -> Iterator[str]:
             yield f"the transaction at {commit.at} is in windows that end at {sorted(places)}"
 
 
-def scattered(windows: Sequence[Delivery]) -> Iterator[str]:
+def find_scattered(windows: Sequence[Delivery]) -> Iterator[str]:
     """With the option ``transactions`` a window comes in the order of its commit timestamps."""
     for window in windows:
         for line, following in pairwise(window.lines):
@@ -214,14 +218,14 @@ def scattered(windows: Sequence[Delivery]) -> Iterator[str]:
                 yield f"{following.row} at {following.at} comes after {line.row} at {line.at}"
 
 
-def differences(
+def find_differences(
     windows: Sequence[Delivery],
     history: History,
     tables: Sequence[str],
-    stored: Mapping[int, Mapping[Row, str]],
+    snapshots: Mapping[int, Mapping[Row, str]],
 ) -> Iterator[str]:
     """At the end of a complete window the tables, rebuilt from the output, equal Spanner's, which
-    ``stored`` has for some of the ends.
+    ``snapshots`` has for some of the ends.
 
     Polling sees no deletes: what is rebuilt and not stored must be known to be gone. The truth is
     held to Spanner's tables, too, so that nothing is judged by a log with holes.
@@ -231,10 +235,10 @@ def differences(
         if not window.complete:
             continue
         rebuilt |= {line.row: line.version for line in window.lines}
-        there = stored.get(window.end)
+        there = snapshots.get(window.end)
         if there is None:
             continue
-        known = living(history, window.end)
+        known = live_rows(history, window.end)
         if {row: known[row].version for row in known if row[0] in tables} != there:
             yield f"the writers' log is not what Spanner has at {window.end}"
         for row, version in there.items():
@@ -250,34 +254,34 @@ def newest_between(
     history: History, tables: Sequence[str], start: int, end: int
 ) -> set[tuple[Row, int]]:
     """What a window ``(start, end]`` has to hold."""
-    found = living(history, end)
-    return {(row, s.at) for row, s in found.items() if s.at > start and row[0] in tables}
+    rows = live_rows(history, end)
+    return {(row, s.at) for row, s in rows.items() if s.at > start and row[0] in tables}
 
 
-def verdict(
+def find_problems(
     lines: Sequence[Line],
     truth: Truth,
     tables: Sequence[str],
     *,
     transactions: bool = False,
-    stored: Mapping[int, Mapping[Row, str]] | None = None,
+    snapshots: Mapping[int, Mapping[Row, str]] | None = None,
     crashes: int | None = None,
 ) -> list[str]:
-    """Everything that is wrong with an output. ``transactions``: the option was set; ``stored``:
+    """Everything that is wrong with an output. ``transactions``: the option was set; ``snapshots``:
     the tables at the ends of some windows; ``crashes``: how many, where that is known."""
     history = truth.history()
     delivered = deliveries(lines)
-    windows = settled(delivered, history, tables)
+    windows = settle_windows(delivered, history, tables)
     return [
-        *invented(lines, history),
-        *disordered(lines),
-        *misnamed(lines),
-        *repeated(windows),
-        *(needless(delivered, crashes) if crashes is not None else ()),
-        *rewound(windows),
-        *incomplete(windows, history, tables),
-        *skipped(windows, history, tables),
-        *torn(windows, truth),
-        *(scattered(windows) if transactions else ()),
-        *differences(windows, history, tables, stored or {}),
+        *find_invented(lines, history),
+        *find_disordered(lines),
+        *find_misnamed(lines),
+        *find_repeated(windows),
+        *(find_needless(delivered, crashes) if crashes is not None else ()),
+        *find_rewound(windows),
+        *find_incomplete(windows, history, tables),
+        *find_skipped(windows, history, tables),
+        *find_torn(windows, truth),
+        *(find_scattered(windows) if transactions else ()),
+        *find_differences(windows, history, tables, snapshots or {}),
     ]

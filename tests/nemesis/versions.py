@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TypeAlias
 
-from nemesis.truth import History, Key, Row, Truth, living, net
-from nemesis.validators import misnamed, rewound
+from nemesis.truth import History, Key, Row, Truth, live_rows, net_writes
+from nemesis.validators import find_misnamed, find_rewound
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,14 @@ class Delivery:
 
 def mods_of(history: History, tables: Sequence[str], begin: int = 0) -> Mods:
     """What a stream that begins after a timestamp has to deliver."""
-    found: Mods = {}
+    mods: Mods = {}
     for row, states in history.items():
         old: str | None = None
         for state in states:
             if row[0] in tables and state.at > begin:
-                found[row, state.at] = Mod(operation(old, state.version), old, state.version)
+                mods[row, state.at] = Mod(operation(old, state.version), old, state.version)
             old = state.version
-    return found
+    return mods
 
 
 def operation(old: str | None, new: str | None) -> str:
@@ -92,18 +92,18 @@ def deliveries(lines: Sequence[Line]) -> list[Delivery]:
     ]
 
 
-def within(mods: Mods, start: int, end: int) -> set[tuple[Row, int]]:
+def mods_in_window(mods: Mods, start: int, end: int) -> set[tuple[Row, int]]:
     """What the window ``(start, end]`` has to hold."""
     return {(row, at) for row, at in mods if start < at <= end}
 
 
-def last_time(window: Delivery, mods: Mods) -> tuple[Line, ...]:
+def last_delivery(window: Delivery, mods: Mods) -> tuple[Line, ...]:
     """The lines of the delivery that was not cut off: so many at the end as the window has mods."""
-    count = len(within(mods, window.start, window.end))
+    count = len(mods_in_window(mods, window.start, window.end))
     return window.lines[max(len(window.lines) - count, 0) :]
 
 
-def invented(lines: Sequence[Line], mods: Mods, *, old_values: bool) -> Iterator[str]:
+def find_invented(lines: Sequence[Line], mods: Mods, *, old_values: bool) -> Iterator[str]:
     """Every line tells what happened to its row at that commit timestamp, inside of its window."""
     for line in lines:
         mod = mods.get((line.row, line.at))
@@ -117,19 +117,19 @@ def invented(lines: Sequence[Line], mods: Mods, *, old_values: bool) -> Iterator
             yield f"{line.row} at {line.at} lies outside of ({line.start}, {line.end}]"
 
 
-def incomplete(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
+def find_incomplete(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
     """A window holds every mod in it, once."""
     for window in windows:
         if not window.whole:
             continue
-        counts = Counter((line.row, line.at) for line in last_time(window, mods))
-        for row, at in sorted(within(mods, window.start, window.end), key=repr):
+        counts = Counter((line.row, line.at) for line in last_delivery(window, mods))
+        for row, at in sorted(mods_in_window(mods, window.start, window.end), key=repr):
             if counts[row, at] != 1:
                 place = f"({window.start}, {window.end}]"
                 yield f"{row} at {at} came {counts[row, at]} times in the window {place}"
 
 
-def disordered(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
+def find_disordered(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
     """After a version of a row comes the next one, or the window's first one when it came again."""
     before = predecessors(mods)
     for window in windows:
@@ -146,10 +146,12 @@ def predecessors(mods: Mods) -> dict[tuple[Row, int], int]:
     stamps: dict[Row, list[int]] = defaultdict(list)
     for row, at in mods:
         stamps[row].append(at)
-    return {(row, at): last for row, found in stamps.items() for last, at in pairwise(found)}
+    return {
+        (row, at): last for row, timestamps in stamps.items() for last, at in pairwise(timestamps)
+    }
 
 
-def repeated(windows: Sequence[Delivery]) -> Iterator[str]:
+def find_repeated(windows: Sequence[Delivery]) -> Iterator[str]:
     """What came in a whole window comes in no other one."""
     seen: set[tuple[Row, int]] = set()
     for window in windows:
@@ -160,7 +162,7 @@ def repeated(windows: Sequence[Delivery]) -> Iterator[str]:
             seen |= here
 
 
-def needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
+def find_needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
     """Windows do not come again more often than they were cut off."""
     again = 0
     for window in windows:
@@ -170,21 +172,21 @@ def needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
         yield f"windows came again {again} times after {crashes} crashes"
 
 
-def skipped(windows: Sequence[Delivery], mods: Mods, begin: int) -> Iterator[str]:
+def find_skipped(windows: Sequence[Delivery], mods: Mods, begin: int) -> Iterator[str]:
     """Nothing happened between two windows, before the first one or after the last one."""
     position = begin
     for window in windows:
-        for row, at in sorted(within(mods, position, window.start), key=repr):
+        for row, at in sorted(mods_in_window(mods, position, window.start), key=repr):
             yield f"{row} at {at} lies between the windows ({position}, {window.start}]"
         position = window.end if window.whole else max(position, window.start)
     for row, at in sorted((row, at) for row, at in mods if at > position):
         yield f"{row} at {at} was never delivered"
 
 
-def torn(lines: Sequence[Line], truth: Truth) -> Iterator[str]:
+def find_torn(lines: Sequence[Line], truth: Truth) -> Iterator[str]:
     """All mods of a transaction have the same transaction id, and no other transaction has it.
 
-    With ``incomplete`` it follows that they come in one window.
+    With ``find_incomplete`` it follows that they come in one window.
     """
     owners = owners_of(truth)
     names: dict[int, str] = {}
@@ -206,15 +208,15 @@ def owners_of(truth: Truth) -> dict[tuple[Row, int], int]:
     return {
         (row, commit.at): number
         for number, commit in enumerate(truth.commits)
-        for row in net(commit, history)
+        for row in net_writes(commit, history)
         if (row, commit.at) in known
     }
 
 
-def scattered(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
+def find_scattered(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
     """With the option ``transactions`` a transaction's lines come together, in commit order."""
     for window in windows:
-        lines = last_time(window, mods) if window.whole else ()
+        lines = last_delivery(window, mods) if window.whole else ()
         for line, following in pairwise(lines):
             if following.at < line.at:
                 yield f"{following.row} at {following.at} comes after {line.row} at {line.at}"
@@ -224,30 +226,30 @@ def scattered(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
                 yield f"transaction {name} comes in {count} parts"
 
 
-def differences(
+def find_differences(
     windows: Sequence[Delivery],
     mods: Mods,
-    stored: Mapping[int, Mapping[Row, str]],
+    snapshots: Mapping[int, Mapping[Row, str]],
     first: Mapping[Row, str],
 ) -> Iterator[str]:
     """At the end of a whole window the tables, rebuilt from ``first`` and the output, equal
-    Spanner's, which ``stored`` has for some of the ends."""
+    Spanner's, which ``snapshots`` has for some of the ends."""
     rebuilt = dict(first)
     for window in windows:
         if not window.whole:
             continue
-        for line in last_time(window, mods):
+        for line in last_delivery(window, mods):
             if line.new is None:
                 rebuilt.pop(line.row, None)
             else:
                 rebuilt[line.row] = line.new
-        there = stored.get(window.end, rebuilt)
+        there = snapshots.get(window.end, rebuilt)
         for row in sorted(there.keys() | rebuilt.keys(), key=repr):
             if there.get(row) != rebuilt.get(row):
                 yield f"{row} is {there.get(row)!r} at {window.end}, rebuilt {rebuilt.get(row)!r}"
 
 
-def verdict(
+def find_problems(
     lines: Sequence[Line],
     truth: Truth,
     tables: Sequence[str],
@@ -255,29 +257,29 @@ def verdict(
     begin: int = 0,
     old_values: bool = True,
     transactions: bool = False,
-    stored: Mapping[int, Mapping[Row, str]] | None = None,
+    snapshots: Mapping[int, Mapping[Row, str]] | None = None,
     crashes: int | None = None,
 ) -> list[str]:
     """Everything that is wrong with an output of a stream that began after ``begin``.
 
-    ``old_values``: the stream captures them; ``transactions``: the option was set; ``stored``: the
-    tables at the ends of some windows; ``crashes``: how many, where that is known.
+    ``old_values``: the stream captures them; ``transactions``: the option was set; ``snapshots``:
+    the tables at the ends of some windows; ``crashes``: how many, where that is known.
     """
     history = truth.history()
     mods = mods_of(history, tables, begin)
     windows = deliveries(lines)
-    there = living(history, begin)
+    there = live_rows(history, begin)
     first = {row: str(state.version) for row, state in there.items() if row[0] in tables}
     return [
-        *invented(lines, mods, old_values=old_values),
-        *misnamed(lines),
-        *incomplete(windows, mods),
-        *disordered(windows, mods),
-        *repeated(windows),
-        *(needless(windows, crashes) if crashes is not None else ()),
-        *rewound(windows),
-        *skipped(windows, mods, begin),
-        *torn(lines, truth),
-        *(scattered(windows, mods) if transactions else ()),
-        *differences(windows, mods, stored or {}, first),
+        *find_invented(lines, mods, old_values=old_values),
+        *find_misnamed(lines),
+        *find_incomplete(windows, mods),
+        *find_disordered(windows, mods),
+        *find_repeated(windows),
+        *(find_needless(windows, crashes) if crashes is not None else ()),
+        *find_rewound(windows),
+        *find_skipped(windows, mods, begin),
+        *find_torn(lines, truth),
+        *(find_scattered(windows, mods) if transactions else ()),
+        *find_differences(windows, mods, snapshots or {}, first),
     ]

@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from google.api_core.exceptions import (
     Aborted,
@@ -71,7 +72,7 @@ class Writer:
     committed: int = 0
 
     def run(self) -> None:
-        """Writes until told to stop."""
+        """Writes until ``stop`` is set."""
         randomness = random.Random(self.seed * 1_000 + self.number)
         try:
             database = self._connect()
@@ -98,7 +99,7 @@ class Writer:
 
     def _one(self, database: Database, randomness: random.Random) -> None:
         name = str(uuid.UUID(int=randomness.getrandbits(128)))
-        writes = planned(habits_of(self.seed), randomness, name)
+        writes = plan_transaction(habits_of(self.seed), randomness, name)
         kinds = ["mutations", "dml", "mixed", "abandoned"]
         kind = randomness.choices(kinds, weights=[4, 4, 1, 1])[0]
         if kind == "abandoned":
@@ -113,13 +114,13 @@ class Writer:
             pass  # the client sent the commit again, and the first one had come through
         except (*LOST, Aborted):
             pass  # perhaps it came through all the same: the log knows
-        at = self._committed_at(name)
+        at = self._find_commit_timestamp(name)
         if at is not None:
             self.truth.add(Commit(at, tuple(writes)))
             self.committed += 1
 
-    def _committed_at(self, name: str) -> int | None:
-        """Looks the transaction up, for as long as it takes."""
+    def _find_commit_timestamp(self, name: str) -> int | None:
+        """The commit timestamp from the log, read until the server answers; None if it failed."""
         while True:
             try:
                 with self.connect().snapshot() as snapshot:
@@ -131,8 +132,8 @@ class Writer:
                 return to_micros(rows[0][0]) if rows else None
 
 
-def planned(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
-    """What a transaction is going to do: rows of several tables, each once."""
+def plan_transaction(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
+    """The writes of a transaction: rows of several tables, each once."""
     writes: dict[tuple[str, Key], str | None] = {}
     for place in range(randomness.choice([1, 1, 2, 3, 6])):
         version = f"{name}/{place}"
@@ -158,14 +159,14 @@ def mutate(database: Database, name: str, writes: list[Write]) -> None:
             buffer(batch, write)
 
 
-def buffer(target: object, write: Write) -> None:
+def buffer(target: Any, write: Write) -> None:
     """A write as a mutation."""
     table, key = write.row
     if write.version is None:
-        target.delete(table, KeySet(keys=[list(key)]))  # type: ignore[attr-defined]
+        target.delete(table, KeySet(keys=[list(key)]))
     else:
         row = (*key, write.version)
-        target.insert_or_update(table, COLUMNS[table], [row])  # type: ignore[attr-defined]
+        target.insert_or_update(table, COLUMNS[table], [row])
 
 
 def execute(transaction: Transaction, name: str, writes: list[Write], mixed: bool) -> None:
@@ -220,11 +221,11 @@ def abandon(database: Database, writes: list[Write]) -> None:
 
 
 class AbandonedError(Exception):
-    """Thrown on purpose, so that the client rolls back."""
+    """Raised on purpose, so that the client rolls back."""
 
 
 def fresh_database(instance: str, database: str, project: str) -> Database:
     """A client of its own: a session that the server has lost is not kept."""
     client = spanner.Client(project=project, disable_builtin_metrics=True)
-    made: Database = client.instance(instance).database(database)
-    return made
+    opened: Database = client.instance(instance).database(database)
+    return opened

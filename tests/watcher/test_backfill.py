@@ -9,8 +9,10 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
@@ -25,7 +27,7 @@ ROWS = 25
 
 
 @pytest.fixture
-def old(create_database) -> Database:  # type: ignore[no-untyped-def]
+def old(create_database: CreateDatabase) -> Database:
     """A table with rows that were there before it was made watchable."""
     database: Database = create_database(SINGERS)
     write(database, range(ROWS), "old")
@@ -38,7 +40,7 @@ def write(database: Database, keys: range, name: str) -> None:
         batch.insert_or_update("Singers", ("SingerId", "LastName"), [(k, name) for k in keys])
 
 
-def options(database: Database, **more: object) -> dict[str, object]:
+def options(database: Database, **more: object) -> dict[str, Any]:
     common = {"tables": ["Singers"], "backfill": ["*"], "backfill_rows": 7, "consumer": "filler"}
     return {"database": str(address_of(database))} | common | more
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 from fixtures.server import connect
 from fixtures.singers import address_of
-from fixtures.versions import TABLES, Writes, by_row
+from fixtures.versions import TABLES, Writes, versions_by_row
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,7 +76,7 @@ def churning() -> Iterator[Callable[[str], Database]]:
         instance = connect(server.address)
 
         def create(stream: str) -> Database:
-            database = instance.database("churn", ddl_statements=[*TABLES, stream])
+            database: Database = instance.database("churn", ddl_statements=[*TABLES, stream])
             database.create().result(60)
             return database
 
@@ -98,12 +99,12 @@ def test_every_version_comes_once_and_in_order_while_partitions_move(
         ends.append(max(last) if choice.random() < 0.5 else now(database))
         found += changes(capture, Window(ends[-2], ends[-1]))
     found += changes(capture, Window(ends[-1], now(database)))
-    assert by_row(found) == writes.truth
+    assert versions_by_row(found) == writes.truth
     assert len({change.id for change in found}) == len(found)
     whole = Window(ends[0], now(database))
-    assert by_row(changes(capture, whole)) == writes.truth
+    assert versions_by_row(changes(capture, whole)) == writes.truth
     apart = sorted(sliced(capture, whole, choice), key=lambda each: each.commit_timestamp)
-    assert by_row(apart) == writes.truth
+    assert versions_by_row(apart) == writes.truth
     assert {change.id for change in apart} == {change.id for change in found}
 
 
@@ -118,16 +119,16 @@ def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Data
         found = changes(capture, Window(begin, end))
         assert {change.commit_timestamp for change in found} == {s for s in stamps if s <= end}
         rest = changes(capture, Window(end, now(database)))
-        assert by_row(found + rest) == writes.truth
+        assert versions_by_row(found + rest) == writes.truth
 
 
 @pytest.mark.ddl(*TABLES, OLD_AND_NEW)
 def test_a_transaction_says_who_it_is(database: Database) -> None:
     begin = now(database)
 
-    def write(transaction: object) -> None:
-        transaction.insert("T", ["Id", "Version"], [(1, 1), (2, 2)])  # type: ignore[attr-defined]
-        transaction.insert("U", ["Id", "Version"], [("a", 3)])  # type: ignore[attr-defined]
+    def write(transaction: Transaction) -> None:
+        transaction.insert("T", ["Id", "Version"], [(1, 1), (2, 2)])
+        transaction.insert("U", ["Id", "Version"], [("a", 3)])
 
     database.run_in_transaction(write, transaction_tag="app=bank")
     found = changes(capture_of(database), Window(begin, now(database)))
@@ -161,7 +162,9 @@ def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
         for row, versions in writes.truth.items()
         if row[0] == "T"
     }
-    assert by_row(changes(only, window)) == {row: each for row, each in expected.items() if each}
+    assert versions_by_row(changes(only, window)) == {
+        row: each for row, each in expected.items() if each
+    }
     assert changes(replace(capture, change_filter=ChangeFilter(tag="nobody")), window) == []
 
 
@@ -232,7 +235,7 @@ def test_streams_that_break_go_on_without_loss_or_repetition(
     writes.write(60)
     window = Window(begin, now(database))
     faults(unavailable_after_rows=2, latency_seconds=0.001)
-    assert by_row(changes(capture_of(database), window)) == writes.truth
+    assert versions_by_row(changes(capture_of(database), window)) == writes.truth
 
 
 # The order of partitions, without a server.

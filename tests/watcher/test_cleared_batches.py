@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 from fixtures.singers import address_of, capture_of
@@ -52,7 +53,7 @@ def keys_between(database: Database, begin: int | str, end: int, **more: str) ->
     }
     reader = make_batch_reader(resolve_scan(parse_source_options(options | more)))
     parts = reader.partitions()
-    batches = [batch for part in parts for batch in reader.read(part)]
+    batches: list[Any] = [batch for part in parts for batch in reader.read(part)]
     return sorted(key for batch in batches for key in batch.column("SingerId").to_pylist())
 
 

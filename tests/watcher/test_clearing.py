@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from fixtures.selections import store_selection
@@ -72,9 +73,9 @@ def positions_of(database: Database, *stored: tuple[str, str, int]) -> SpannerPo
     return positions
 
 
-def clearing(database: Database, **more: object) -> Clearing:
+def clearing(database: Database, **more: Any) -> Clearing:
     watched = discover_table(database, "Singers")
-    return Clearing(database, watched, SpannerPositions(database), **more)  # type: ignore[arg-type]
+    return Clearing(database, watched, SpannerPositions(database), **more)
 
 
 def now(database: Database) -> int:

@@ -79,19 +79,19 @@ def test_delivered_rows_leave_and_later_ones_stay(singers: Database, method: Met
 
 @pytest.mark.parametrize("method", METHODS)
 def test_processed_rows_leave_and_keep_their_timestamp(
-    processed_singers: Database, method: Method
+    singers_with_processed: Database, method: Method
 ) -> None:
-    committed = write(processed_singers, 0, 3)
-    delivered = now(processed_singers)
-    later = write(processed_singers, 2, 3)
-    done = clearing(processed_singers, method, delivered).clear()
+    committed = write(singers_with_processed, 0, 3)
+    delivered = now(singers_with_processed)
+    later = write(singers_with_processed, 2, 3)
+    done = clearing(singers_with_processed, method, delivered).clear()
     assert done.rows == 2
-    assert rows_of(processed_singers, "SingerId", "LastModified", "Processed") == [
+    assert rows_of(singers_with_processed, "SingerId", "LastModified", "Processed") == [
         (0, to_datetime(committed), True),
         (1, to_datetime(committed), True),
         (2, to_datetime(later), None),
     ]
-    assert clearing(processed_singers, method, delivered).clear().rows == 0
+    assert clearing(singers_with_processed, method, delivered).clear().rows == 0
 
 
 @pytest.mark.ddl(*SETS)

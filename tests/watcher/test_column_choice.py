@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -121,7 +122,7 @@ def database(singers: Database) -> Database:
     return singers
 
 
-def delivered(database: Database, **more: object) -> list[Change]:
+def delivered(database: Database, **more: Any) -> list[Change]:
     found: list[Change] = []
     watcher = Watcher(**{"database": str(address_of(database)), "tables": ["Singers"]} | more)
     watcher.on_change(found.append)

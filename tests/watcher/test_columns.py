@@ -7,15 +7,17 @@ import json
 import math
 import random
 import uuid
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from google.cloud.spanner_v1 import PartialResultSet, ResultSetMetadata, StructType
 from google.cloud.spanner_v1 import Type as TypePb
 from google.cloud.spanner_v1.streamed import StreamedResultSet
-from google.protobuf.struct_pb2 import ListValue, Value
+from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +43,7 @@ def float_value(value: float) -> Value:
 
 
 # Of each type: values as Arrow gives them back, and how the wire writes one.
-TYPES: dict[TypeCode, tuple[st.SearchStrategy, object]] = {
+TYPES: dict[TypeCode, tuple[st.SearchStrategy, Callable[[Any], Value]]] = {
     TypeCode.BOOL: (st.booleans(), lambda v: Value(bool_value=v)),
     TypeCode.INT64: (
         st.integers(-(2**63), 2**63 - 1),
@@ -67,11 +69,12 @@ TYPES: dict[TypeCode, tuple[st.SearchStrategy, object]] = {
 
 def wire(value: object, type_: Type) -> Value:
     if value is None:
-        return Value(null_value=0)
+        return Value(null_value=NULL_VALUE)
     if type_.element is not None:
         items = [wire(item, type_.element) for item in value]  # type: ignore[attr-defined]
         return Value(list_value=ListValue(values=items))
-    return TYPES[type_.code][1](value)  # type: ignore[operator]
+    encoded: Value = TYPES[type_.code][1](value)
+    return encoded
 
 
 scalars = st.sampled_from(sorted(TYPES, key=lambda code: code.value)).map(Type)
@@ -236,7 +239,7 @@ FINER = Value(string_value="2024-02-29T12:00:00.123456789Z")
 
 
 def test_what_is_finer_than_microseconds_is_cut_off() -> None:
-    sent = [FINER, Value(string_value="2024-02-29T12:00:00Z"), Value(null_value=0)]
+    sent = [FINER, Value(string_value="2024-02-29T12:00:00Z"), Value(null_value=NULL_VALUE)]
     assert single(sent, Type(TypeCode.TIMESTAMP)) == [
         datetime(2024, 2, 29, 12, 0, 0, 123456, UTC),
         datetime(2024, 2, 29, 12, 0, 0, 0, UTC),

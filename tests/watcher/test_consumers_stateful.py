@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
@@ -73,7 +74,11 @@ class Instances(RuleBasedStateMachine):
             assert isinstance(name, str)
             self.seen[consumer][key] = name
 
-        sink = CallbackSink(lambda rows: [take(c) for c in iterate_changes(rows, "")])
+        def take_all(rows: Changed) -> None:
+            for change in iterate_changes(rows, ""):
+                take(change)
+
+        sink = CallbackSink(take_all)
         return WindowDelivery(
             PolledTables([capture]),
             self.positions,

@@ -13,8 +13,8 @@ from fixtures.consumers import (
     consumers_of,
     expire_lease,
     options,
+    own_table_rows,
     singers_of,
-    stored,
     watcher_of,
     write,
     write_both,
@@ -88,17 +88,17 @@ def test_an_instance_that_was_taken_over_writes_nothing(music: Database) -> None
     start = Registration("name", {"Singers": AT}, filled=frozenset({"Singers"}))
     positions.register(start, old.owner)
     new = consumers.acquire("name", 3600.0)
-    before = stored(music)
+    before = own_table_rows(music)
     for name, work in WRITES.items():
         with pytest.raises(LeaseLostError, match="taken over the consumer 'name'"):
             work(music, old)
-        assert stored(music) == before, name
+        assert own_table_rows(music) == before, name
     consumers.release(new, State.NOT_STARTED, ConsumerProgress())
-    before = stored(music)
+    before = own_table_rows(music)
     for name, work in WRITES.items():  # also when the new one has ended
         with pytest.raises(LeaseLostError):
             work(music, old)
-        assert stored(music) == before, name
+        assert own_table_rows(music) == before, name
 
 
 # Frozen, taken over, thawed.
@@ -255,7 +255,7 @@ def test_transactions_come_whole_wherever_a_window_fails(
 
 
 def test_a_name_is_taken_together_with_its_lease(
-    music: Database, before_every_call: BeforeEveryCall
+    music: Database, intercept_calls: BeforeEveryCall
 ) -> None:
     """Nobody ever sees an owner without a lease: he would take the name from it."""
     consumers_of(music).create()
@@ -266,7 +266,7 @@ def test_a_name_is_taken_together_with_its_lease(
             query = f"SELECT Owner, LeaseUntil > CURRENT_TIMESTAMP() FROM {consumers_table(TABLE)}"
             seen.extend((row[0], row[1]) for row in snapshot.execute_sql(query))
 
-    before_every_call(look)
+    intercept_calls(look)
     watcher = watcher_of(music, [], consumer="name")
     watcher.run_once()
     watcher.run_once()

@@ -15,6 +15,7 @@ from fixtures.consumers import (
     watcher_of,
     write,
 )
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS
 from google.api_core.exceptions import RetryError
 from google.cloud.spanner_v1.database import Database
@@ -189,10 +190,10 @@ def test_a_renewal_does_not_end_a_pause_of_the_program_itself(
 
 
 def test_a_new_table_is_filled_when_another_is_dropped_at_once(
-    create_database: object, renewals: Renewals
+    create_database: CreateDatabase, renewals: Renewals
 ) -> None:
     """The timestamp of the snapshot is asked for without the table that is gone."""
-    database: Database = create_database(SINGERS, "CREATE TABLE Old (Id INT64) PRIMARY KEY (Id)")  # type: ignore[operator]
+    database: Database = create_database(SINGERS, "CREATE TABLE Old (Id INT64) PRIMARY KEY (Id)")
     watchable(database, "Old")
     write_names = [(1, "name")]
     with database.batch() as batch:

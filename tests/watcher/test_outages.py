@@ -64,7 +64,8 @@ class World:
         """The server on the same port, with the same data."""
         port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
         self.server = spawn(self.folder / "data", port)
-        return connect(self.server.address).database("gone")
+        database: Database = connect(self.server.address).database("gone")
+        return database
 
     def logged(self, pattern: re.Pattern[str] | str) -> list[str]:
         return [line for line in self.log.read_text().splitlines() if re.search(pattern, line)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from fixtures.consumers import (
@@ -13,11 +13,11 @@ from fixtures.consumers import (
     BeforeEveryCall,
     Query,
     clear,
-    cleared_to,
+    clear_bounds,
     names_by_key,
+    own_table_rows,
     positions_with_times,
     singers_of,
-    stored,
     watchable,
     watcher_of,
     write,
@@ -83,10 +83,10 @@ def change_and_clear(database: Database, *keys: int) -> None:
     at = write(database, *keys, name="changed")
     watcher_of(database, [], consumer="fast").run_once()
     with database.batch() as batch:
-        names = [row[0] for row in stored(database)[consumers_table(TABLE)]]
+        names = [row[0] for row in own_table_rows(database)[consumers_table(TABLE)]]
         batch.update(consumers_table(TABLE), ("Consumer", "Selection"), [(n, None) for n in names])
     clear(database)
-    assert cleared_to(database)["Singers"] == at
+    assert clear_bounds(database)["Singers"] == at
 
 
 def test_a_consumer_that_starts_now_begins_above_what_was_cleared_meanwhile(
@@ -96,7 +96,7 @@ def test_a_consumer_that_starts_now_begins_above_what_was_cleared_meanwhile(
     overtaking.before(SpannerPositions, "register", "late", lambda: change_and_clear(music, 2, 3))
     seen: list[Change] = []
     watcher_of(music, seen, consumer="late", start="latest").run_once()
-    assert overtaking.start >= cleared_to(music)["Singers"]
+    assert overtaking.start >= clear_bounds(music)["Singers"]
     write(music, 4)
     watcher_of(music, seen, consumer="late", start="latest").run_once()
     assert names_by_key(seen) == {4: ["name"]}
@@ -123,7 +123,9 @@ def test_a_query_that_starts_now_begins_above_what_was_cleared_meanwhile(
     end = query.plan()
     begin = cast(int, query.reader._planner.offsets.parse(end).began_at)
     assert (
-        cleared_to(music)["Singers"] <= begin == SpannerPositions(music).load_all("late")["Singers"]
+        clear_bounds(music)["Singers"]
+        <= begin
+        == SpannerPositions(music).load_all("late")["Singers"]
     )
     query.finish(end)
     write(music, 4)
@@ -162,7 +164,7 @@ def test_a_query_is_not_taken_back_below_what_its_former_instance_delivered_and_
     overtaking.before(Consumers, "acquire", "name", deliver_clear_and_end)
     query.reader.prepareForTriggerAvailableNow()
     end = query.plan()
-    assert SpannerPositions(music).load_all("name")["Singers"] >= cleared_to(music)["Singers"]
+    assert SpannerPositions(music).load_all("name")["Singers"] >= clear_bounds(music)["Singers"]
     query.finish(end)
     query.reader.stop()
     write(music, 3)
@@ -187,14 +189,14 @@ def test_a_consumer_that_starts_below_what_was_cleared_is_told_both_timestamps(
         query.reader.stop()
     (text,) = [r.getMessage() for r in caplog.records if "starts reading table" in r.getMessage()]
     assert "consumer 'late' starts reading table Singers at 1970-01-02T00:00:00" in text
-    assert f"rows up to {format_timestamp(cleared_to(music)['Singers'])} may have been" in text
+    assert f"rows up to {format_timestamp(clear_bounds(music)['Singers'])} may have been" in text
 
 
 # Taking positions back.
 
 
 def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
-    create_database: Callable[..., Database], before_every_call: BeforeEveryCall
+    create_database: Callable[..., Database], intercept_calls: BeforeEveryCall
 ) -> None:
     songs = "CREATE TABLE Songs (SongId INT64) PRIMARY KEY (SongId)"
     database = create_database(SINGERS, ALBUMS, songs)
@@ -204,8 +206,9 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
     late = write(database, 1)
     moves = [Move(Position("name", t, late), None) for t in ("Singers", "Albums", "Songs")]
     positions.save_all(moves)
-    kept, seen = positions_with_times(database, "name"), []
-    before_every_call(lambda _: seen.append(positions_with_times(database, "name")))
+    kept = positions_with_times(database, "name")
+    seen: list[dict[str, Any]] = []
+    intercept_calls(lambda _: seen.append(positions_with_times(database, "name")))
     query = Query(database, "name", tables="Singers,Albums", startingTimestamp=LONG_AGO)
     query.plan()
     query.reader.stop()
@@ -217,7 +220,7 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
 
 
 def test_no_clearing_between_two_calls_of_a_query_that_starts_earlier_passes_it(
-    music: Database, before_every_call: BeforeEveryCall, caplog: pytest.LogCaptureFixture
+    music: Database, intercept_calls: BeforeEveryCall, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What is not delivered was cleared before it came, and it says so."""
     caplog.set_level(logging.WARNING, "watcher")
@@ -231,7 +234,7 @@ def test_no_clearing_between_two_calls_of_a_query_that_starts_earlier_passes_it(
             clear(music)
         calls.append("")
 
-    before_every_call(clear_at_its_place)
+    intercept_calls(clear_at_its_place)
     for place in itertools.count():
         key, name = place + 1, f"name-{place}"
         caplog.clear()

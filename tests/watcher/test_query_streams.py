@@ -6,6 +6,7 @@ import base64
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -39,7 +40,7 @@ def keys_of(batches: Iterable[pa.RecordBatch]) -> list[int]:
     return [key for batch in batches for key in batch.column("SingerId").to_pylist()]
 
 
-def watcher_of(database: Database, **more: object) -> Watcher:
+def watcher_of(database: Database, **more: Any) -> Watcher:
     where = str(address_of(database))
     return Watcher(database=where, tables=["Singers"], start="earliest", **more)
 

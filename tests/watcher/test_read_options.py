@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import grpc
+import proto
 import pytest
 from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1 import DirectedReadOptions, ExecuteSqlRequest, RequestOptions
@@ -31,17 +31,20 @@ SPARK = {"project": "p", "instance": "i", "database": "d", "table": "T"}
 Seen = list[tuple[str, Any]]
 
 
-class Listening(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
+class Listening(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
     """Notes what goes through a channel."""
 
     def __init__(self, seen: Seen) -> None:
         self.seen = seen
 
-    def _pass(self, proceed: Callable[..., Any], details: Any, request: Any) -> Any:
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """As gRPC's."""
         self.seen.append((details.method.rsplit("/", maxsplit=1)[-1], request))
-        return proceed(details, request)
+        return continuation(details, request)
 
-    intercept_unary_unary = intercept_unary_stream = _pass
+    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        """As gRPC's."""
+        return self.intercept_unary_unary(continuation, details, request)
 
 
 @pytest.fixture
@@ -57,11 +60,16 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     return found
 
 
+def message_of(request: Any) -> Any:
+    """The message of a request, below the client's wrapper."""
+    return type(request).pb(request) if isinstance(request, proto.Message) else request
+
+
 def reads(seen: Seen) -> list[tuple[str, RequestOptions.Priority, DirectedReadOptions]]:
     """What the reads asked for; reads of transactions are none."""
     found = []
     for method, request in seen:
-        message = getattr(request, "_pb", request)
+        message: Any = message_of(request)
         if method in READS:
             found.append((method, message.request_options.priority, message.directed_read_options))
     return found

@@ -9,12 +9,13 @@ import pytest
 from fixtures.consumers import (
     ALBUMS,
     clear,
-    cleared_to,
+    clear_bounds,
     names_by_key,
     watchable,
     watcher_of,
     write,
 )
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given
@@ -42,12 +43,14 @@ PLACES = st.integers(BEGINNING, 8)
 
 
 @pytest.fixture(params=["memory", "file", "spanner"])
-def positions(request: pytest.FixtureRequest, tmp_path: Path, create_database: object) -> Positions:
+def positions(
+    request: pytest.FixtureRequest, tmp_path: Path, create_database: CreateDatabase
+) -> Positions:
     if request.param == "memory":
         return MemoryPositions()
     if request.param == "file":
         return FilePositions(tmp_path / "positions")
-    kept = SpannerPositions(create_database())  # type: ignore[operator]
+    kept = SpannerPositions(create_database())
     kept.create()
     return kept
 
@@ -198,9 +201,9 @@ def test_a_table_with_change_sets_begins_above_what_was_cleared_of_those(
 
 
 def test_positions_in_another_database_are_registered_and_cleared_behind(
-    music: Database, create_database: object
+    music: Database, create_database: CreateDatabase
 ) -> None:
-    elsewhere: Database = create_database()  # type: ignore[operator]
+    elsewhere: Database = create_database()
     where = {"database": str(address_of(elsewhere))}
     seen: list[Change] = []
     more = {"consumer": "far", "positions": where, "backfill": ["*"], "start": "latest"}
@@ -210,7 +213,7 @@ def test_positions_in_another_database_are_registered_and_cleared_behind(
     watcher_of(music, seen, **more).run_once()
     assert names_by_key(seen) == {1: ["name"], 2: ["name", "changed"]}
     clear(music, positions=elsewhere)
-    assert cleared_to(elsewhere) == {"Singers": at}
+    assert clear_bounds(elsewhere) == {"Singers": at}
     late: list[Change] = []
     watcher_of(music, late, **(more | {"consumer": "late", "backfill": []})).run_once()
     assert SpannerPositions(elsewhere).load_all("late")["Singers"] >= at
@@ -220,10 +223,10 @@ def test_positions_in_another_database_are_registered_and_cleared_behind(
 
 
 def test_a_backlog_from_before_a_table_was_watchable_comes_in_bounded_windows(
-    create_database: object,
+    create_database: CreateDatabase,
 ) -> None:
     """The schema at the end of a cut is older than the one it starts with."""
-    database: Database = create_database(SINGERS, ALBUMS)  # type: ignore[operator]
+    database: Database = create_database(SINGERS, ALBUMS)
     watchable(database, "Singers")
     more = {"consumer": "name", "tables": ["*"], "max_rows": 3}
     watcher_of(database, [], **more).run_once()

@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from fixtures.singers import address_of
@@ -65,7 +66,7 @@ def write(database: Database, *keys: int, table: str = "T", **values: object) ->
         batch.insert_or_update(table, names, [(key, *values.values()) for key in keys])
 
 
-def options(database: Database, **more: object) -> dict[str, object]:
+def options(database: Database, **more: object) -> dict[str, Any]:
     return {
         "database": str(address_of(database)),
         "consumer": "c",
@@ -391,7 +392,7 @@ class Crash(BaseException):
     """The process dies: nobody catches it."""
 
 
-CAPTURES = {
+CAPTURES: dict[str, dict[str, Any]] = {
     "poll": {},
     "change-stream": {"capture": "change-stream", "start": "latest"},
     "push": {"capture": "change-stream", "start": "latest", "stream": {"push": True}},

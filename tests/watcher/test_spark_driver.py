@@ -400,7 +400,7 @@ def test_a_backlog_over_changes_of_the_schema_is_whole(create_database: CreateDa
     version = 0
     truth: dict[int, int] = {}
 
-    def commits(**values: object) -> None:
+    def commits(**values: Any) -> None:
         nonlocal version
         for key in (*range(6), 3, 10 + version):
             version += 1
@@ -574,10 +574,11 @@ def test_batch_reads_of_the_past_have_nulls_in_newer_columns(
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
     change_schema(database, *resharded("T", 8))
     write(database, 1, 7, Version=2, Extra="x")
-    for named in (
+    choices: list[dict[str, Any]] = [
         {"snapshotTimestamp": before},
         {"startingTimestamp": LONG_AGO, "endingTimestamp": before},
-    ):
+    ]
+    for named in choices:
         (row,) = batch_rows(database, table="T", **named)
         assert (row["Id"], row["Version"], row["Extra"]) == (1, 1, None)
     now = batch_rows(database, table="T", startingTimestamp=before)
@@ -599,6 +600,6 @@ def test_a_batch_read_of_all_tables_takes_those_of_its_end(create_database: Crea
     before = format_timestamp(write(database, 1))
     change_schema(database, *watchable("U"))
     write(database, 2, table="U")
-    named = {"tables": "*", "startingTimestamp": LONG_AGO}
+    named: dict[str, Any] = {"tables": "*", "startingTimestamp": LONG_AGO}
     assert row_ids(batch_rows(database, endingTimestamp=before, **named)) == [("T", 1)]
     assert row_ids(batch_rows(database, **named)) == [("T", 1), ("U", 2)]

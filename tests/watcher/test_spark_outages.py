@@ -36,7 +36,9 @@ class World:
         make_watchable(self.database)
 
     def _database(self) -> Database:
-        return connect(self.server.address).database("spark", ddl_statements=[SINGERS])
+        instance = connect(self.server.address)
+        database: Database = instance.database("spark", ddl_statements=[SINGERS])
+        return database
 
     def reader(self, **more: str) -> ChangesReader:
         address = address_of(self.database)

@@ -3,6 +3,9 @@ whatever interval it has."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
@@ -31,11 +34,11 @@ LATE = 90_000_000
 with_events = pytest.mark.ddl(EVENTS, BY_TIME)
 
 
-def spec_of(interval: str) -> dict[str, object]:
+def spec_of(interval: str) -> dict[str, Any]:
     return {"shard": "time", "shard_column": "Interval", "shard_interval": interval}
 
 
-def write(database: Database, rows: dict[int, str | None]) -> int:
+def write(database: Database, rows: Mapping[int, str | None]) -> int:
     """Rows with these intervals in one commit; its timestamp."""
     with database.batch() as batch:
         values = [(key, interval, COMMIT_TIMESTAMP) for key, interval in rows.items()]
@@ -50,7 +53,7 @@ def update(database: Database, key: int) -> None:
         batch.update("Events", ("Id", "Text", "At"), [(key, "changed", COMMIT_TIMESTAMP)])
 
 
-def delivered(database: Database, interval: str, **more: object) -> list[object]:
+def delivered(database: Database, interval: str, **more: Any) -> list[object]:
     """The keys that a watcher delivers in one run, in order."""
     seen: list[object] = []
     watcher = Watcher(
@@ -66,7 +69,7 @@ def delivered(database: Database, interval: str, **more: object) -> list[object]
 
 
 def capture_of(database: Database, interval: str) -> PollCapture:
-    table = discover_table(database, "Events", TableSpec(**spec_of(interval)))  # type: ignore[arg-type]
+    table = discover_table(database, "Events", TableSpec(**spec_of(interval)))
     return PollCapture(QueryClient(address_of(database)), table, ())
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -59,7 +60,7 @@ def write(database: Database, *times: str) -> None:
 def watched(database: Database, **more: object) -> list[Change]:
     """The changes of one run, by key."""
     seen: list[Change] = []
-    options = {"start": "earliest", "table": {"Events": {"shard": "none"}}} | more
+    options: dict[str, Any] = {"start": "earliest", "table": {"Events": {"shard": "none"}}} | more
     watcher = Watcher(database=str(address_of(database)), tables=["Events"], **options)
     watcher.on_change(seen.append)
     watcher.run_once()
@@ -192,7 +193,7 @@ def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
         of_record = (Operation.UPDATE, ValueCapture.NEW_ROW, 1, 1, "", False)
         buffer = ChangeBuffer(Window(0, 9), {})
         buffer.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
-        schema = PollCapture(NOWHERE, table, (), nanoseconds).typed_schema
+        schema = PollCapture(QueryClient(NOWHERE), table, (), nanoseconds).typed_schema
         found = shape_typed(buffer.take(), table, schema, nanoseconds)
         rows: list[dict[str, object]] = found.select(["At", "Seen"]).to_pylist()
         return rows
@@ -239,7 +240,7 @@ COLUMNS = {
 def test_ids_are_what_they_were(key: dict[str, object], expected: str) -> None:
     columns = tuple((name, Type(COLUMNS[name])) for name in key)
     table = WatchedTable("Events", columns, tuple(key), "Changed", None, None, None)
-    schema = PollCapture(NOWHERE, table, ()).schema
+    schema = PollCapture(QueryClient(NOWHERE), table, ()).schema
     row = key | {"_commit_timestamp": 1_700_000_000_123_456, "_shard_id": None}
     arrays = [pa.array([row[field.name]], field.type) for field in schema]
     batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -257,8 +258,9 @@ def test_ids_are_what_they_were(key: dict[str, object], expected: str) -> None:
         )
     )
 )
-def test_one_moment_has_one_text(moments) -> None:  # type: ignore[no-untyped-def]
-    texts, expected = [], []
+def test_one_moment_has_one_text(moments: list[tuple[datetime, str] | None]) -> None:
+    texts: list[str | None] = []
+    expected: list[str | None] = []
     for each in moments:
         if each is None:
             texts.append(None)

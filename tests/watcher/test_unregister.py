@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fixtures.selections import store_selection
+from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -28,7 +29,7 @@ TABLES = ("Albums", "Singers", "Songs")
 
 
 @pytest.fixture
-def stored(create_database) -> Database:  # type: ignore[no-untyped-def]
+def stored(create_database: CreateDatabase) -> Database:
     """A consumer "worker" with positions and backfills in three tables, and one more consumer."""
     database: Database = create_database("CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)")
     create_own_tables(database, TABLE)

@@ -7,11 +7,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from fixtures.server import connect
 from fixtures.singers import address_of
-from fixtures.versions import TABLES, Writes, by_row, row_of
+from fixtures.versions import TABLES, Writes, row_of, versions_by_row
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
@@ -31,7 +32,7 @@ from watcher.window import BEGINNING
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
 
 
-def options(database: Database, **more: object) -> dict[str, object]:
+def options(database: Database, **more: object) -> dict[str, Any]:
     return {
         "database": str(address_of(database)),
         "tables": ["T", "U"],
@@ -59,7 +60,7 @@ def test_every_version_comes_with_deletes_and_old_values(database: Database) -> 
     assert delivered(database) == []
     writes = Writes(database, 1)
     writes.write(50)
-    assert by_row(delivered(database)) == writes.truth
+    assert versions_by_row(delivered(database)) == writes.truth
     assert delivered(database) == []
 
 
@@ -85,7 +86,7 @@ def test_it_goes_on_while_writes_come(database: Database) -> None:
     watcher.stop()
     thread.join(60)
     found.pop(next(n for n, change in enumerate(found) if change.key["Id"] == "last"))
-    assert by_row(found) == writes.truth
+    assert versions_by_row(found) == writes.truth
 
 
 def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database: Database) -> None:
@@ -99,7 +100,9 @@ def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database:
     before = {row: len(versions) for row, versions in writes.truth.items()}
     writes.write(30)
     expected = {row: each[before.get(row, 0) :] for row, each in writes.truth.items()}
-    assert by_row(delivered(database)) == {row: each for row, each in expected.items() if each}
+    assert versions_by_row(delivered(database)) == {
+        row: each for row, each in expected.items() if each
+    }
 
 
 def test_transactions_come_whole_and_in_order(database: Database) -> None:
@@ -163,7 +166,7 @@ def test_only_some_operations(database: Database) -> None:
         row: [v for v in versions if v.operation is Operation.DELETE]
         for row, versions in writes.truth.items()
     }
-    assert by_row(found) == {row: each for row, each in deletes.items() if each}
+    assert versions_by_row(found) == {row: each for row, each in deletes.items() if each}
 
 
 def test_check_says_whether_the_stream_can_be_read(database: Database) -> None:
@@ -270,7 +273,7 @@ def test_open_queries_deliver_every_version_while_partitions_move() -> None:
             again.wait(1)
             writes.write(20)
             everything = again.wait(versions(writes), found)
-            assert by_row(everything) == writes.truth
+            assert versions_by_row(everything) == writes.truth
         # What is above the watermark when it stops comes again, and nothing else.
         repeated = {change.id for change in delivered(database)}
         assert repeated <= {change.id for change in everything}
@@ -285,7 +288,7 @@ def test_open_queries_outlive_a_server_that_breaks_them(
     faults(unavailable_after_rows=3)
     with Pushed(database) as pushed:
         writes.write(60)
-        assert by_row(pushed.wait(versions(writes))) == writes.truth
+        assert versions_by_row(pushed.wait(versions(writes))) == writes.truth
         assert len(once(pushed.changes)) == len(pushed.changes)
 
 
@@ -300,7 +303,7 @@ def test_open_queries_go_on_when_their_deadline_passes(
         pushed.wait(versions(writes))
         restarted(pushed.watcher, 2)
         writes.write(20)
-        assert by_row(pushed.wait(versions(writes))) == writes.truth
+        assert versions_by_row(pushed.wait(versions(writes))) == writes.truth
     assert len(once(pushed.changes)) == len(pushed.changes)
     labels = {"consumer": "c", "kind": "DeadlineExceeded"}
     sample = pushed.watcher.metrics.registry.get_sample_value
@@ -324,7 +327,7 @@ def test_open_queries_end_when_they_are_drained(database: Database) -> None:
         pushed.wait(1)
         pushed.watcher.drain()
         pushed._thread.join(60)
-    assert by_row(pushed.changes) == writes.truth
+    assert versions_by_row(pushed.changes) == writes.truth
     assert delivered(database) == []
 
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
@@ -21,7 +23,6 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Change, Operation, Watcher
-from watcher.captures import TableRows
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import FilePositions, SpannerPositions, consumers_table
@@ -55,7 +56,7 @@ def watchable(database: Database, *tables: str) -> None:
 
 
 @pytest.fixture
-def music(create_database) -> Database:  # type: ignore[no-untyped-def]
+def music(create_database: CreateDatabase) -> Database:
     database: Database = create_database(SINGERS, ALBUMS, PLAIN)
     watchable(database, "Singers", "Albums")
     return database
@@ -68,7 +69,7 @@ def add(database: Database, singer: int, *albums: int, title: str = "title") -> 
         batch.insert_or_update("Albums", ("SingerId", "AlbumId", "Title"), rows)
 
 
-def options(database: Database, **more: object) -> dict[str, object]:
+def options(database: Database, **more: object) -> dict[str, Any]:
     return {"database": str(address_of(database)), "start": "earliest", "interval": "20ms"} | more
 
 
@@ -162,7 +163,7 @@ def test_a_backlog_comes_in_windows_of_bounded_size(music: Database) -> None:
     for number in range(12):
         add(music, number, number)
     sizes: list[int] = []
-    seen: list[TableRows] = []
+    seen: list[Any] = []
     watcher = Watcher(**options(music, max_rows=6))
     watcher.on_batch(seen.append)
     watcher.run_once()
@@ -179,7 +180,7 @@ def test_a_cut_holds_what_was_deleted_after_it(music: Database) -> None:
         add(music, number)
     with music.batch() as batch:
         batch.delete("Albums", KeySet(keys=[(1, 1)]))
-    seen: list[TableRows] = []
+    seen: list[Any] = []
     watcher = Watcher(**options(music, max_rows=2))
     watcher.on_batch(seen.append)
     watcher.run_once()
@@ -195,7 +196,7 @@ def test_a_backlog_that_is_older_than_the_versions_is_delivered_in_bounded_windo
     with music.batch() as batch:
         rows = [(key, old + timedelta(seconds=key)) for key in range(12)]
         batch.insert("Singers", ("SingerId", "LastModified"), rows)
-    seen: list[TableRows] = []
+    seen: list[Any] = []
     watcher = Watcher(**options(music, max_rows=5))
     watcher.on_batch(seen.append)
     watcher.run_once()
@@ -587,7 +588,7 @@ def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> 
     watcher.run_once()
     sample = watcher.metrics.registry.get_sample_value
     labels = {"consumer": "watch"}
-    assert sample("spanner_watcher_scanned_rows", labels) >= 4
+    assert (sample("spanner_watcher_scanned_rows", labels) or 0) >= 4
     assert sample("spanner_watcher_retries_total", labels | {"what": "change"}) == 1
     assert sample("spanner_watcher_stream_restarts", labels) == 0
 

@@ -3,6 +3,8 @@ more than once."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
@@ -131,7 +133,7 @@ def test_rows_of_one_record_are_marked_one_by_one(database: Database) -> None:
     assert gone.captured is CAPTURED
 
 
-def fields(given: DataRecord) -> dict[str, object]:
+def fields(given: DataRecord) -> dict[str, Any]:
     return {name: getattr(given, name) for name in DataRecord.__slots__}
 
 

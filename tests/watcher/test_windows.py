@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from fixtures.singers import capture_of
@@ -45,7 +46,8 @@ class Truth:
 def write_by_mutation(database: Database, keys: list[int], name: str) -> datetime | None:
     with database.batch() as batch:
         batch.insert_or_update("Singers", ("SingerId", "LastName"), [(k, name) for k in keys])
-    return batch.committed
+    committed: datetime | None = batch.committed
+    return committed
 
 
 def write_by_dml(database: Database, keys: list[int], name: str) -> datetime | None:
@@ -61,7 +63,8 @@ def write_by_dml(database: Database, keys: list[int], name: str) -> datetime | N
         )
         return transaction
 
-    return database.run_in_transaction(work).committed
+    committed: datetime | None = database.run_in_transaction(work).committed
+    return committed
 
 
 def writer(database: Database, truth: Truth, number: int, commits: int) -> None:
@@ -154,7 +157,8 @@ def test_windows_that_are_cut_deliver_the_same_as_one(singers: Database) -> None
     for number in range(50):
         truth.add([number], f"n{number}", write_by_mutation(singers, [number], f"n{number}"))
     whole, _ = capture.look(0)
-    batches, begin = [], 0
+    batches: list[Any] = []
+    begin = 0
     while begin < whole.end:
         window = cut(capture, Window(begin, whole.end), max_rows=7)
         assert capture.count(window) <= 7
@@ -197,13 +201,13 @@ def test_clearing_never_passes_the_slowest_consumer(singers: Database) -> None:
 
 
 def test_clearing_by_processed_keeps_the_timestamp_of_the_row(
-    processed_singers: Database,
+    singers_with_processed: Database,
 ) -> None:
-    capture, positions = capture_of(processed_singers), MemoryPositions()
-    committed = write_by_mutation(processed_singers, [1], "kept")
+    capture, positions = capture_of(singers_with_processed), MemoryPositions()
+    committed = write_by_mutation(singers_with_processed, [1], "kept")
     positions.save(Position("test", "Singers", capture.look(0)[0].end), None)
-    Clearing(processed_singers, capture.table, positions).clear()
-    with processed_singers.snapshot() as snapshot:
+    Clearing(singers_with_processed, capture.table, positions).clear()
+    with singers_with_processed.snapshot() as snapshot:
         query = "SELECT LastModified, Processed, ShardId FROM Singers"
         rows = list(snapshot.execute_sql(query))
     assert [tuple(row) for row in rows] == [(committed, True, None)]

@@ -13,14 +13,14 @@ from datetime import datetime
 from itertools import pairwise
 
 import pytest
+from fixtures.server import connect
 from google.api_core.exceptions import OutOfRange
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1.batch import Batch
 from google.cloud.spanner_v1.database import Database
+from stream_reader import StreamContents, now, read_all, records
 
 from emulator.process import spawn
-from tests.emulator.change_streams.stream_reader import StreamContents, now, read_all, records
-from tests.fixtures.server import connect
 
 TABLE = "CREATE TABLE T (Id INT64, Version INT64) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM S FOR T"

@@ -17,8 +17,7 @@ from google.api_core.exceptions import (
 )
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1.database import Database
-
-from tests.emulator.change_streams.stream_reader import now, read_all, records
+from stream_reader import now, read_all, records
 
 USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM Everything FOR ALL"

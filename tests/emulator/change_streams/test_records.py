@@ -12,8 +12,7 @@ from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1 import RequestOptions, param_types
 from google.cloud.spanner_v1.database import Database
-
-from tests.emulator.change_streams.stream_reader import now, read_all
+from stream_reader import now, read_all
 
 USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
 ALL = "CREATE CHANGE STREAM S FOR ALL"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fixtures.engine_world import open_database
 
 from emulator.engine.change_streams.reading import Caller, ReadArguments
 from emulator.engine.clock import Clock, wall_micros
@@ -14,7 +15,6 @@ from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import MutationKind, RowWrite
-from tests.emulator.engine_world import open_database
 
 DAY = 86_400 * 1_000_000
 CALLER = Caller(lambda: None, lambda _wake: None)

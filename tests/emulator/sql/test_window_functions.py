@@ -326,7 +326,7 @@ def test_frames_of_rows_hold_what_a_model_says(blank: Database, kind: str, seed:
         expected = [call(result) for call in AGGREGATES.values()]
         for mine, theirs in zip(row, expected, strict=True):
             assert (mine is None) == (theirs is None)
-            assert theirs is None or float(mine) == pytest.approx(float(theirs))
+            assert theirs is None or float(str(mine)) == pytest.approx(float(theirs))
 
 
 def whole(distance: float) -> float:

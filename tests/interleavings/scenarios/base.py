@@ -1,4 +1,4 @@
-"""What a variant of a scenario is, and what many share."""
+"""The value that describes a variant of a scenario, and bodies that many variants share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = "CREATE TABLE Rows (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 Body = Callable[[Run], object]
 
 
-def nothing(_run: Run) -> None:
+def do_nothing(_run: Run) -> None:
     """Does nothing."""
 
 
@@ -28,8 +28,8 @@ class Variant:
     expectations: tuple[Expectation, ...]
     statements: tuple[str, ...] = (ROWS,)
     watchable: tuple[str, ...] = ("Rows",)
-    prelude: Body = nothing
-    finale: Body = nothing
+    prelude: Body = do_nothing
+    finale: Body = do_nothing
     crashes: Mapping[str, int] = field(default_factory=dict)
     allowed: tuple[type, ...] = ()
     schema_changes: bool = False
@@ -73,7 +73,7 @@ def watch_once(*consumers: str, **options: object) -> Body:
 
 
 def catch_up(*consumers: str, **options: object) -> Body:
-    """In the end every consumer delivers what is there; one that has everything is not started."""
+    """In the end every consumer delivers what is left; one that has nothing left is not started."""
 
     def finale(run: Run) -> None:
         watch_once(*filter(run.record.owes, consumers), **options)(run)

@@ -1,4 +1,4 @@
-"""What people do to a database and its consumers while they run."""
+"""What operators do to a database and its consumers while they run."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def query_of(run: Run, name: str = "q", **options: str) -> SparkQuery:
     """A query of this schedule, with its checkpoint. All of them are one consumer."""
     if name not in run.kept:
         run.kept[name] = SparkQuery(run, name, QUERY | options)
-    found: SparkQuery = run.kept[name]
-    return found
+    spark_query: SparkQuery = run.kept[name]
+    return spark_query
 
 
 def query(triggers: int, lives: int, **options: str) -> Body:

@@ -22,7 +22,7 @@ def begin(run: Run) -> None:
     run.write(*(("Rows", key, f"{key}.0") for key in (1, 2, 3)))
 
 
-def registered(run: Run) -> None:
+def register_and_write(run: Run) -> None:
     """Consumer A is registered, then three rows come."""
     begin(run)
     run.register("a", ["Rows"])
@@ -72,7 +72,7 @@ STREAM_NEW_TABLE = Variant(
     (Expectation("a", tables=("Fresh",)),),
     statements=(ROWS, STREAM),
     watchable=(),
-    prelude=registered,
+    prelude=register_and_write,
     finale=catch_up("a", **STREAMED),
     schema_changes=True,
     quiet=(),

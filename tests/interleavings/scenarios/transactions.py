@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import ROWS, Body, Variant, catch_up, deliver_and_clear
@@ -11,7 +13,7 @@ from interleavings.scheduler import current_scheduler
 from watcher.spanner.timestamps import format_timestamp
 
 OTHERS = "CREATE TABLE Others (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
-TWO = {"statements": (ROWS, OTHERS), "watchable": ("Rows", "Others")}
+TWO: dict[str, Any] = {"statements": (ROWS, OTHERS), "watchable": ("Rows", "Others")}
 
 
 def begin_with_pairs(run: Run) -> None:
@@ -42,7 +44,7 @@ TRANSACTIONS = Variant(
     (Expectation("a"),),
     prelude=begin_with_pairs,
     finale=catch_up("a", **PAIRS),
-    **TWO,  # type: ignore[arg-type]
+    **TWO,
 )
 TRANSACTIONS_TAKEOVER = Variant(
     "transactions-takeover",
@@ -51,7 +53,7 @@ TRANSACTIONS_TAKEOVER = Variant(
     prelude=begin_slowly,
     finale=catch_up("a", **PAIRS),
     allowed=TAKEN_OVER,
-    **TWO,  # type: ignore[arg-type]
+    **TWO,
 )
 
 
@@ -96,7 +98,7 @@ SPARK_CUT = Variant(
     prelude=begin_with_backlog,
     finale=drain_one_by_one,
     crashes={"Q": 1},
-    **TWO,  # type: ignore[arg-type]
+    **TWO,
 )
 
 

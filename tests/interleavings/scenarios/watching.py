@@ -1,10 +1,11 @@
-"""Watchers that start, take over and are told what to do."""
+"""Watchers that start, take over and receive commands."""
 
 from __future__ import annotations
 
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
+    Body,
     Variant,
     begin_with_rows,
     catch_up,
@@ -55,13 +56,13 @@ LATEST = Variant(
 
 
 def time_passes(run: Run) -> None:
-    """Twice so much that whoever was not running has lost its lease."""
+    """Twice, enough time for the leases of instances that do not run to expire."""
     run.pass_time(SHORT_SECONDS * 2)
     run.pass_time(SHORT_SECONDS * 2)
 
 
-def instance(**options: object):  # type: ignore[no-untyped-def]
-    """An instance of consumer A that may find another in its place."""
+def instance(**options: object) -> Body:
+    """An instance of consumer A that waits while another one holds the lease."""
     chosen = {"tables": ["*"], "start": "earliest", "lease": SHORT_SECONDS, "standby": True}
 
     def body(run: Run) -> None:
@@ -96,7 +97,7 @@ TAKEOVER_BACKFILL = Variant(
 
 
 def write_and_wait(run: Run) -> None:
-    """Every row gets another version; then whoever was not running has lost its lease."""
+    """Every row gets another version; then leases that are not renewed expire."""
     run.write(*(("Rows", key, f"{key}.1") for key in (1, 2, 3)))
     run.pass_time(SHORT_SECONDS * 2)
 
@@ -156,7 +157,7 @@ def begin_with_two(run: Run) -> None:
 
 
 def start_again(run: Run) -> None:
-    """Consumer B starts; told that it is not there any more it would begin with what comes."""
+    """Consumer B starts; if it was unregistered it would begin with new changes only."""
     run.watcher("b", tables=["*"], lease=SHORT_SECONDS).run_once()
     run.kept["started"] = True
     run.write(("Rows", 6, "6.0"))

@@ -6,6 +6,7 @@ import io
 import json
 import math
 from base64 import b64decode
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -13,8 +14,8 @@ from typing import Any
 
 import fastavro
 import pytest
+from fixtures.any_change import changes
 from fixtures.documented import ORDERS, change_of
-from fixtures.has_changes import changes
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -28,7 +29,7 @@ from watcher.envelopes.images import last_row
 from watcher.envelopes.schema_files import schema_text
 from watcher.errors import ConfigurationError, EnvelopeError
 
-CHOICES: list[tuple[str, dict[str, object]]] = [
+CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("plain", {}),
     ("datastream", {}),
     ("datastream", {"partial": "omit", "stream_name": "s"}),
@@ -151,12 +152,13 @@ def test_nothing_is_lost_in_the_cells_of_json(name: str, drawn: tuple[Change, Kn
     chosen = make_envelope(name)
     assume(allowed(chosen, known))
     record = json.loads(next(encode([change], chosen))[1] or b"")
-    row, shown = {
+    readers: dict[str, Callable[[], tuple[Any, Any]]] = {
         "plain": lambda: (dict(change.key) | dict(change.new_values or {}), record["values"]),
         "datastream": lambda: (last_row(change), record["payload"]),
         "debezium": lambda: (dict(change.key) | dict(change.new_values or {}), record["after"]),
         "ydb": lambda: (dict(change.new_values or {}), record.get("newImage")),
-    }[name]()
+    }
+    row, shown = readers[name]()
     if shown is None:
         assert change.operation is Operation.DELETE
         return

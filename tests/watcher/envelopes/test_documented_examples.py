@@ -16,7 +16,7 @@ from fixtures.documented import (
     assert_shows,
     datastream_changes,
     micros,
-    parsed,
+    parse_record,
     transfer,
     ydb_erase_change,
     ydb_images_change,
@@ -32,7 +32,7 @@ def test_an_insert_an_update_and_a_delete_are_the_events_of_datastream() -> None
     datastream = make_envelope("datastream", {"stream_name": STREAM_NAME})
     for change, example in zip(datastream_changes(), DATASTREAM_EVENTS, strict=True):
         (message,) = datastream.encode(change)
-        event = parsed(message.value)
+        event = parse_record(message.value)
         assert_shows(event, example)
         assert isinstance(event, dict)
         assert list(event["payload"]) == ["THIS_IS_MY_PK", "FIELD1", "FIELD2"]
@@ -58,7 +58,7 @@ def test_a_record_of_ydb_with_a_virtual_timestamp_has_a_number_for_its_transacti
     """YDB's own number of a transaction cannot be had: ours is another for each transaction."""
     ydb = make_envelope("ydb", {"mode": "UPDATES", "virtual_timestamps": True})
     (message,) = ydb.encode(ydb_times_change())
-    record, example = parsed(message.value), json.loads(YDB_TIMES)
+    record, example = parse_record(message.value), json.loads(YDB_TIMES)
     assert isinstance(record, dict)
     step, transaction = record.pop("ts")
     del example["ts"]
@@ -72,13 +72,13 @@ def test_the_bank_transfer_is_the_records_of_the_change_stream_document(
     change: Change, example: dict[str, object]
 ) -> None:
     (message,) = make_envelope("change-stream").encode(change)
-    assert parsed(message.value) == example
+    assert parse_record(message.value) == example
 
 
 def test_a_heartbeat_is_the_record_of_the_change_stream_document() -> None:
     (message,) = make_envelope("change-stream").encode_resolved(
         micros("2022-09-27T12:35:00.312486Z")
     )
-    assert parsed(message.value) == {
+    assert parse_record(message.value) == {
         "heartbeat_record": {"timestamp": "2022-09-27T12:35:00.312486Z"}
     }

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
-from watcher.change import Change, Operation, Shape
+from watcher.change import Change, Operation, Shape, Value
 from watcher.envelopes import encode, frames, make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.order import select_newest
@@ -51,7 +51,7 @@ def history(shape: Shape = ACCOUNTS) -> list[Change]:
     for number, account in product(range(9), "abcdef"):
         last = number == 8 and account in "ab"
         operation = Operation.DELETE if last else drawn.choice([Operation.INSERT, Operation.UPDATE])
-        row = {"LastUpdate": STAMP, "Balance": number}
+        row: dict[str, Value] = {"LastUpdate": STAMP, "Balance": number}
         changes.append(
             change_of(
                 shape,

@@ -128,7 +128,7 @@ def test_three_writes_are_four_messages_of_debezium(create_database: Create) -> 
     assert found[3]["value"] is None
     assert [line["key"]["payload"] for line in found] == [{"THIS_IS_MY_PK": 1231535353}] * 4
     pairs = [(json.dumps(f["key"]).encode(), json.dumps(f["value"]).encode()) for f in found[:3]]
-    assert order.newest(pairs, "debezium") == pairs[2:]
+    assert order.select_newest(pairs, "debezium") == pairs[2:]
 
 
 @pytest.mark.parametrize("captured", ["OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"])
