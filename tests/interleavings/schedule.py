@@ -12,7 +12,7 @@ import pytest
 from watcher.runners.schedule import Schedule
 
 TURNS = {"poll": 3, "clearing": 2}
-"""How often jobs of these names run; when all are done, the schedule stops."""
+"""A job of these names runs so often; when all are done, the schedule stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class ExploredSchedule(Schedule):
 
     turns = TURNS
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, stopping: threading.Event | None = None) -> None:
+        super().__init__(stopping)
         self._jobs: list[Job] = []
         self._threads: list[threading.Thread] = []
         self._open = 0
