@@ -26,7 +26,7 @@ OURS = {"LastModified", "ShardId", "_commit_timestamp", "_shard_id", "_change_id
 
 def now(database: Database) -> str:
     """A timestamp that a strong read was served at."""
-    at = QueryClient(address_of(database)).stream.fetch_read_timestamp()
+    at = QueryClient(address_of(database)).fetch_read_timestamp()
     return format_timestamp(at)
 
 

@@ -37,7 +37,7 @@ def database(create_database: Callable[..., Database]) -> Database:
 
 def now(database: Database) -> str:
     address = DatabaseAddress.parse(database.name)
-    return format_timestamp(QueryClient(address).stream.fetch_read_timestamp())
+    return format_timestamp(QueryClient(address).fetch_read_timestamp())
 
 
 def micros(moment: object) -> int:

@@ -13,7 +13,6 @@ import interleavings.scenarios.watching
 import watcher.consumers.clearing.bounds
 import watcher.consumers.leases
 import watcher.consumers.positions.spanner
-import watcher.runners.lease_keeper
 import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
@@ -24,10 +23,11 @@ from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
-from watcher.runners.delivery import RetryingSink
+from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
 from watcher.window import ShardGroup, ShardSlice, Window
 
@@ -83,9 +83,7 @@ def write_progress_blindly() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch_everywhere("check_owner", do_nothing))
         stack.enter_context(patch_everywhere("check_backfills", do_nothing))
-        stack.enter_context(
-            patch_attribute(watcher.runners.lease_keeper.LeaseKeeper, "check", do_nothing)
-        )
+        stack.enter_context(patch_attribute(LeaseKeeper, "check", do_nothing))
         yield
 
 
@@ -208,7 +206,7 @@ def hide_cleared() -> Iterator[None]:
 @contextmanager
 def skip_lease_checks() -> Iterator[None]:
     """The lease is not checked before a page, a batch or a change; writes are still fenced."""
-    with patch_attribute(watcher.runners.lease_keeper.LeaseKeeper, "check", do_nothing):
+    with patch_attribute(LeaseKeeper, "check", do_nothing):
         yield
 
 

@@ -79,5 +79,5 @@ class ExploredSchedule(Schedule):
 def explore_schedules() -> Iterator[None]:
     """While it lasts, new watchers have an ``ExploredSchedule``."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("watcher.runners.run.Schedule", ExploredSchedule)
+        patch.setattr("watcher.runners.watcher_run.run.Schedule", ExploredSchedule)
         yield

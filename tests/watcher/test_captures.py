@@ -33,7 +33,7 @@ def singers(create_database: CreateDatabase) -> Database:
 
 
 def now(database: Database) -> int:
-    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
+    return QueryClient(address_of(database)).fetch_read_timestamp()
 
 
 def write(database: Database) -> Window:

@@ -48,7 +48,7 @@ def capture_of(database: Database, name: str | None = None) -> ChangeStreamCaptu
 
 
 def now(database: Database) -> int:
-    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
+    return QueryClient(address_of(database)).fetch_read_timestamp()
 
 
 def changes(capture: ChangeStreamCapture, window: Window) -> list[Change]:

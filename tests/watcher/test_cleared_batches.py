@@ -28,7 +28,7 @@ def write(database: Database, *keys: int) -> int:
 
 
 def now(database: Database) -> int:
-    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
+    return QueryClient(address_of(database)).fetch_read_timestamp()
 
 
 def clear(database: Database) -> None:

@@ -49,7 +49,7 @@ def write(database: Database, first: int, end: int) -> int:
 
 
 def now(database: Database) -> int:
-    return QueryClient(address_of(database)).stream.fetch_read_timestamp()
+    return QueryClient(address_of(database)).fetch_read_timestamp()
 
 
 def clearing(

@@ -24,9 +24,9 @@ from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE, Registration, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
-from watcher.runners.instance import Instance as Holder
-from watcher.runners.sinks import CallbackSink
-from watcher.runners.windows import WindowDelivery
+from watcher.runners.delivery.instance import Instance as Holder
+from watcher.runners.delivery.sinks import CallbackSink
+from watcher.runners.delivery.windows import WindowDelivery
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import discover_table
 from watcher.tables.shards import group_shards

@@ -131,7 +131,7 @@ def freezing(monkeypatch: pytest.MonkeyPatch, music: Database, sooner: None) -> 
 @pytest.fixture
 def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are tried again at once."""
-    monkeypatch.setattr("watcher.runners.recovery.PAUSE_SECONDS_MAX", 0.01)
+    monkeypatch.setattr("watcher.runners.watcher_run.recovery.PAUSE_SECONDS_MAX", 0.01)
 
 
 def successor(music: Database, freezing: Freezing, **more: object) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change, Watcher
-from watcher.runners import pace, windows
-from watcher.runners.pace import ROWS_FIRST, WINDOW_SECONDS, Pace
+from watcher.runners.delivery import pace, windows
+from watcher.runners.delivery.pace import ROWS_FIRST, WINDOW_SECONDS, Pace
 
 ROWS = 60
 

@@ -36,8 +36,8 @@ from watcher.errors import (
     PositionConflictError,
     TableNotFoundError,
 )
-from watcher.runners.delivery import read_dead_letters
-from watcher.runners.run import idle_seconds
+from watcher.runners.delivery.retries import read_dead_letters
+from watcher.runners.watcher_run.run import idle_seconds
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import discover_table

@@ -71,7 +71,7 @@ class StreamedTables:
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``Source.look``. Every table may have changed."""
         if at is None:
-            at = self._capture.queries.stream.fetch_read_timestamp()
+            at = self._capture.queries.fetch_read_timestamp()
         return Look(max(at, *starts.values()), frozenset(self._tables))
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:

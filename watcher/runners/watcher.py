@@ -9,14 +9,8 @@ from watcher.captures import Changed
 from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError, WatcherError
-from watcher.runners.delivery import DeliveryPolicy, RetryingSink
-from watcher.runners.lease_keeper import NAMELESS
-from watcher.runners.lifecycle import Lifecycle
-from watcher.runners.metrics import Metrics
-from watcher.runners.run import WatcherRun
-from watcher.runners.run_settings import MakeSink, RunSettings
-from watcher.runners.signals import stop_on_signals
-from watcher.runners.sinks import (
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
+from watcher.runners.delivery.sinks import (
     CallbackEach,
     CallbackSink,
     ChangeSink,
@@ -26,10 +20,15 @@ from watcher.runners.sinks import (
     OnTransaction,
     Sink,
 )
-from watcher.runners.startup import open_run
-from watcher.runners.strong_read import read_now
-from watcher.runners.table_resolver import TableResolver
-from watcher.runners.totals import Totals
+from watcher.runners.metrics import Metrics
+from watcher.runners.signals import stop_on_signals
+from watcher.runners.watcher_run.lease_keeper import NAMELESS
+from watcher.runners.watcher_run.lifecycle import Lifecycle
+from watcher.runners.watcher_run.run import WatcherRun
+from watcher.runners.watcher_run.settings import MakeSink, RunSettings
+from watcher.runners.watcher_run.startup import open_run
+from watcher.runners.watcher_run.table_resolver import TableResolver
+from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 
@@ -49,7 +48,7 @@ class Watcher:
         self._totals = Totals()
         self._memory = MemoryPositions()
         self._resolver = TableResolver(self.config)
-        self._lifecycle = Lifecycle(lambda: read_now(self._resolver.queries))
+        self._lifecycle = Lifecycle(self._resolver.queries.fetch_read_timestamp)
         self._make_sink: MakeSink | None = None
 
     # What to do with changes: one of these before ``run``.

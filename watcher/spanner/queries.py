@@ -50,3 +50,7 @@ class QueryClient:
                 session = get_shared_session(self.address)
                 self._opened.append(PartitionedQuery(session, self.options, self.outages))
             return self._opened[0]
+
+    def fetch_read_timestamp(self) -> int:
+        """The timestamp of a strong read, in microseconds since 1970; needs no table."""
+        return self.stream.fetch_read_timestamp()

@@ -26,8 +26,8 @@ from watcher import Watcher
 from watcher.envelopes import order
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError
+from watcher.runners.delivery.sinks import Lines
 from watcher.runners.preflight import check
-from watcher.runners.sinks import Lines
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 Create = Callable[..., Database]

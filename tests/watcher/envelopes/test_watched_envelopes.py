@@ -16,8 +16,8 @@ from watcher.change import ValueCapture
 from watcher.envelopes import make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.runners.delivery import DeliveryPolicy, RetryingSink, read_dead_letters
-from watcher.runners.sinks import Lines, RotatingFile
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
+from watcher.runners.delivery.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 

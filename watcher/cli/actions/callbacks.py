@@ -6,7 +6,7 @@ import sys
 from pkgutil import resolve_name
 
 from watcher.errors import ConfigurationError
-from watcher.runners.sinks import OnChange
+from watcher.runners.delivery.sinks import OnChange
 
 
 def resolve_callback(name: str) -> OnChange:

@@ -10,7 +10,7 @@ import typer
 
 from watcher.cli.actions.callbacks import resolve_callback
 from watcher.cli.output import print_error
-from watcher.runners.delivery import read_dead_letters
+from watcher.runners.delivery.retries import read_dead_letters
 
 
 def replay(file: Path, callback: str | None, dry_run: bool) -> None:

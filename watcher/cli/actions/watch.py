@@ -10,7 +10,7 @@ from watcher.cli.actions.callbacks import resolve_callback
 from watcher.cli.actions.config import load_config
 from watcher.cli.logs import configure_logging
 from watcher.envelopes.lines import JsonLines
-from watcher.runners.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
+from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import WatchConfig
 

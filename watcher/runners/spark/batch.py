@@ -24,7 +24,6 @@ from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures, read_slice
 from watcher.runners.spark.window_sources import make_window_source
-from watcher.runners.strong_read import read_now
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
 from watcher.spanner.database import connect
@@ -148,7 +147,7 @@ def resolve_scan_at(scan: Scan, end: int, whole: bool = False) -> Scan:
 def resolve_timestamp(scan: Scan, option: str) -> int:
     """The timestamp of an option; ``latest`` is now. Raises ConfigurationError for the future."""
     text: str = getattr(scan.options, to_snake(option))
-    now, timestamp = read_now(scan.queries), resolve_start(text)
+    now, timestamp = scan.queries.fetch_read_timestamp(), resolve_start(text)
     if timestamp is not None and timestamp > now:
         raise ConfigurationError(
             f"'{option}' {text} is in the future: use an earlier timestamp, or leave it out to read"

@@ -29,7 +29,6 @@ from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
 from watcher.runners.spark.window_sources import make_window_source
-from watcher.runners.strong_read import read_now
 from watcher.runners.table_rules import map_change_sets
 from watcher.settings.fields import EARLIEST, resolve_start
 from watcher.settings.spark import SourceOptions
@@ -65,7 +64,7 @@ class BatchPlanner:
 
     def fix_end(self) -> None:
         """The query ends at a timestamp that is served now."""
-        self._until = read_now(self._scan.queries)
+        self._until = self._scan.queries.fetch_read_timestamp()
 
     def newest_offset(self) -> Offset | None:
         """The newest timestamp that was seen."""
@@ -87,7 +86,7 @@ class BatchPlanner:
 
     def _plan_first_page_end(self, limit: ReadLimit) -> Offset:
         """A backfill is of the tables as they are where it is registered."""
-        at = self._until if self._until is not None else read_now(self._scan.queries)
+        at = self._until if self._until is not None else self._scan.queries.fetch_read_timestamp()
         at = self._register_begin(at, now=True)
         tables = self._list_tables(self._resolve_at(at).scan)
         first = self._open_pages(at, tables).first
@@ -287,7 +286,7 @@ class BatchPlanner:
     def _resolve_begin(self, start: Offset) -> int:
         explicit = resolve_start(start["start"])
         if explicit is None:
-            return self._register_begin(read_now(self._scan.queries), now=True)
+            return self._register_begin(self._scan.queries.fetch_read_timestamp(), now=True)
         return self._register_begin(explicit, now=False)
 
     def _look(self, place: OffsetPlace) -> Look:

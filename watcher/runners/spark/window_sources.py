@@ -83,7 +83,7 @@ class StreamedWindows:
         """As ``WindowSource.look``: a call, and one a partition until one has a change."""
         begin = min(starts.values())
         if at is None:
-            at = self._scan.queries.stream.fetch_read_timestamp()
+            at = self._scan.queries.fetch_read_timestamp()
         window = Window(begin, max(begin, at))
         # At the start of a query the stream may not keep records as old as the position.
         changed = begin > 0 and not window.empty and self._stream.has_changes(window)

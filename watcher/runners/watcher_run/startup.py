@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from watcher.consumers.states import State
 from watcher.errors import UnavailableError
-from watcher.runners.connection import Connection
-from watcher.runners.lease_keeper import LeaseKeeper
-from watcher.runners.lifecycle import Lifecycle
-from watcher.runners.recovery import generate_pauses
-from watcher.runners.run import WatcherRun
-from watcher.runners.run_settings import RunSettings
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
+from watcher.runners.watcher_run.lifecycle import Lifecycle
+from watcher.runners.watcher_run.recovery import generate_pauses
+from watcher.runners.watcher_run.run import WatcherRun
+from watcher.runners.watcher_run.settings import RunSettings
 from watcher.spanner.database import connect
 from watcher.spanner.failures import FailureKind, classify_error
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 
 from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.positions import Registration
-from watcher.runners.connection import Connection
-from watcher.runners.lease_keeper import LeaseKeeper
 from watcher.runners.sources import WatchedTables
-from watcher.runners.strong_read import read_now
-from watcher.runners.table_resolver import TableResolver, Tables
 from watcher.runners.table_rules import map_change_sets, warn_about_cleared
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
+from watcher.runners.watcher_run.table_resolver import TableResolver, Tables
 from watcher.settings.fields import resolve_start
 from watcher.window import BEGINNING
 
@@ -102,7 +101,7 @@ class Registrar:
     def _plan(self, tables: Tables, new: list[str], start: int | None) -> Registration:
         filled = tables.backfills.keys() & set(new)
         now_tables = frozenset(new) if start is None else frozenset(filled)
-        now = read_now(self._resolver.queries) if now_tables else BEGINNING
+        now = self._resolver.queries.fetch_read_timestamp() if now_tables else BEGINNING
         starts = {n: now if n in now_tables or start is None else start for n in new}
         return Registration(
             self._lease.consumer,

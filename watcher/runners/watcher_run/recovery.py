@@ -9,9 +9,9 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.api_core.retry import exponential_sleep_generator
 
 from watcher.errors import WatcherError
-from watcher.runners.connection import Connection
-from watcher.runners.lease_keeper import LeaseKeeper
-from watcher.runners.run_settings import RunSettings
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
+from watcher.runners.watcher_run.settings import RunSettings
 from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
 from watcher.spanner.outages import is_outage
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from watcher.consumers.positions import MemoryPositions
-from watcher.runners.lifecycle import Lifecycle
+from watcher.runners.delivery.sinks import Sink
 from watcher.runners.metrics import Metrics
-from watcher.runners.sinks import Sink
-from watcher.runners.table_resolver import TableResolver
-from watcher.runners.totals import Totals
+from watcher.runners.watcher_run.lifecycle import Lifecycle
+from watcher.runners.watcher_run.table_resolver import TableResolver
+from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig
 
 MakeSink = Callable[[Callable[[], None]], Sink]

@@ -10,9 +10,9 @@ from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
-from watcher.runners.instance import Instance
-from watcher.runners.sinks import Sink
-from watcher.runners.windows import FIXED_TABLES, Delivered, TableFollower, WindowDelivery
+from watcher.runners.delivery.instance import Instance
+from watcher.runners.delivery.sinks import Sink
+from watcher.runners.delivery.windows import FIXED_TABLES, Delivered, TableFollower, WindowDelivery
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 

@@ -6,18 +6,18 @@ import logging
 import time
 
 from watcher.captures.streamed_tables import StreamedTables
-from watcher.runners.backfill import BackfillDelivery
-from watcher.runners.clearing import PeriodicClearing
-from watcher.runners.connection import Connection
-from watcher.runners.lease_keeper import LeaseKeeper
-from watcher.runners.push import PushDelivery
-from watcher.runners.recovery import Recovery
-from watcher.runners.registration import Registrar
-from watcher.runners.run_settings import RunSettings
+from watcher.runners.delivery.backfill import BackfillDelivery
+from watcher.runners.delivery.push import PushDelivery
+from watcher.runners.delivery.sinks import Sink
+from watcher.runners.delivery.windows import Delivered, WindowDelivery
 from watcher.runners.schedule import Schedule
-from watcher.runners.sinks import Sink
-from watcher.runners.table_resolver import Tables
-from watcher.runners.windows import Delivered, WindowDelivery
+from watcher.runners.watcher_run.clearing import PeriodicClearing
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
+from watcher.runners.watcher_run.recovery import Recovery
+from watcher.runners.watcher_run.registration import Registrar
+from watcher.runners.watcher_run.settings import RunSettings
+from watcher.runners.watcher_run.table_resolver import Tables
 
 LOG = logging.getLogger("watcher")
 IDLE_INTERVALS_MAX = 10

@@ -15,7 +15,7 @@ from google.api_core.retry import exponential_sleep_generator
 from watcher.change import Change
 from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError
-from watcher.runners.sinks import ChangeSink
+from watcher.runners.delivery.sinks import ChangeSink
 
 LOG = logging.getLogger("watcher.delivery")
 PAUSE_SECONDS_MAX = 60.0

@@ -14,10 +14,10 @@ from watcher.captures import Look, Source
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
-from watcher.runners.instance import Instance
-from watcher.runners.pace import Pace
-from watcher.runners.sinks import Sink
-from watcher.runners.transactions import sort_by_transaction
+from watcher.runners.delivery.instance import Instance
+from watcher.runners.delivery.pace import Pace
+from watcher.runners.delivery.sinks import Sink
+from watcher.runners.delivery.transactions import sort_by_transaction
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 

@@ -7,10 +7,10 @@ import logging
 from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.clearing import Clearing
 from watcher.errors import WatcherError
-from watcher.runners.connection import Connection
-from watcher.runners.lease_keeper import LeaseKeeper
 from watcher.runners.metrics import Metrics
 from watcher.runners.sources import WatchedTables
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.settings.watcher import ClearingConfig
 from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import is_outage

@@ -9,9 +9,9 @@ from watcher.consumers.acquisition import Claim, acquire_lease
 from watcher.consumers.clearing import Fence
 from watcher.consumers.leases import Lease
 from watcher.errors import LeaseExpiredError, LeaseLostError
-from watcher.runners.connection import Connection
-from watcher.runners.instance import Instance
-from watcher.runners.run_settings import RunSettings
+from watcher.runners.delivery.instance import Instance
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.settings import RunSettings
 from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import is_outage
 

@@ -9,8 +9,8 @@ from watcher.captures.key_ranges import PAGE_ROWS, KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import BackfillMove, Positions
 from watcher.failpoints import failpoint
-from watcher.runners.instance import Instance
-from watcher.runners.sinks import Sink
+from watcher.runners.delivery.instance import Instance
+from watcher.runners.delivery.sinks import Sink
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.backfill")

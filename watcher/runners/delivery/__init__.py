@@ -1,0 +1,1 @@
+"""Hands rows to sinks: windows, backfills and open queries, with retries."""

@@ -1,0 +1,1 @@
+"""One run of a watcher, from its lease to its release."""
