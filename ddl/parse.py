@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ddl.clauses import OTHER_KINDS, read_drop, read_other_statement
 from ddl.errors import DdlSyntaxError
 from ddl.evolve import apply_step
 from ddl.googlesql import statements as googlesql
@@ -13,9 +14,14 @@ from ddl.schema import Dialect, Schema
 from ddl.steps import Step
 from ddl.tokens import locate, split_statements
 
-GRAMMARS: dict[Dialect, Callable[[TokenReader], Step]] = {
-    Dialect.GOOGLESQL: googlesql.read_statement,
-    Dialect.POSTGRESQL: postgres.read_statement,
+Read = Callable[[TokenReader], Step]
+CREATE: dict[Dialect, Read] = {
+    Dialect.GOOGLESQL: googlesql.read_create,
+    Dialect.POSTGRESQL: postgres.read_create,
+}
+ALTER: dict[Dialect, Read] = {
+    Dialect.GOOGLESQL: googlesql.read_alter,
+    Dialect.POSTGRESQL: postgres.read_alter,
 }
 
 
@@ -31,9 +37,22 @@ def parse_statement(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Step:
         place = locate(text, statements[1][1])
         raise DdlSyntaxError(*place, "the end of the statement", "another one")
     reader = TokenReader(statements[0][0], dialect)
-    step = GRAMMARS[dialect](reader)
+    step = read_statement(reader, dialect)
     reader.expect_end()
     return step
+
+
+def read_statement(reader: TokenReader, dialect: Dialect) -> Step:
+    """Any statement, by its first word."""
+    if reader.accept("CREATE"):
+        return CREATE[dialect](reader)
+    if reader.accept("ALTER"):
+        return ALTER[dialect](reader)
+    if reader.accept("DROP"):
+        return read_drop(reader)
+    if any(reader.peek(word) for word in OTHER_KINDS):
+        return read_other_statement(reader)
+    return reader.fail("CREATE, ALTER, DROP, GRANT, REVOKE, RENAME or ANALYZE")
 
 
 def parse_script(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> list[Step]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from ddl import steps
 from ddl.clauses import (
-    OTHER_KINDS,
     read_alter_change_stream,
     read_alter_index,
     read_alter_verbatim,
     read_create_schema,
     read_create_verbatim,
-    read_drop,
     read_not_null_columns,
     read_option_list,
-    read_other_statement,
     read_watches,
 )
 from ddl.postgres.parts import read_key_parts
@@ -21,19 +18,6 @@ from ddl.postgres.tables import read_alter_table, read_create_table
 from ddl.reader import TokenReader
 from ddl.schema import ChangeStream, Index
 from ddl.steps import Step
-
-
-def read_statement(reader: TokenReader) -> Step:
-    """Any statement, by its first word."""
-    if reader.accept("CREATE"):
-        return read_create(reader)
-    if reader.accept("ALTER"):
-        return read_alter(reader)
-    if reader.accept("DROP"):
-        return read_drop(reader)
-    if any(reader.peek(word) for word in OTHER_KINDS):
-        return read_other_statement(reader)
-    return reader.fail("CREATE, ALTER, DROP, GRANT, REVOKE, RENAME or ANALYZE")
 
 
 def read_create(reader: TokenReader) -> Step:
