@@ -87,7 +87,7 @@ def test_a_file_says_what_to_watch_and_files_come_out(tmp_path: Path) -> None:
         ("tabels = []", "tabels"),
         ("[defaults]\nshards = 0", "shards"),
         ('[table.X]\nstrategy = "auto"', "strategy"),
-        ("tables = [", "no TOML"),
+        ("tables = [", "not valid TOML"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
