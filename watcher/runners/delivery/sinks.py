@@ -140,31 +140,20 @@ class Lines:
         self._file.flush()
 
 
-class RotatingFile:
+class RotatingFile(Lines):
     """As ``Lines``, into a file that is synced to the disk at every flush, and renamed to its
     name and the time once it has ``rotate_bytes``; never in the middle of a window."""
 
     def __init__(self, path: Path, rotate_bytes: int | None, lines: JsonLines = PLAIN) -> None:
-        self._path = path
-        self._limit = rotate_bytes
-        self._lines = lines
         path.parent.mkdir(parents=True, exist_ok=True)
         drop_torn_line(path)
-        self._file = path.open("a")
-
-    def write_change(self, change: Change) -> None:
-        """As ``ChangeSink.write_change``."""
-        for line in list(self._lines.encode(change)):
-            self._file.write(line + "\n")
-
-    def resolved(self, micros: int) -> None:
-        """As ``ChangeSink.resolved``."""
-        for line in self._lines.encode_resolved(micros):
-            self._file.write(line + "\n")
+        super().__init__(path.open("a"), lines)
+        self._path = path
+        self._limit = rotate_bytes
 
     def flush(self) -> None:
         """As ``ChangeSink.flush``."""
-        self._file.flush()
+        super().flush()
         os.fsync(self._file.fileno())
         if self._limit is not None and self._file.tell() >= self._limit:
             self._file.close()
