@@ -51,8 +51,8 @@ def test_without_a_jdk_and_maven_it_is_skipped_and_says_so(
     result = conduct(find_scenario("java"))
     assert result.outcome == "skipped"
     assert not result.runs
-    assert "a JDK (javac) and Maven (mvn) cannot be found" in result.skipped[0]
-    assert "left out: a JDK (javac) and Maven" in render_text(result)
+    assert "a JDK (javac) and Maven (mvn) not found on PATH" in result.skipped[0]
+    assert "skipped: a JDK (javac) and Maven" in render_text(result)
     assert "s, skipped" in render_text(result)
     assert "skipped" in report([result])
 
@@ -63,7 +63,7 @@ def test_a_jdk_alone_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     compiler.touch(0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(build.MissingToolsError, match=r"^Maven \(mvn\) cannot be found"):
+    with pytest.raises(build.MissingToolsError, match=r"^Maven \(mvn\) not found"):
         build.tools()
 
 
