@@ -59,7 +59,7 @@ def test_what_cannot_be_told_is_refused(spark: SparkSession, singers: Database) 
         watcher.newest_per_key(df)
     with pytest.raises(ConfigurationError, match="column Identity does not exist"):
         watcher.newest_per_key(df, ["Identity"])
-    with pytest.raises(ConfigurationError, match="inside of foreachBatch"):
+    with pytest.raises(ConfigurationError, match="inside foreachBatch"):
         watcher.newest_per_key(changes(spark, singers), ["SingerId"])
 
 
