@@ -18,7 +18,7 @@ from fixtures.consumers import (
     own_table_rows,
     positions_with_times,
     singers_of,
-    watchable,
+    make_tables_watchable,
     watcher_of,
     write,
 )
@@ -200,7 +200,7 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
 ) -> None:
     songs = "CREATE TABLE Songs (SongId INT64) PRIMARY KEY (SongId)"
     database = create_database(SINGERS, ALBUMS, songs)
-    watchable(database, "Singers", "Albums", "Songs")
+    make_tables_watchable(database, "Singers", "Albums", "Songs")
     positions = SpannerPositions(database)
     positions.create()
     late = write(database, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fixtures.consumers import consumers_of
 from fixtures.selections import store_selection
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
@@ -12,7 +13,6 @@ from typer.testing import CliRunner
 
 from ddl.apply import read_schema
 from watcher.cli import app
-from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import (
     TABLE,
     Position,
@@ -43,10 +43,6 @@ def stored(create_database: CreateDatabase) -> Database:
             rows = [(consumer, table, "{}") for table in TABLES]
             batch.insert(backfills_table(TABLE), columns, rows)
     return database
-
-
-def consumers_of(database: Database) -> Consumers:
-    return Consumers(database, consumers_table(TABLE))
 
 
 def kept(database: Database, consumer: str = "worker") -> tuple[set[str], set[str], bool]:

@@ -6,22 +6,20 @@ import contextlib
 import json
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.consumers import make_tables_watchable
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of
+from fixtures.watcher_threads import ChangeCollector, run_in_thread
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from watcher import Change, Operation, Watcher
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
@@ -50,15 +48,10 @@ PLAIN = "CREATE TABLE Unwatched (Id INT64) PRIMARY KEY (Id)"
 SECONDS = 60
 
 
-def watchable(database: Database, *tables: str) -> None:
-    options = WatchOptions.model_validate({"shards": 4})
-    apply_plan(database, make_plan(read_schema(database), list(tables), options))
-
-
 @pytest.fixture
 def music(create_database: CreateDatabase) -> Database:
     database: Database = create_database(SINGERS, ALBUMS, PLAIN)
-    watchable(database, "Singers", "Albums")
+    make_tables_watchable(database, "Singers", "Albums")
     return database
 
 
@@ -73,47 +66,8 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     return {"database": str(address_of(database)), "start": "earliest", "interval": "20ms"} | more
 
 
-class Collected:
-    """Changes as they arrive; ``wait`` until there are so many."""
-
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self._arrived = threading.Condition()
-
-    def __call__(self, change: Change) -> None:
-        with self._arrived:
-            self.changes.append(change)
-            self._arrived.notify_all()
-
-    def wait(self, count: int) -> list[Change]:
-        with self._arrived:
-            assert self._arrived.wait_for(lambda: len(self.changes) >= count, SECONDS)
-            return list(self.changes)
-
-
-@contextmanager
-def running(watcher: Watcher) -> Iterator[list[BaseException]]:
-    """The watcher in a thread; what it raised is in the list when the block has ended."""
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            watcher.run()
-        except Exception as error:  # noqa: BLE001 (handed to the test)
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield raised
-    finally:
-        watcher.stop()
-        thread.join(SECONDS)
-        assert not thread.is_alive()
-
-
 def once(database: Database, **more: object) -> list[Change]:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, **more))
     watcher.on_change(seen)
     watcher.run_once()
@@ -210,10 +164,10 @@ def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(
     music: Database,
 ) -> None:
     add(music, 1)
-    seen = Collected()
+    seen = ChangeCollector()
     first = Watcher(**options(music, consumer="one", lease="1s"))
     first.on_change(seen)
-    with running(first):
+    with run_in_thread(first):
         seen.wait(1)
         second = Watcher(**options(music, consumer="one", lease="1s"))
         second.on_change(print)
@@ -224,11 +178,11 @@ def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(
 
 
 def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     robbed = Watcher(**options(music, consumer="cold", lease="1s"))
     robbed.on_change(seen)
     add(music, 1)
-    with running(robbed) as raised:
+    with run_in_thread(robbed) as raised:
         seen.wait(1)
         consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
         robbed.pause()
@@ -248,7 +202,7 @@ def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Databa
 
 
 def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="ops", lease="1s"))
     watcher.on_change(seen)
     consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
@@ -262,7 +216,7 @@ def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> Non
         pytest.fail(f"never {state}")
 
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         consumers.ask("ops", Command.PAUSE)
         until(State.PAUSED)
@@ -349,13 +303,13 @@ def test_a_drain_in_the_middle_of_a_window_delivers_what_came_after_it(music: Da
 
 
 def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, refresh=0))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
-        watchable(music, "Unwatched")
+        make_tables_watchable(music, "Unwatched")
         with music.batch() as batch:
             batch.insert("Unwatched", ("Id",), [(7,)])
         assert keys(seen.wait(2)) == [("Singers", (1,)), ("Unwatched", (7,))]
@@ -367,23 +321,23 @@ def test_tables_made_watchable_while_it_is_down_are_watched_from_their_first_row
 ) -> None:
     """Also by a consumer that began with what came after it."""
     for expected in ([], [("Unwatched", (7,))]):
-        seen = Collected()
+        seen = ChangeCollector()
         watcher = Watcher(**options(music, consumer="c", start="latest"))
         watcher.on_change(seen)
         watcher.run_once()
         assert keys(seen.changes) == expected
         if not expected:
-            watchable(music, "Unwatched")
+            make_tables_watchable(music, "Unwatched")
             with music.batch() as batch:
                 batch.insert("Unwatched", ("Id",), [(7,)])
 
 
 def test_columns_come_and_go_while_it_runs(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["Albums"], refresh=0))
     watcher.on_change(seen)
     add(music, 1, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         music.update_ddl(["ALTER TABLE Albums ADD COLUMN Label STRING(MAX)"]).result(60)
         add(music, 1, 2)
@@ -397,11 +351,11 @@ def test_columns_come_and_go_while_it_runs(music: Database) -> None:
 
 
 def test_types_tables_and_indexes_change_while_it_runs(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["*"], refresh=0))
     watcher.on_change(seen)
     add(music, 1, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(2)
         music.update_ddl(["ALTER TABLE Singers ALTER COLUMN LastName BYTES(200)"]).result(60)
         with music.batch() as batch:
@@ -415,7 +369,7 @@ def test_types_tables_and_indexes_change_while_it_runs(music: Database) -> None:
         add_singer(music, 3)
         assert keys(seen.wait(5))[-1] == ("Singers", (3,))
         music.update_ddl([ALBUMS]).result(60)
-        watchable(music, "Albums")
+        make_tables_watchable(music, "Albums")
         with music.batch() as batch:
             batch.insert("Albums", ("SingerId", "AlbumId"), [(3, 9)])
         assert keys(seen.wait(6))[-1] == ("Albums", (3, 9))
@@ -428,11 +382,11 @@ def add_singer(database: Database, singer: int) -> None:
 
 
 def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["Singers"], refresh=3600))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         music.update_ddl(["DROP INDEX SingersByShardAndTime"]).result(60)
         add(music, 2)
@@ -445,11 +399,11 @@ def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database)
 
 
 def test_an_index_that_is_dropped_may_be_done_without(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["Singers"], refresh=3600, on_missing_index="scan"))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         music.update_ddl(["DROP INDEX SingersByShardAndTime"]).result(60)
         add(music, 2)
@@ -477,10 +431,10 @@ def test_positions_in_a_file_go_on_where_they_were(music: Database, tmp_path: Pa
 
 
 def test_faults_of_the_server_are_outlived(music: Database, faults: Callable[..., None]) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="tough"))
     watcher.on_change(seen)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         faults(aborted_commit_probability=0.3, unavailable_after_rows=3, lost_sessions=5, seed=7)
         for number in range(20):
             insert_whatever_comes(music, number)
@@ -503,10 +457,10 @@ def insert_whatever_comes(database: Database, key: int) -> None:
 
 
 def test_clearing_on_schedule_empties_the_indexes(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="tidy", clearing={"every": "50ms"}))
     watcher.on_change(seen)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         add(music, 1, 1, 2)
         seen.wait(3)
         clearing = Clearing(
@@ -545,11 +499,11 @@ def test_metrics_tell_rows_and_lag(music: Database) -> None:
 def test_a_watcher_may_be_run_again_and_goes_on_where_it_was(
     music: Database, faults: Callable[..., None]
 ) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, metrics={"port": 0}))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         port = watcher.metrics.serve("127.0.0.1", 0)
         watcher.drain()
@@ -558,7 +512,7 @@ def test_a_watcher_may_be_run_again_and_goes_on_where_it_was(
     add(music, 2, 3, 4)
     assert watcher.run_once() == 3
     assert watcher.run_once() == 0
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         add(music, 5)
         seen.wait(5)
     assert not raised
@@ -595,10 +549,10 @@ def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> 
 
 def test_an_adaptive_watcher_pauses_longer_the_longer_it_is_idle(music: Database) -> None:
     assert [idle_seconds(idle, 2.0) for idle in (0, 1, 2, 9, 50)] == [0.0, 2.0, 4.0, 18.0, 18.0]
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, adaptive=True, interval="5ms"))
     watcher.on_change(seen)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         for singer in range(3):
             add(music, singer)
             seen.wait(singer + 1)
