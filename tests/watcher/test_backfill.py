@@ -45,7 +45,7 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     return {"database": str(address_of(database))} | common | more
 
 
-def once(database: Database, **more: object) -> list[Change]:
+def deliver(database: Database, **more: object) -> list[Change]:
     seen: list[Change] = []
     watcher = Watcher(**options(database, **more))
     watcher.on_change(seen.append)
@@ -54,12 +54,12 @@ def once(database: Database, **more: object) -> list[Change]:
 
 
 def test_every_row_comes_once_and_then_its_changes(old: Database) -> None:
-    first = once(old)
+    first = deliver(old)
     assert [change.key["SingerId"] for change in first] == list(range(ROWS))
     assert {change.operation for change in first} == {Operation.READ}
     assert {(change.new_values or {})["LastName"] for change in first} == {"old"}
     write(old, range(3, 5), "new")
-    second = once(old)
+    second = deliver(old)
     assert [(c.key["SingerId"], c.operation) for c in second] == [
         (3, Operation.UPSERT),
         (4, Operation.UPSERT),
@@ -88,7 +88,7 @@ def test_changes_during_the_backfill_come_after_it(old: Database) -> None:
 
 def test_a_range_of_keys_can_be_backfilled(old: Database) -> None:
     bounds = {"Singers": {"backfill_from": [5], "backfill_to": [16]}}
-    assert [change.key["SingerId"] for change in once(old, table=bounds)] == list(range(5, 16))
+    assert [change.key["SingerId"] for change in deliver(old, table=bounds)] == list(range(5, 16))
 
 
 def test_a_killed_backfill_goes_on_with_the_same_snapshot(old: Database, tmp_path: Path) -> None:

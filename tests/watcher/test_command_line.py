@@ -69,8 +69,8 @@ def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Data
 
 def test_watch_prints_the_records_of_an_envelope(singers: Database) -> None:
     write(singers, [1, 2], "first")
-    found = lines(watch(singers, "--from", "earliest", "--envelope", "debezium"))
-    events = sorted(found, key=lambda line: str(line["key"]))
+    records = lines(watch(singers, "--from", "earliest", "--envelope", "debezium"))
+    events = sorted(records, key=lambda line: str(line["key"]))
     assert [event["key"] for event in events] == [{"SingerId": 1}, {"SingerId": 2}]
     assert {event["value"]["after"]["LastName"] for event in events} == {"first"}  # type: ignore[index]
 

@@ -28,7 +28,10 @@ from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
 
 SECONDS = 60
-STOPPED = "an operator asked consumer 'name' to (stop|drain); start the query again after"
+STOPPED = (
+    "an operator asked consumer 'name' to (stop|drain): to continue, run"
+    " 'spanner-watcher ctl resume name' and restart the query"
+)
 
 
 class Renewals:

@@ -10,8 +10,8 @@ from fixtures.consumers import (
     ALBUMS,
     clear,
     clear_bounds,
-    names_by_key,
     make_tables_watchable,
+    names_by_key,
     watcher_of,
     write,
 )

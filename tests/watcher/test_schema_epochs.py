@@ -11,7 +11,7 @@ import pytest
 from fixtures.changing_schemas import (
     change_schema,
     index_ddl,
-    resharding_ddl,
+    reshard_ddl,
     shards_ddl,
     table_ddl,
     watchable_ddl,
@@ -45,7 +45,7 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     } | more
 
 
-def delivered(database: Database, **more: object) -> list[Change]:
+def deliver(database: Database, **more: object) -> list[Change]:
     """What one run delivers of what is there."""
     seen = ChangeCollector()
     watcher = Watcher(**options(database, **more))
@@ -68,10 +68,10 @@ def newest_versions(changes: list[Change]) -> dict[tuple[str, object], object]:
 
 
 def sizes(changes: list[Change]) -> list[int]:
-    found: dict[object, int] = defaultdict(int)
+    counts: dict[object, int] = defaultdict(int)
     for change in changes:
-        found[change.window] += 1
-    return list(found.values())
+        counts[change.window] += 1
+    return list(counts.values())
 
 
 # Columns.
@@ -133,7 +133,7 @@ def write_backlog(database: Database, table: str = "T") -> dict[tuple[str, objec
     commits(Extra="with index")
     change_schema(database, f"ALTER TABLE {table} DROP COLUMN Extra")
     commits()
-    change_schema(database, *resharding_ddl(table, 8))
+    change_schema(database, *reshard_ddl(table, 8))
     commits()
     return truth
 
@@ -147,20 +147,20 @@ def test_a_backlog_over_changes_of_the_schema_is_delivered_whole(
     database = create_database(*watchable_ddl("T"))
     given = {"tables": [tables], "max_rows": max_rows, "on_missing_index": missing}
     write(database, 0, Version=-1)
-    assert len(delivered(database, **given)) == 1
+    assert len(deliver(database, **given)) == 1
     truth = write_backlog(database)
-    changes = delivered(database, **given)
+    changes = deliver(database, **given)
     assert newest_versions(changes) == truth
     assert len(sizes(changes)) > 1
     for each in changes:
         assert values_of(each).get("Extra") in (None, "added", "without index", "with index")
-    assert delivered(database, **given) == []
+    assert deliver(database, **given) == []
 
 
 def test_a_backlog_is_whole_for_a_consumer_that_never_ran(create_database: CreateDatabase) -> None:
     database = create_database(*watchable_ddl("T"))
     truth = write_backlog(database)
-    assert newest_versions(delivered(database, max_rows=3)) == truth
+    assert newest_versions(deliver(database, max_rows=3)) == truth
 
 
 def test_the_columns_of_a_window_are_those_at_its_end(create_database: CreateDatabase) -> None:
@@ -173,7 +173,7 @@ def test_the_columns_of_a_window_are_those_at_its_end(create_database: CreateDat
     change_schema(database, "ALTER TABLE T DROP COLUMN Extra")
     for key in range(12, 18):
         write(database, key)
-    extras = {c.key["Id"]: values_of(c).get("Extra") for c in delivered(database, max_rows=2)}
+    extras = {c.key["Id"]: values_of(c).get("Extra") for c in deliver(database, max_rows=2)}
     assert set(extras) == set(range(18))
     # A window may go over a change by a row or two; those well within come as they were.
     assert all(extras[key] == f"x{key}" for key in (8, 9))
@@ -183,17 +183,17 @@ def test_the_columns_of_a_window_are_those_at_its_end(create_database: CreateDat
 def test_a_backlog_over_a_table_that_is_dropped_comes_once(create_database: CreateDatabase) -> None:
     database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     write(database, 0, table="U")
-    delivered(database)
+    deliver(database)
     for key in range(10):
         write(database, key)
         write(database, key, table="U")
     change_schema(database, "DROP INDEX UByTime", "DROP TABLE U")
     for key in range(10, 20):
         write(database, key)
-    changes = delivered(database, max_rows=3)
-    found = row_ids(changes)
-    assert {key for table, key in found if table == "T"} == set(range(20))
-    assert len(found) == len(set(found))
+    changes = deliver(database, max_rows=3)
+    ids = row_ids(changes)
+    assert {key for table, key in ids if table == "T"} == set(range(20))
+    assert len(ids) == len(set(ids))
     assert set(SpannerPositions(database).load_all("c")) == {"T"}
 
 
@@ -201,14 +201,14 @@ def test_windows_stay_bounded_over_a_table_made_watchable_in_the_middle(
     create_database: CreateDatabase,
 ) -> None:
     database = create_database(*watchable_ddl("T"), table_ddl("U"))
-    delivered(database, max_rows=4)
+    deliver(database, max_rows=4)
     for key in range(12):
         write(database, key)
     change_schema(database, shards_ddl("U", 2), index_ddl("U"))
     for key in range(12, 24):
         write(database, key)
         write(database, key, table="U")
-    changes = delivered(database, max_rows=4)
+    changes = deliver(database, max_rows=4)
     assert sorted(row_ids(changes)) == sorted(
         [("T", key) for key in range(24)] + [("U", key) for key in range(12, 24)]
     )
@@ -229,7 +229,7 @@ def test_resharding_under_a_running_watcher_loses_nothing(
     with run_without_error(watcher):
         write(database, 0)
         seen.wait(1)
-        change_schema(database, *resharding_ddl("T", 8))
+        change_schema(database, *reshard_ddl("T", 8))
         for key in range(2, 16):
             write(database, key)
         write(database, 1, table="U")
@@ -247,7 +247,7 @@ def test_rows_of_new_shards_come_in_an_idle_window(create_database: CreateDataba
     with run_without_error(watcher):
         write(database, 0)
         seen.wait(1)
-        change_schema(database, *resharding_ddl("T", 8))
+        change_schema(database, *reshard_ddl("T", 8))
         write(database, 7)
         assert row_ids(seen.wait(2)) == [("T", 0), ("T", 7)]
 
@@ -262,7 +262,7 @@ def test_a_change_of_another_table_does_not_hide_new_shards(
     with run_without_error(watcher):
         write(database, 0)
         seen.wait(1)
-        change_schema(database, *resharding_ddl("T", 8))
+        change_schema(database, *reshard_ddl("T", 8))
         with database.batch() as batch:
             batch.insert("T", ["Id"], [(7,)])
             batch.insert("U", ["Id"], [(1,)])
@@ -273,14 +273,14 @@ def test_a_backlog_whose_rest_is_in_new_shards_does_not_end_early(
     create_database: CreateDatabase,
 ) -> None:
     database = create_database(*watchable_ddl("T"))
-    delivered(database)
+    deliver(database)
     for key in (0, 1, 8, 9):
         write(database, key)
-    change_schema(database, *resharding_ddl("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     for key in (2, 3, 4, 5, 6, 7):
         write(database, key)
-    found = row_ids(delivered(database, max_rows=2))
-    assert sorted(found) == [("T", key) for key in range(10)]
+    ids = row_ids(deliver(database, max_rows=2))
+    assert sorted(ids) == [("T", key) for key in range(10)]
 
 
 # Tables that come and go.
@@ -295,7 +295,7 @@ def test_a_transaction_over_a_new_table_comes_in_one_window(
     watcher = Watcher(**options(database, tables=["*"]))
 
     @watcher.on_batch
-    def _(rows: Changed) -> None:
+    def note_ends(rows: Changed) -> None:
         for table, count in rows.counts.items():
             ends[table].append((rows.window.end, count))
         arrived.set()
@@ -330,13 +330,13 @@ def test_a_crash_right_after_a_table_is_new_loses_nothing_of_it(
 ) -> None:
     database = create_database(*watchable_ddl("T"), "CREATE CHANGE STREAM S FOR ALL")
     given = CAPTURES[capture] | {"tables": ["*"]}
-    delivered(database, **given)
+    deliver(database, **given)
     watcher = Watcher(**options(database, **given))
     crashed = threading.Event()
     died: list[BaseException] = []
 
     @watcher.on_change
-    def _(change: Change) -> None:
+    def crash(change: Change) -> None:
         raise Crash
 
     def work() -> None:
@@ -356,19 +356,19 @@ def test_a_crash_right_after_a_table_is_new_loses_nothing_of_it(
     assert crashed.wait(SECONDS)
     thread.join(SECONDS)
     assert [type(error) for error in died] == [Crash]
-    found = until_all(database, given, {("T", 1), ("U", 2), ("U", 3)})
-    assert {("T", 1), ("U", 2), ("U", 3)} == set(found)
+    ids = deliver_until(database, given, {("T", 1), ("U", 2), ("U", 3)})
+    assert {("T", 1), ("U", 2), ("U", 3)} == set(ids)
 
 
-def until_all(
-    database: Database, given: Mapping[str, object], wanted: set[tuple[str, object]]
+def deliver_until(
+    database: Database, given: Mapping[str, object], expected: set[tuple[str, object]]
 ) -> list[tuple[str, object]]:
     """What a new watcher delivers until it has delivered those rows."""
     seen = ChangeCollector()
     watcher = Watcher(**options(database, **given))
     watcher.on_change(seen)
     with run_without_error(watcher):
-        seen.wait_until(lambda: wanted <= set(row_ids(seen.changes)))
+        seen.wait_until(lambda: expected <= set(row_ids(seen.changes)))
     return row_ids(seen.changes)
 
 
@@ -378,7 +378,7 @@ def test_tables_that_come_while_it_runs_are_watched_from_their_first_row(
 ) -> None:
     database = create_database(*watchable_ddl("T"), "CREATE CHANGE STREAM S FOR ALL")
     given = CAPTURES[capture] | {"tables": ["*"]}
-    delivered(database, **given)
+    deliver(database, **given)
     seen = ChangeCollector()
     watcher = Watcher(**options(database, **given))
     watcher.on_change(seen)
@@ -392,7 +392,7 @@ def test_tables_that_come_while_it_runs_are_watched_from_their_first_row(
         seen.wait(4)
     assert sorted(row_ids(seen.changes)) == [("T", 1), ("T", 3), ("U", 2), ("U", 4)]
     if capture != "push":  # what lies above the watermark comes again after a stop
-        assert delivered(database, **given) == []
+        assert deliver(database, **given) == []
 
 
 DROP_U = ("DROP INDEX UByTime", "DROP TABLE U")
@@ -419,8 +419,8 @@ def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
         change_schema(database, *watchable_ddl("U", 3))
         write(database, 5, 6, 7, table="U")
         write(database, 3)
-        found = seen.wait(6)
-    assert sorted(row_ids(found)) == [
+        changes = seen.wait(6)
+    assert sorted(row_ids(changes)) == [
         ("T", 2), ("T", 3), ("U", 1), ("U", 5), ("U", 6), ("U", 7)
     ]  # fmt: skip
 
@@ -430,14 +430,14 @@ def test_a_table_that_is_dropped_and_made_again_while_it_is_down(
 ) -> None:
     database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     write(database, 1, table="U")
-    assert row_ids(delivered(database)) == [("U", 1)]
+    assert row_ids(deliver(database)) == [("U", 1)]
     change_schema(database, *DROP_U)
     change_schema(database, *watchable_ddl("U", 3))
     write(database, 5, 6, 7, table="U")
-    assert sorted(row_ids(delivered(database))) == [("U", 5), ("U", 6), ("U", 7)]
+    assert sorted(row_ids(deliver(database))) == [("U", 5), ("U", 6), ("U", 7)]
     change_schema(database, *DROP_U)
     write(database, 2)
-    assert row_ids(delivered(database)) == [("T", 2)]
+    assert row_ids(deliver(database)) == [("T", 2)]
     positions = SpannerPositions(database)
     assert set(positions.load_all("c")) == {"T"}
     assert Clearing(database, discover_table(database, "T"), positions).clear().rows == 1
@@ -462,16 +462,16 @@ def test_an_idle_poll_is_one_query(
     queries: list[str] = []
     polls = threading.Semaphore(0)
 
-    def counted(asked: Callable[..., object]) -> Callable[..., object]:
+    def count_queries(query: Callable[..., object]) -> Callable[..., object]:
         def ask(self: QueryStream, statement: Statement, *args: object, **more: object) -> object:
             queries.append(statement.sql)
             polls.release()
-            return asked(self, statement, *args, **more)
+            return query(self, statement, *args, **more)
 
         return ask
 
-    monkeypatch.setattr(QueryStream, "query", counted(QueryStream.query))
-    monkeypatch.setattr(QueryStream, "query_numbers", counted(QueryStream.query_numbers))
+    monkeypatch.setattr(QueryStream, "query", count_queries(QueryStream.query))
+    monkeypatch.setattr(QueryStream, "query_numbers", count_queries(QueryStream.query_numbers))
     seen = ChangeCollector()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)
@@ -490,10 +490,10 @@ def test_an_idle_poll_is_one_query(
 
 def test_positions_of_an_idle_consumer_advance(create_database: CreateDatabase) -> None:
     database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
-    delivered(database)
+    deliver(database)
     positions = SpannerPositions(database)
     first = positions.load_all("c")
-    delivered(database)
+    deliver(database)
     second = positions.load_all("c")
     assert all(second[table] > first[table] for table in ("T", "U"))
     seen = ChangeCollector()
@@ -511,11 +511,11 @@ def wait_for_advance(positions: SpannerPositions, before: Mapping[str, int]) -> 
 def test_deletes_after_a_cut_leave_what_was_there_at_it(create_database: CreateDatabase) -> None:
     """Also where the schema has changed since, so that the window is looked at anew."""
     database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
-    delivered(database)
+    deliver(database)
     write(database, 1, table="U")
     for key in range(6):
         write(database, key)
-    change_schema(database, *resharding_ddl("U", 8))
+    change_schema(database, *reshard_ddl("U", 8))
     with database.batch() as batch:
         batch.delete("U", KeySet(keys=[(1,)]))
-    assert ("U", 1) in row_ids(delivered(database, max_rows=3))
+    assert ("U", 1) in row_ids(deliver(database, max_rows=3))

@@ -13,7 +13,7 @@ import pytest
 from fixtures.changing_schemas import (
     change_schema,
     index_ddl,
-    resharding_ddl,
+    reshard_ddl,
     shards_ddl,
     table_ddl,
     watchable_ddl,
@@ -86,8 +86,8 @@ class Query:
         start, end = (json.loads(text) for text in self.offsets[self.committed :][:2])
         parts = pickle.loads(pickle.dumps(list(self.reader.partitions(start, end))))
         reader = pickle.loads(pickle.dumps(self.reader))
-        found = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
-        return sorted(found, key=repr)
+        rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        return sorted(rows, key=repr)
 
     def commit(self) -> None:
         self.committed += 1
@@ -107,19 +107,19 @@ class Query:
 
     def drain(self, again: bool = False) -> list[Row]:
         """Batches until two in a row hold nothing."""
-        found: list[Row] = []
+        drained: list[Row] = []
         empty = 0
         while empty < 2:
             rows = self.step(again)
-            found += rows
+            drained += rows
             empty = 0 if rows else empty + 1
-        return found
+        return drained
 
     @property
     def tables(self) -> list[str] | None:
         """Those that the newest offset names."""
-        found: list[str] | None = json.loads(self.offsets[-1]).get("tables")
-        return found
+        names: list[str] | None = json.loads(self.offsets[-1]).get("tables")
+        return names
 
 
 def row_ids(rows: list[Row]) -> list[tuple[str, int]]:
@@ -127,8 +127,8 @@ def row_ids(rows: list[Row]) -> list[tuple[str, int]]:
 
 
 def values_of(row: Row) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(row["values"])
-    return found
+    values: dict[str, Any] = json.loads(row["values"])
+    return values
 
 
 CAPTURES: dict[str, dict[str, str]] = {
@@ -230,11 +230,11 @@ def test_a_table_whose_index_is_made_again_does_not_come_twice(
     change_schema(database, index_ddl("T"))
     for key in range(8, 11):
         write(database, key)
-    found = Counter(row_ids(query.drain(again=True)))
-    assert set(found) == {("T", key) for key in (2, *range(5, 11))} | {
+    counts = Counter(row_ids(query.drain(again=True)))
+    assert set(counts) == {("T", key) for key in (2, *range(5, 11))} | {
         ("U", key) for key in range(2, 8)
     }
-    assert max(found.values()) == 1
+    assert max(counts.values()) == 1
 
 
 def test_a_quiet_table_whose_index_is_made_again_does_not_come_twice(
@@ -281,7 +281,7 @@ def test_all_rows_come_after_resharding(
     query.drain()
     write(database, 1, 2, 3)
     assert query.plan()
-    change_schema(database, *resharding_ddl("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     write(database, *range(4, 14))
     if down:
         query.restart()
@@ -298,7 +298,7 @@ def test_a_batch_of_another_table_does_not_hide_new_shards(
     database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*")
     query.drain()
-    change_schema(database, *resharding_ddl("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     with database.batch() as batch:
         batch.insert("T", ["Id"], [(7,)])
         batch.insert("U", ["Id"], [(1,)])
@@ -330,9 +330,9 @@ def test_a_cut_batch_is_the_same_when_it_is_executed_again(
     query.restart()
     assert query.read() == rows
     query.commit()
-    found = Counter(row_ids(rows + query.drain(again=True)))
-    assert set(found) == {("T", key) for key in range(30)} | {("U", 99), ("V", 98)}
-    assert sorted(row for row, count in found.items() if count > 1) == [("T", 3), ("V", 98)]
+    counts = Counter(row_ids(rows + query.drain(again=True)))
+    assert set(counts) == {("T", key) for key in range(30)} | {("U", 99), ("V", 98)}
+    assert sorted(row for row, count in counts.items() if count > 1) == [("T", 3), ("V", 98)]
 
 
 @pytest.mark.parametrize("max_rows", ["0", "3"])
@@ -382,7 +382,7 @@ def test_a_backlog_over_changes_of_the_schema_is_whole(create_database: CreateDa
     commits(Extra="x")
     change_schema(database, "ALTER TABLE T DROP COLUMN Extra")
     commits()
-    change_schema(database, *resharding_ddl("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     commits()
     query.restart()
     rows = query.drain(again=True)
@@ -501,7 +501,9 @@ def test_offsets_that_name_no_tables_go_on(create_database: CreateDatabase, vers
     assert len(query.drain()) == 2
     write(database, 2)
     assert query.plan()
-    query.offsets = [json.dumps(older(json.loads(text), version)) for text in query.offsets]
+    query.offsets = [
+        json.dumps(rewrite_offset(json.loads(text), version)) for text in query.offsets
+    ]
     write(database, 2, table="U")
     query.reader.stop()
     query.reader = query._fresh()
@@ -512,7 +514,7 @@ def test_offsets_that_name_no_tables_go_on(create_database: CreateDatabase, vers
     assert query.tables == ["T", "U", "V"]
 
 
-def older(offset: dict[str, Any], version: int) -> dict[str, Any]:
+def rewrite_offset(offset: dict[str, Any], version: int) -> dict[str, Any]:
     """An offset as an earlier release wrote it."""
     return {k: v for k, v in offset.items() if k != "tables"} | {"version": version}
 
@@ -520,12 +522,12 @@ def older(offset: dict[str, Any], version: int) -> dict[str, Any]:
 # Batch reads of the past.
 
 
-def batch_rows(database: Database, snapshot: bool = False, **options: str) -> list[Row]:
+def read_batch(database: Database, snapshot: bool = False, **options: str) -> list[Row]:
     names = {k: v for k, v in given(database).items() if k in ("project", "instance", "database")}
-    found = parse_source_options(names | options)
+    source = parse_source_options(names | options)
     reader = pickle.loads(
         pickle.dumps(
-            make_batch_reader((resolve_snapshot_scan if snapshot else resolve_scan)(found))
+            make_batch_reader((resolve_snapshot_scan if snapshot else resolve_scan)(source))
         )
     )
     rows = [r for part in reader.partitions() for b in reader.read(part) for r in b.to_pylist()]
@@ -538,26 +540,26 @@ def test_batch_reads_of_the_past_have_nulls_in_newer_columns(
     database = create_database(*watchable_ddl("T"))
     before = format_timestamp(write(database, 1, Version=1))
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
-    change_schema(database, *resharding_ddl("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     write(database, 1, 7, Version=2, Extra="x")
     choices: list[dict[str, Any]] = [
         {"snapshotTimestamp": before},
         {"startingTimestamp": LONG_AGO, "endingTimestamp": before},
     ]
     for named in choices:
-        (row,) = batch_rows(database, table="T", **named)
+        (row,) = read_batch(database, table="T", **named)
         assert (row["Id"], row["Version"], row["Extra"]) == (1, 1, None)
-    now = batch_rows(database, table="T", startingTimestamp=before)
+    now = read_batch(database, table="T", startingTimestamp=before)
     assert [(row["Id"], row["Extra"]) for row in now] == [(1, "x"), (7, "x")]
 
 
 def test_a_snapshot_needs_no_index_now_or_then(create_database: CreateDatabase) -> None:
     database = create_database(table_ddl("T"))
     before = format_timestamp(write(database, 1))
-    assert [row["Id"] for row in batch_rows(database, snapshot=True, table="T")] == [1]
+    assert [row["Id"] for row in read_batch(database, snapshot=True, table="T")] == [1]
     change_schema(database, shards_ddl("T", 2), index_ddl("T"))
     write(database, 2)
-    (row,) = batch_rows(database, table="T", snapshotTimestamp=before)
+    (row,) = read_batch(database, table="T", snapshotTimestamp=before)
     assert row["Id"] == 1
 
 
@@ -567,5 +569,5 @@ def test_a_batch_read_of_all_tables_takes_those_of_its_end(create_database: Crea
     change_schema(database, *watchable_ddl("U"))
     write(database, 2, table="U")
     named: dict[str, Any] = {"tables": "*", "startingTimestamp": LONG_AGO}
-    assert row_ids(batch_rows(database, endingTimestamp=before, **named)) == [("T", 1)]
-    assert row_ids(batch_rows(database, **named)) == [("T", 1), ("U", 2)]
+    assert row_ids(read_batch(database, endingTimestamp=before, **named)) == [("T", 1)]
+    assert row_ids(read_batch(database, **named)) == [("T", 1), ("U", 2)]

@@ -66,7 +66,7 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     return {"database": str(address_of(database)), "start": "earliest", "interval": "20ms"} | more
 
 
-def once(database: Database, **more: object) -> list[Change]:
+def deliver(database: Database, **more: object) -> list[Change]:
     seen = ChangeCollector()
     watcher = Watcher(**options(database, **more))
     watcher.on_change(seen)
@@ -81,7 +81,7 @@ def keys(changes: list[Change]) -> list[tuple[str, tuple[object, ...]]]:
 def test_five_lines_watch_a_whole_database(music: Database) -> None:
     add(music, 1, 1, 2)
     add(music, 2)
-    changes = once(music)
+    changes = deliver(music)
     expected = [("Singers", (1,)), ("Albums", (1, 1)), ("Albums", (1, 2)), ("Singers", (2,))]
     assert sorted(keys(changes)) == sorted(expected)
     assert {change.operation for change in changes} == {Operation.UPSERT}
@@ -90,14 +90,14 @@ def test_five_lines_watch_a_whole_database(music: Database) -> None:
 
 def test_globs_choose_tables_and_names_must_be_there(music: Database) -> None:
     add(music, 1, 1)
-    assert keys(once(music, tables=["Alb*"])) == [("Albums", (1, 1))]
-    assert keys(once(music, tables=["*"], exclude=["albums"])) == [("Singers", (1,))]
+    assert keys(deliver(music, tables=["Alb*"])) == [("Albums", (1, 1))]
+    assert keys(deliver(music, tables=["*"], exclude=["albums"])) == [("Singers", (1,))]
     with pytest.raises(TableNotFoundError, match="Nothing"):
-        once(music, tables=["Nothing"])
+        deliver(music, tables=["Nothing"])
     with pytest.raises(NotWatchableError, match="ddl apply"):
-        once(music, tables=["Unwatched"])
+        deliver(music, tables=["Unwatched"])
     with pytest.raises(NotWatchableError, match="no table"):
-        once(music, tables=["X*"])
+        deliver(music, tables=["X*"])
 
 
 def test_transactions_arrive_whole_and_in_commit_order(music: Database) -> None:
@@ -174,7 +174,7 @@ def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(
         with pytest.raises(LeaseHeldError, match="one"):
             second.run()
     add(music, 2)
-    assert keys(once(music, consumer="one")) == [("Singers", (2,))]
+    assert keys(deliver(music, consumer="one")) == [("Singers", (2,))]
 
 
 def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Database) -> None:
@@ -207,10 +207,10 @@ def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> Non
     watcher.on_change(seen)
     consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
 
-    def until(state: State) -> None:
+    def wait_for_state(state: State) -> None:
         for _ in range(3_000):
-            found = consumers.status("ops")
-            if found is not None and found.state is state:
+            consumer = consumers.status("ops")
+            if consumer is not None and consumer.state is state:
                 return
             threading.Event().wait(0.02)
         pytest.fail(f"never {state}")
@@ -219,12 +219,12 @@ def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> Non
     with run_in_thread(watcher) as raised:
         seen.wait(1)
         consumers.ask("ops", Command.PAUSE)
-        until(State.PAUSED)
+        wait_for_state(State.PAUSED)
         add(music, 2)
         consumers.ask("ops", Command.RESUME)
         assert keys(seen.wait(2)) == [("Singers", (1,)), ("Singers", (2,))]
         consumers.ask("ops", Command.DRAIN)
-        until(State.NOT_STARTED)
+        wait_for_state(State.NOT_STARTED)
     assert not raised
     with pytest.raises(ConfigurationError, match="ops"):
         consumers.ask("nobody", Command.STOP)
@@ -262,7 +262,7 @@ def test_a_callback_that_always_raises_stops_and_loses_nothing(music: Database) 
     assert status.state is State.FAILED_PERMANENTLY
     assert not status.alive
     assert [error.kind for error in consumers.errors("strict")] == ["DeliveryError"]
-    assert keys(once(music, consumer="strict")) == [("Singers", (1,))]
+    assert keys(deliver(music, consumer="strict")) == [("Singers", (1,))]
 
 
 def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: Path) -> None:
@@ -288,18 +288,18 @@ def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: 
 
 def test_a_drain_in_the_middle_of_a_window_delivers_what_came_after_it(music: Database) -> None:
     watcher = Watcher(**options(music, tables=["Singers"]))
-    found: list[int] = []
+    delivered: list[int] = []
 
     @watcher.on_change
-    def _(change: Change) -> None:
-        found.append(int(str(change.key["SingerId"])))
-        if found == [1]:
+    def drain_at_first(change: Change) -> None:
+        delivered.append(int(str(change.key["SingerId"])))
+        if delivered == [1]:
             add(music, 2)
             watcher.drain()
 
     add(music, 1)
     watcher.run()
-    assert found == [1, 2]
+    assert delivered == [1, 2]
 
 
 def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
@@ -415,7 +415,7 @@ def test_soft_deletes_are_deletes(music: Database) -> None:
     add(music, 1, 1, 2)
     with music.batch() as batch:
         batch.update("Albums", ("SingerId", "AlbumId", "Gone"), [(1, 2, True)])
-    changes = once(music, tables=["Albums"], table={"Albums": {"deleted": "Gone"}})
+    changes = deliver(music, tables=["Albums"], table={"Albums": {"deleted": "Gone"}})
     operations = {tuple(change.key.values()): change.operation for change in changes}
     assert operations == {(1, 1): Operation.UPSERT, (1, 2): Operation.DELETE}
 
@@ -423,10 +423,10 @@ def test_soft_deletes_are_deletes(music: Database) -> None:
 def test_positions_in_a_file_go_on_where_they_were(music: Database, tmp_path: Path) -> None:
     kept = {"keep": "file", "path": tmp_path / "positions.json"}
     add(music, 1)
-    assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (1,))]
-    assert once(music, consumer="file", positions=kept) == []
+    assert keys(deliver(music, consumer="file", positions=kept)) == [("Singers", (1,))]
+    assert deliver(music, consumer="file", positions=kept) == []
     add(music, 2)
-    assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (2,))]
+    assert keys(deliver(music, consumer="file", positions=kept)) == [("Singers", (2,))]
     assert set(FilePositions(kept["path"]).load_all("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
 
 
@@ -469,15 +469,15 @@ def test_clearing_on_schedule_empties_the_indexes(music: Database) -> None:
             SpannerPositions(music, "SpannerWatcherPositions"),
         )
         for _ in range(3_000):
-            if in_index(music) == 0:
+            if count_in_index(music) == 0:
                 break
             threading.Event().wait(0.02)
         assert clearing.count().rows == 0
     assert not raised
-    assert in_index(music) == 0
+    assert count_in_index(music) == 0
 
 
-def in_index(database: Database) -> int:
+def count_in_index(database: Database) -> int:
     with database.snapshot() as snapshot:
         query = "SELECT COUNT(*) FROM Albums WHERE LastModified IS NOT NULL"
         return int(next(iter(snapshot.execute_sql(query)))[0])
@@ -534,7 +534,7 @@ def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> 
     )
 
     @watcher.on_change
-    def _(change: Change) -> None:
+    def fail_first(change: Change) -> None:
         tries.append(change)
         if len(tries) == 1:
             raise ConnectionError
@@ -581,7 +581,7 @@ def test_shards_of_tables_that_were_not_prepared(
         columns = ("Id", "Shard", "At")
         stamped = [(*row, "spanner.commit_timestamp()") for row in rows]
         batch.insert("Events", columns, stamped)
-    changes = once(database, tables=["Events"], table={"Events": spec})
+    changes = deliver(database, tables=["Events"], table={"Events": spec})
     assert {change.key["Id"] for change in changes} == expected
 
 
@@ -620,4 +620,4 @@ def test_a_run_of_once_tries_again_what_may_go_away(
 ) -> None:
     add(music, 1, 1)
     faults(unavailable_after_rows=1, unavailable_streams_max=3, lost_sessions=1)
-    assert sorted(keys(once(music))) == [("Albums", (1, 1)), ("Singers", (1,))]
+    assert sorted(keys(deliver(music))) == [("Albums", (1, 1)), ("Singers", (1,))]
