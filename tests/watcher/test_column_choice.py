@@ -211,7 +211,7 @@ def test_with_a_change_stream_a_table_says_nothing_of_polling(
     create_database: Callable[..., Database],
 ) -> None:
     database = create_database(STREAMED, STREAM.format("NEW_ROW"))
-    with pytest.raises(ConfigurationError, match="columns and exclude_columns only"):
+    with pytest.raises(ConfigurationError, match="use only columns and exclude_columns there"):
         deliver(database, capture="change-stream", table={"T": {"shard": "none"}})
     with pytest.raises(TableNotFoundError, match="no table U, but it is configured"):
         deliver(database, tables=["T"], capture="change-stream", table={"U": {"columns": []}})

@@ -25,8 +25,8 @@ from watcher.spanner.database import open_database
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
 SECONDS_MAX = 60
 OUTAGE_SECONDS = 8.0
-BEGINS = re.compile(r"does not answer; trying again")
-ENDS = re.compile(r"answers again, after (\d+\.\d) s")
+BEGINS = re.compile(r"does not answer; retrying")
+ENDS = re.compile(r"answers again after (\d+\.\d) s")
 STOPPING = "press Ctrl-C again to exit at once"
 
 

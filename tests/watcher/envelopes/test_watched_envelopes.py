@@ -153,7 +153,7 @@ def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: 
         retrying.write_change(lacking)
         assert [letter["id"] for letter in read_dead_letters(letters)] == [lacking.id]
     else:
-        with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+        with pytest.raises(EnvelopeError, match="has only some of the row's values"):
             retrying.write_change(lacking)
     retrying.write_change(whole)
     (line,) = file.getvalue().splitlines()
