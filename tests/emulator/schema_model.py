@@ -27,7 +27,7 @@ class ModelTable:
     rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     indexes: dict[str, str] = field(default_factory=dict)
 
-    def selected(self) -> list[list[Any]]:
+    def select_all(self) -> list[list[Any]]:
         """What SELECT * ORDER BY K gives."""
         return [
             [key, *(row[name] for name in self.columns)] for key, row in sorted(self.rows.items())
@@ -174,7 +174,7 @@ def check_table(database: Database, moment: datetime, name: str, table: ModelTab
         with pytest.raises(exceptions.InvalidArgument, match=f"Table not found: {name}"):
             rows(database, f"SELECT * FROM {name}", moment)
         return
-    assert rows(database, f"SELECT * FROM {name} ORDER BY K", moment) == table.selected()
+    assert rows(database, f"SELECT * FROM {name} ORDER BY K", moment) == table.select_all()
     for number in range(2):
         index = f"By{name}{number}"
         column = table.indexes.get(index)

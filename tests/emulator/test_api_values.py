@@ -63,10 +63,10 @@ def wire_value(value: object) -> object:
     return base64.b64encode(value) if isinstance(value, bytes) else value
 
 
-def to_comparable(value: object) -> object:
+def make_comparable(value: object) -> object:
     """A form in which equal values are equal, also NaN, nanoseconds and JSON."""
     if isinstance(value, list):
-        return [to_comparable(item) for item in value]
+        return [make_comparable(item) for item in value]
     if isinstance(value, JsonObject):
         return ("json", json.dumps(json.loads(value.serialize() or "null"), sort_keys=True))
     if isinstance(value, DatetimeWithNanoseconds):
@@ -103,12 +103,12 @@ def test_values_come_back_as_they_were_written(
             ("K", "V", "A"),
             [(k, wire_value(v), wire_value(a)) for k, (v, a) in enumerate(rows)],
         )
-    expected = [[to_comparable(wire_value(v)), to_comparable(wire_value(a))] for v, a in rows]
+    expected = [[make_comparable(wire_value(v)), make_comparable(wire_value(a))] for v, a in rows]
     with typed_table.snapshot(multi_use=True) as snapshot:
         read = snapshot.read(NAMES[kind], ("V", "A"), KeySet(all_=True))
-        assert [to_comparable(list(row)) for row in read] == expected
+        assert [make_comparable(list(row)) for row in read] == expected
         queried = snapshot.execute_sql(f"SELECT V, A FROM {NAMES[kind]} ORDER BY K")
-        assert [to_comparable(list(row)) for row in queried] == expected
+        assert [make_comparable(list(row)) for row in queried] == expected
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -126,8 +126,8 @@ def test_parameters_come_back_as_they_were_sent(
             params={"one": wire_value(value), "many": wire_value(many)},
             param_types={"one": code, "many": param_types.Array(code)},
         )
-        assert to_comparable(list(result)) == [
-            [to_comparable(wire_value(value)), to_comparable(wire_value(many))]
+        assert make_comparable(list(result)) == [
+            [make_comparable(wire_value(value)), make_comparable(wire_value(many))]
         ]
 
 

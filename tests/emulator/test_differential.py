@@ -103,7 +103,7 @@ class DifferentialRun:
                 return None
             values = self.some_values(table)
             draft.update(table, existing_key, values, upsert=False)
-            return writing_text("update", table, existing_key, values)
+            return write_values("update", table, existing_key, values)
         if row is None:
             return None
         if action == "insert":
@@ -349,7 +349,7 @@ def groups(table: Table, rows: list[Row], column: Column, summed: Column | None)
     return answers
 
 
-def writing_text(
+def write_values(
     action: str, table: Table, key: Key, values: dict[str, Any]
 ) -> Callable[[Client], None]:
     """A mutation of some columns of a row."""

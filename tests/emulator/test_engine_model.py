@@ -80,7 +80,7 @@ def compare(parts: list[ModelKeyPart], left: Row, right: Row) -> int:
     return next((order for order in orders if order), 0)
 
 
-def in_order(parts: list[ModelKeyPart], rows: list[Row]) -> list[Row]:
+def sort_rows(parts: list[ModelKeyPart], rows: list[Row]) -> list[Row]:
     """Rows that begin with their key, in key order."""
 
     def order(left: Row, right: Row) -> int:
@@ -189,7 +189,7 @@ def check_read(database: Database, model: RowsModel, choice: random.Random) -> N
     names = " ".join(part.name for part in model.parts) + " V W"
     rows_read = read(database, "T", names, bound, keys, limit=limit)
     rows = [k + v for k, v in model.rows_at(micros).items() if select_rows(model.parts, k, keys)]
-    rows = in_order(model.parts, rows)
+    rows = sort_rows(model.parts, rows)
     assert rows_read == (rows[:limit] if limit else rows), f"{keys} at {micros}"
 
 
@@ -213,7 +213,7 @@ def check_index_read(database: Database, model: RowsModel, choice: random.Random
         for row in rows
         if row[:1] in keys.keys or any(is_inside(parts, row, each) for each in keys.ranges)
     ]
-    assert rows_read == in_order(parts, expected_rows), f"{keys} at {micros}"
+    assert rows_read == sort_rows(parts, expected_rows), f"{keys} at {micros}"
 
 
 @pytest.mark.parametrize("seed", range(12))

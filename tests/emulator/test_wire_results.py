@@ -64,7 +64,7 @@ TUPLES = st.tuples(
 )
 
 
-def stored_form(value: object) -> Stored:
+def store_value(value: object) -> Stored:
     """The storage form of a Python value."""
     if isinstance(value, bool):
         return int(value)
@@ -101,7 +101,7 @@ def read(messages: Sequence[PartialResultSet]) -> list[list[object]]:
 def test_every_value_arrives_whatever_the_size_of_the_pieces(
     values: list[tuple[object, ...]], size: int
 ) -> None:
-    rows = [tuple(map(stored_form, row)) for row in values]
+    rows = [tuple(map(store_value, row)) for row in values]
     messages = list(stream(rows, chunk_bytes=size, piece_bytes=size).chunks(lambda: b""))
     assert read(parse_messages(messages)) == [list(row) for row in values]
 
@@ -110,7 +110,7 @@ def test_every_value_arrives_whatever_the_size_of_the_pieces(
 def test_a_stream_resumed_at_any_token_gives_the_rest(
     values: list[tuple[object, ...]], data: st.DataObject
 ) -> None:
-    rows = [tuple(map(stored_form, row)) for row in values]
+    rows = [tuple(map(store_value, row)) for row in values]
     messages = parse_messages(
         list(stream(rows, chunk_bytes=100, piece_bytes=150).chunks(lambda: b""))
     )

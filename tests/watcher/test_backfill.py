@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of, make_watchable
+from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import apply_plan, read_schema
@@ -30,14 +30,9 @@ ROWS = 25
 def old(create_database: CreateDatabase) -> Database:
     """A table with rows that were there before it was made watchable."""
     database: Database = create_database(SINGERS)
-    write(database, range(ROWS), "old")
+    write_singers(database, range(ROWS), "old")
     make_watchable(database)
     return database
-
-
-def write(database: Database, keys: range, name: str) -> None:
-    with database.batch() as batch:
-        batch.insert_or_update("Singers", ("SingerId", "LastName"), [(k, name) for k in keys])
 
 
 def options(database: Database, **more: object) -> dict[str, Any]:
@@ -45,7 +40,7 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     return {"database": str(address_of(database))} | common | more
 
 
-def once(database: Database, **more: object) -> list[Change]:
+def deliver(database: Database, **more: object) -> list[Change]:
     seen: list[Change] = []
     watcher = Watcher(**options(database, **more))
     watcher.on_change(seen.append)
@@ -54,12 +49,12 @@ def once(database: Database, **more: object) -> list[Change]:
 
 
 def test_every_row_comes_once_and_then_its_changes(old: Database) -> None:
-    first = once(old)
+    first = deliver(old)
     assert [change.key["SingerId"] for change in first] == list(range(ROWS))
     assert {change.operation for change in first} == {Operation.READ}
     assert {(change.new_values or {})["LastName"] for change in first} == {"old"}
-    write(old, range(3, 5), "new")
-    second = once(old)
+    write_singers(old, range(3, 5), "new")
+    second = deliver(old)
     assert [(c.key["SingerId"], c.operation) for c in second] == [
         (3, Operation.UPSERT),
         (4, Operation.UPSERT),
@@ -75,7 +70,7 @@ def test_changes_during_the_backfill_come_after_it(old: Database) -> None:
 
     def change_while_filling(change: Change) -> None:
         if not seen:
-            write(old, range(20, 22), "new")
+            write_singers(old, range(20, 22), "new")
         seen.append(change)
 
     watcher.on_change(change_while_filling)
@@ -88,7 +83,7 @@ def test_changes_during_the_backfill_come_after_it(old: Database) -> None:
 
 def test_a_range_of_keys_can_be_backfilled(old: Database) -> None:
     bounds = {"Singers": {"backfill_from": [5], "backfill_to": [16]}}
-    assert [change.key["SingerId"] for change in once(old, table=bounds)] == list(range(5, 16))
+    assert [change.key["SingerId"] for change in deliver(old, table=bounds)] == list(range(5, 16))
 
 
 def test_a_killed_backfill_goes_on_with_the_same_snapshot(old: Database, tmp_path: Path) -> None:
@@ -115,7 +110,7 @@ def test_a_killed_backfill_goes_on_with_the_same_snapshot(old: Database, tmp_pat
     assert killed.returncode == -9
     before = [json.loads(line) for line in killed.stdout.splitlines()]
     assert [change["key"]["SingerId"] for change in before] == list(range(10))
-    write(old, range(12, 13), "changed since")
+    write_singers(old, range(12, 13), "changed since")
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     after = [json.loads(line) for line in result.stdout.splitlines()]
@@ -139,7 +134,7 @@ def test_a_table_that_is_made_watchable_later_is_backfilled_too(
         if sum(each.table == "Later" for each in seen) == 3:
             enough.set()
 
-    write(database, range(1), "first")
+    write_singers(database, range(1), "first")
     everything = {"tables": ["*"], "refresh": 0, "interval": "20ms"}
     watcher = Watcher(**options(database, **everything))
     watcher.on_change(collect)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
+from fixtures.singers import SINGERS, address_of, capture_of, fetch_now, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from watcher.captures import Capture
@@ -32,17 +32,13 @@ def singers(create_database: CreateDatabase) -> Database:
     return database
 
 
-def now(database: Database) -> int:
-    return QueryClient(address_of(database)).fetch_read_timestamp()
-
-
 def write(database: Database) -> Window:
     """The window that has the rows."""
-    start = now(database)
+    start = fetch_now(database)
     with database.batch() as batch:
         rows = [(key, "name") for key in range(ROWS)]
         batch.insert("Singers", ("SingerId", "LastName"), rows)
-    return Window(start, now(database))
+    return Window(start, fetch_now(database))
 
 
 def stream_capture_of(database: Database) -> ChangeStreamCapture:

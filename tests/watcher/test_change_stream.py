@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from fixtures.server import connect
-from fixtures.singers import address_of
+from fixtures.singers import address_of, fetch_now
 from fixtures.versions import TABLES, Writes, versions_by_row
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
@@ -47,17 +47,15 @@ def capture_of(database: Database, name: str | None = None) -> ChangeStreamCaptu
     return ChangeStreamCapture(QueryClient(address_of(database)), stream)
 
 
-def now(database: Database) -> int:
-    return QueryClient(address_of(database)).fetch_read_timestamp()
-
-
-def changes(capture: ChangeStreamCapture, window: Window) -> list[Change]:
+def read_changes(capture: ChangeStreamCapture, window: Window) -> list[Change]:
     """The changes of a window, as one reader gets them."""
-    found = capture.read_window(window)
-    return [change for rows in found for change in iterate_stream_changes(rows, "d")]
+    batches = capture.read_window(window)
+    return [change for rows in batches for change in iterate_stream_changes(rows, "d")]
 
 
-def sliced(capture: ChangeStreamCapture, window: Window, order: random.Random) -> list[Change]:
+def read_in_slices(
+    capture: ChangeStreamCapture, window: Window, order: random.Random
+) -> list[Change]:
     """The changes of a window, as many readers get them, who run in any order."""
     parts = list(capture.plan(window))
     order.shuffle(parts)
@@ -70,7 +68,7 @@ def sliced(capture: ChangeStreamCapture, window: Window, order: random.Random) -
 
 
 @pytest.fixture
-def churning() -> Iterator[Callable[[str], Database]]:
+def create_churning_database() -> Iterator[Callable[[str], Database]]:
     """Makes a database on a server that moves partitions about all the time."""
     with spawn(change_stream_churn_seconds=0.05) as server:
         instance = connect(server.address)
@@ -85,55 +83,55 @@ def churning() -> Iterator[Callable[[str], Database]]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_version_comes_once_and_in_order_while_partitions_move(
-    churning: Callable[[str], Database], seed: int
+    create_churning_database: Callable[[str], Database], seed: int
 ) -> None:
-    database = churning(OLD_AND_NEW)
+    database = create_churning_database(OLD_AND_NEW)
     capture, choice = capture_of(database), random.Random(seed)
     writes = Writes(database, seed)
-    ends = [now(database)]
-    found: list[Change] = []
+    ends = [fetch_now(database)]
+    changes: list[Change] = []
     for _ in range(ROUNDS // 10):
         writes.write(choice.randint(1, 20))
         last = [versions[-1].at for versions in writes.truth.values()]
         # A window may end exactly at a commit timestamp, and the next begin there.
-        ends.append(max(last) if choice.random() < 0.5 else now(database))
-        found += changes(capture, Window(ends[-2], ends[-1]))
-    found += changes(capture, Window(ends[-1], now(database)))
-    assert versions_by_row(found) == writes.truth
-    assert len({change.id for change in found}) == len(found)
-    whole = Window(ends[0], now(database))
-    assert versions_by_row(changes(capture, whole)) == writes.truth
-    apart = sorted(sliced(capture, whole, choice), key=lambda each: each.commit_timestamp)
+        ends.append(max(last) if choice.random() < 0.5 else fetch_now(database))
+        changes += read_changes(capture, Window(ends[-2], ends[-1]))
+    changes += read_changes(capture, Window(ends[-1], fetch_now(database)))
+    assert versions_by_row(changes) == writes.truth
+    assert len({change.id for change in changes}) == len(changes)
+    whole = Window(ends[0], fetch_now(database))
+    assert versions_by_row(read_changes(capture, whole)) == writes.truth
+    apart = sorted(read_in_slices(capture, whole, choice), key=lambda each: each.commit_timestamp)
     assert versions_by_row(apart) == writes.truth
-    assert {change.id for change in apart} == {change.id for change in found}
+    assert {change.id for change in apart} == {change.id for change in changes}
 
 
 @pytest.mark.ddl(*TABLES, OLD_AND_NEW)
 def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Database) -> None:
-    begin = now(database)
+    begin = fetch_now(database)
     writes = Writes(database, 5)
     writes.write(30)
     capture = capture_of(database)
     stamps = sorted({version.at for each in writes.truth.values() for version in each})
     for end in (stamps[0] - 1, stamps[0], stamps[0] + 1, stamps[7], stamps[-1] - 1, stamps[-1]):
-        found = changes(capture, Window(begin, end))
-        assert {change.commit_timestamp for change in found} == {s for s in stamps if s <= end}
-        rest = changes(capture, Window(end, now(database)))
-        assert versions_by_row(found + rest) == writes.truth
+        changes = read_changes(capture, Window(begin, end))
+        assert {change.commit_timestamp for change in changes} == {s for s in stamps if s <= end}
+        rest = read_changes(capture, Window(end, fetch_now(database)))
+        assert versions_by_row(changes + rest) == writes.truth
 
 
 @pytest.mark.ddl(*TABLES, OLD_AND_NEW)
 def test_a_transaction_says_who_it_is(database: Database) -> None:
-    begin = now(database)
+    begin = fetch_now(database)
 
     def write(transaction: Transaction) -> None:
         transaction.insert("T", ["Id", "Version"], [(1, 1), (2, 2)])
         transaction.insert("U", ["Id", "Version"], [("a", 3)])
 
     database.run_in_transaction(write, transaction_tag="app=bank")
-    found = changes(capture_of(database), Window(begin, now(database)))
-    assert [each.key["Id"] for each in sorted(found, key=lambda c: str(c.key))] == ["a", 1, 2]
-    origins = [change.origin for change in found if change.origin is not None]
+    changes = read_changes(capture_of(database), Window(begin, fetch_now(database)))
+    assert [each.key["Id"] for each in sorted(changes, key=lambda c: str(c.key))] == ["a", 1, 2]
+    origins = [change.origin for change in changes if change.origin is not None]
     assert len(origins) == 3
     assert len({origin.transaction_id for origin in origins}) == 1
     assert {origin.transaction_tag for origin in origins} == {"app=bank"}
@@ -146,11 +144,11 @@ def test_a_transaction_says_who_it_is(database: Database) -> None:
 
 @pytest.mark.ddl(*TABLES, OLD_AND_NEW)
 def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
-    begin = now(database)
+    begin = fetch_now(database)
     writes = Writes(database, 11)
     writes.write(40)
     capture = capture_of(database)
-    window = Window(begin, now(database))
+    window = Window(begin, fetch_now(database))
     only = replace(
         capture,
         change_filter=ChangeFilter(
@@ -162,10 +160,10 @@ def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
         for row, versions in writes.truth.items()
         if row[0] == "T"
     }
-    assert versions_by_row(changes(only, window)) == {
+    assert versions_by_row(read_changes(only, window)) == {
         row: each for row, each in expected.items() if each
     }
-    assert changes(replace(capture, change_filter=ChangeFilter(tag="nobody")), window) == []
+    assert read_changes(replace(capture, change_filter=ChangeFilter(tag="nobody")), window) == []
 
 
 @pytest.mark.parametrize("captured", list(ValueCapture))
@@ -173,7 +171,7 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     create_database: Callable[..., Database], captured: ValueCapture
 ) -> None:
     database = create_database(*TABLES, STREAM.format(captured))
-    begin = now(database)
+    begin = fetch_now(database)
     with database.batch() as batch:
         batch.insert("T", ["Id", "Version", "Text"], [(1, 1, "first")])
     with database.batch() as batch:
@@ -187,14 +185,14 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     capture = replace(
         capture_of(database), whole_rows=WholeRows(QueryClient(address_of(database)), (shape,))
     )
-    found = changes(capture, Window(begin, now(database)))
-    assert [change.new_values for change in found] == [
+    changes = read_changes(capture, Window(begin, fetch_now(database)))
+    assert [change.new_values for change in changes] == [
         {"Version": 1, "Text": "first"},
         {"Version": 2, "Text": "first"},
         {"Version": 2, "Text": None},
     ]
-    assert {change.captured.whole_row for change in found} == {True}
-    olds = [change.old_values for change in found]
+    assert {change.captured.whole_row for change in changes} == {True}
+    olds = [change.old_values for change in changes]
     assert olds == ([{}, {"Version": 1}, {"Text": "first"}] if captured.keeps_old else [None] * 3)
 
 
@@ -203,7 +201,7 @@ def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database
     capture = capture_of(database)
     database.reload()
     with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
-        capture.plan(Window(to_micros(database.create_time) - 10**12, now(database)))
+        capture.plan(Window(to_micros(database.create_time) - 10**12, fetch_now(database)))
 
 
 def test_a_database_of_the_other_dialect_is_refused_by_name() -> None:
@@ -230,12 +228,12 @@ def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
 def test_streams_that_break_go_on_without_loss_or_repetition(
     database: Database, faults: Callable[..., None]
 ) -> None:
-    begin = now(database)
+    begin = fetch_now(database)
     writes = Writes(database, 3)
     writes.write(60)
-    window = Window(begin, now(database))
+    window = Window(begin, fetch_now(database))
     faults(unavailable_after_rows=2, latency_seconds=0.001)
-    assert versions_by_row(changes(capture_of(database), window)) == writes.truth
+    assert versions_by_row(read_changes(capture_of(database), window)) == writes.truth
 
 
 # The order of partitions, without a server.
@@ -268,10 +266,10 @@ def test_children_are_read_once_and_after_their_parents(
         if not child.parents:
             lineage.announce(child)
     read: list[str] = []
-    while (found := lineage.take_next()) is not None:
-        assert set(found.parents) <= set(read)
-        read.append(found.token)
-        announced = [child for child in known if found.token in child.parents]
+    while (partition := lineage.take_next()) is not None:
+        assert set(partition.parents) <= set(read)
+        read.append(partition.token)
+        announced = [child for child in known if partition.token in child.parents]
         order.shuffle(announced)
         for child in announced:
             lineage.announce(child)

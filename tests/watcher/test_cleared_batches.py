@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 import pytest
-from fixtures.singers import address_of, capture_of
+from fixtures.consumers import write
+from fixtures.singers import address_of, capture_of, fetch_now
 from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.clearing import Clearing
@@ -15,20 +16,7 @@ from watcher.errors import ClearedError, ConfigurationError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark import parse_source_options
-from watcher.spanner.queries import QueryClient
-from watcher.spanner.timestamps import format_timestamp, to_micros
-
-
-def write(database: Database, *keys: int) -> int:
-    """The commit timestamp of these singers."""
-    with database.batch() as batch:
-        rows = [(key, "name") for key in keys]
-        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
-    return to_micros(batch.committed)
-
-
-def now(database: Database) -> int:
-    return QueryClient(address_of(database)).fetch_read_timestamp()
+from watcher.spanner.timestamps import format_timestamp
 
 
 def clear(database: Database) -> None:
@@ -36,7 +24,7 @@ def clear(database: Database) -> None:
     positions = SpannerPositions(database)
     positions.create()
     before = positions.load_all("reader").get("Singers")
-    positions.save(Position("reader", "Singers", now(database)), before)
+    positions.save(Position("reader", "Singers", fetch_now(database)), before)
     Clearing(database, capture_of(database).table, positions).clear()
 
 
@@ -58,11 +46,11 @@ def keys_between(database: Database, begin: int | str, end: int, **more: str) ->
 
 
 def test_cleared_rows_are_refused_with_what_to_do(singers: Database) -> None:
-    begin = now(singers)
+    begin = fetch_now(singers)
     first = write(singers, 1)
     clear(singers)
     write(singers, 2)
-    end = now(singers)
+    end = fetch_now(singers)
     with pytest.raises(ClearedError) as error:
         keys_between(singers, begin, end)
     for words in ("Singers", format_timestamp(begin), format_timestamp(first), "snapshotTimestamp"):
@@ -72,9 +60,9 @@ def test_cleared_rows_are_refused_with_what_to_do(singers: Database) -> None:
 
 
 def test_what_was_cleared_after_the_end_is_still_there_then(singers: Database) -> None:
-    begin = now(singers)
+    begin = fetch_now(singers)
     write(singers, 1)
-    end = now(singers)
+    end = fetch_now(singers)
     assert keys_between(singers, begin, end) == [1]
     clear(singers)
     assert keys_between(singers, begin, end) == [1]
@@ -86,11 +74,11 @@ def test_what_was_cleared_after_the_end_is_still_there_then(singers: Database) -
 def test_what_is_left_is_read_by_choice(
     singers: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    begin = now(singers)
+    begin = fetch_now(singers)
     write(singers, 1)
     clear(singers)
     write(singers, 2)
-    end = now(singers)
+    end = fetch_now(singers)
     with caplog.at_level(logging.WARNING, "watcher.spark"):
         assert keys_between(singers, begin, end, onClearedRows="ignore") == [2]
     assert "may have been cleared" in caplog.text

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import pytest
+from fixtures.consumers import write
 from fixtures.selections import store_selection
 from fixtures.singers import SINGERS, address_of, capture_of
 from google.cloud.spanner_v1.database import Database
@@ -43,22 +44,14 @@ SETS = (
 )
 
 
-def write(database: Database, *keys: int) -> int:
-    """The commit timestamp of these singers."""
-    with database.batch() as batch:
-        rows = [(key, "name") for key in keys]
-        batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
-    return to_micros(batch.committed)
-
-
-def in_index(database: Database, table: str = "Singers") -> int:
+def count_in_index(database: Database, table: str = "Singers") -> int:
     """How many rows of a table have not been cleared."""
     with database.snapshot() as snapshot:
         query = f"SELECT COUNT(*) FROM {table} WHERE LastModified IS NOT NULL"
         return int(next(iter(snapshot.execute_sql(query)))[0])
 
 
-def cleared_to(database: Database) -> dict[str, int]:
+def read_cleared_to(database: Database) -> dict[str, int]:
     """Cleared-to by table."""
     with database.snapshot() as snapshot:
         return read_cleared(snapshot, TABLE, ["Singers", "Albums", "Songs", "CHANGE_SETS"])
@@ -73,7 +66,7 @@ def positions_of(database: Database, *stored: tuple[str, str, int]) -> SpannerPo
     return positions
 
 
-def clearing(database: Database, **more: Any) -> Clearing:
+def make_clearing(database: Database, **more: Any) -> Clearing:
     watched = discover_table(database, "Singers")
     return Clearing(database, watched, SpannerPositions(database), **more)
 
@@ -148,10 +141,10 @@ def test_clearing_waits_for_a_consumer_that_watches_the_table_but_has_no_positio
     positions_of(singers, ("ready", "Singers", now(singers)))
     store_selection(singers, "starting", include, exclude)
     with caplog.at_level(logging.WARNING, "watcher.clearing"):
-        done = clearing(singers).clear()
-    assert (done.rows, in_index(singers)) == ((0, 2) if waits else (2, 0))
+        done = make_clearing(singers).clear()
+    assert (done.rows, count_in_index(singers)) == ((0, 2) if waits else (2, 0))
     assert ("waits for consumer 'starting'" in caplog.text) is waits
-    assert ("Singers" in cleared_to(singers)) is not waits
+    assert ("Singers" in read_cleared_to(singers)) is not waits
 
 
 def test_a_consumer_that_has_not_registered_the_table_counts_with_its_least_position(
@@ -166,9 +159,9 @@ def test_a_consumer_that_has_not_registered_the_table_counts_with_its_least_posi
         ("elsewhere", "Other", now(singers)),
     )
     store_selection(singers, "elsewhere", ["*"])
-    done = clearing(singers).clear()
+    done = make_clearing(singers).clear()
     assert (done.rows, done.slowest_consumer) == (1, "elsewhere")
-    assert cleared_to(singers) == {"Singers": between}
+    assert read_cleared_to(singers) == {"Singers": between}
 
 
 def test_a_selection_that_cannot_be_read_stops_clearing(singers: Database) -> None:
@@ -179,8 +172,8 @@ def test_a_selection_that_cannot_be_read_stops_clearing(singers: Database) -> No
         columns = ("Consumer", "Selection")
         batch.update(consumers_table(TABLE), columns, [("odd", "something else")])
     with pytest.raises(CheckpointError, match="selection of consumer 'odd' cannot be read"):
-        clearing(singers).clear()
-    assert in_index(singers) == 1
+        make_clearing(singers).clear()
+    assert count_in_index(singers) == 1
 
 
 CLEAR = "from watcher.cli import main; main()"
@@ -196,42 +189,42 @@ def test_cleared_to_is_written_before_anything_is_cleared(singers: Database) -> 
         capture_output=True,
     )
     assert crashed.returncode == -signal.SIGKILL, crashed.stderr
-    assert cleared_to(singers) == {"Singers": latest}
-    assert in_index(singers) == 2
+    assert read_cleared_to(singers) == {"Singers": latest}
+    assert count_in_index(singers) == 2
 
 
 def test_cleared_to_is_where_a_capped_clearing_ends(singers: Database) -> None:
     commits = [write(singers, number) for number in range(5)]
     positions_of(singers, ("ready", "Singers", now(singers)))
-    assert clearing(singers).clear(rows_max=2).rows == 2
-    assert cleared_to(singers) == {"Singers": commits[1]}
-    assert clearing(singers).clear(rows_max=2).rows == 2
-    assert cleared_to(singers) == {"Singers": commits[3]}
+    assert make_clearing(singers).clear(rows_max=2).rows == 2
+    assert read_cleared_to(singers) == {"Singers": commits[1]}
+    assert make_clearing(singers).clear(rows_max=2).rows == 2
+    assert read_cleared_to(singers) == {"Singers": commits[3]}
 
 
 def test_cleared_to_stays_where_nothing_is_cleared(singers: Database) -> None:
     """Else a batch read of quiet times would be refused although it misses nothing."""
     latest = write(singers, 1)
     positions = positions_of(singers, ("ready", "Singers", now(singers)))
-    clearing(singers).clear()
+    make_clearing(singers).clear()
     position = positions.load_all("ready")["Singers"]
     positions.save(Position("ready", "Singers", now(singers)), position)
-    assert clearing(singers).clear().rows == 0
-    assert cleared_to(singers) == {"Singers": latest}
+    assert make_clearing(singers).clear().rows == 0
+    assert read_cleared_to(singers) == {"Singers": latest}
 
 
 def test_cleared_to_never_goes_back(singers: Database) -> None:
     positions_of(singers)
     for micros in (20, 10):
         singers.run_in_transaction(write_cleared, TABLE, ["Singers", "Albums"], micros)
-    assert cleared_to(singers) == {"Singers": 20, "Albums": 20}
+    assert read_cleared_to(singers) == {"Singers": 20, "Albums": 20}
 
 
 def test_a_margin_keeps_its_distance_from_the_positions(singers: Database) -> None:
     write(singers, 1)
     positions_of(singers, ("ready", "Singers", now(singers)))
-    assert clearing(singers, margin_seconds=3_600).clear().rows == 0
-    assert in_index(singers) == 1
+    assert make_clearing(singers, margin_seconds=3_600).clear().rows == 0
+    assert count_in_index(singers) == 1
 
 
 def test_an_instance_that_was_taken_over_clears_nothing(singers: Database) -> None:
@@ -240,11 +233,11 @@ def test_an_instance_that_was_taken_over_clears_nothing(singers: Database) -> No
     consumers = Consumers(singers, consumers_table(TABLE))
     old = consumers.acquire("worker", 0.0)
     new = consumers.acquire("worker", 60.0)
-    frozen = clearing(singers, fence=Fence("worker", old.owner))
+    frozen = make_clearing(singers, fence=Fence("worker", old.owner))
     with pytest.raises(LeaseLostError, match="taken over the consumer 'worker'"):
         frozen.clear()
-    assert (in_index(singers), cleared_to(singers)) == (1, {})
-    assert clearing(singers, fence=Fence("worker", new.owner)).clear().rows == 1
+    assert (count_in_index(singers), read_cleared_to(singers)) == (1, {})
+    assert make_clearing(singers, fence=Fence("worker", new.owner)).clear().rows == 1
 
 
 @pytest.mark.ddl(*SETS)
@@ -259,10 +252,10 @@ def test_change_sets_wait_for_every_consumer_and_tell_of_all_their_tables(
     store_selection(database, "starting", ["Elsewhere"])
     watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
     sets = Clearing(database, watched, positions)
-    assert (sets.clear().rows, cleared_to(database)) == (0, {})
+    assert (sets.clear().rows, read_cleared_to(database)) == (0, {})
     positions.save(Position("starting", "Elsewhere", committed), None)
     assert sets.clear().rows == 1
-    assert cleared_to(database) == {"Songs": committed, "CHANGE_SETS": committed}
+    assert read_cleared_to(database) == {"Songs": committed, "CHANGE_SETS": committed}
 
 
 OLD_CONSUMERS = """CREATE TABLE SpannerWatcherConsumers (
@@ -284,15 +277,15 @@ def test_tables_of_an_older_release_are_read_as_they_are_and_completed_to_clear(
     write(singers, 1)
     SpannerPositions(singers).save(Position("ready", "Singers", now(singers)), None)
     before = read_schema(singers)
-    assert clearing(singers).count().rows == 1
-    assert clearing(singers).explain().partitioned.rows_written == 1
+    assert make_clearing(singers).count().rows == 1
+    assert make_clearing(singers).explain().partitioned.rows_written == 1
     assert read_schema(singers) == before
-    assert clearing(singers).clear().rows == 1
+    assert make_clearing(singers).clear().rows == 1
     assert read_schema(singers).table(cleared_table(TABLE)) is not None
 
 
 def test_nothing_is_made_where_nobody_is_registered(singers: Database) -> None:
     before = read_schema(singers)
     with pytest.raises(ConfigurationError, match="no consumer of Singers is registered"):
-        clearing(singers).clear()
+        make_clearing(singers).clear()
     assert read_schema(singers) == before

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
+from fixtures.singers import SINGERS, address_of, capture_of, fetch_now, make_watchable
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
@@ -48,11 +48,7 @@ def write(database: Database, first: int, end: int) -> int:
     return to_micros(batch.committed)
 
 
-def now(database: Database) -> int:
-    return QueryClient(address_of(database)).fetch_read_timestamp()
-
-
-def clearing(
+def make_clearing(
     database: Database, method: Method, up_to: int, table: WatchedTable | None = None
 ) -> Clearing:
     """Behind one consumer at a position."""
@@ -70,9 +66,9 @@ def rows_of(database: Database, *columns: str) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("method", METHODS)
 def test_delivered_rows_leave_and_later_ones_stay(singers: Database, method: Method) -> None:
     write(singers, 0, 20)
-    delivered = now(singers)
+    delivered = fetch_now(singers)
     later = write(singers, 15, 25)
-    assert clearing(singers, method, delivered).clear().rows == 15
+    assert make_clearing(singers, method, delivered).clear().rows == 15
     expected = [(key, None if key < 15 else to_datetime(later)) for key in range(25)]
     assert rows_of(singers, "SingerId", "LastModified") == expected
 
@@ -82,16 +78,16 @@ def test_processed_rows_leave_and_keep_their_timestamp(
     singers_with_processed: Database, method: Method
 ) -> None:
     committed = write(singers_with_processed, 0, 3)
-    delivered = now(singers_with_processed)
+    delivered = fetch_now(singers_with_processed)
     later = write(singers_with_processed, 2, 3)
-    done = clearing(singers_with_processed, method, delivered).clear()
+    done = make_clearing(singers_with_processed, method, delivered).clear()
     assert done.rows == 2
     assert rows_of(singers_with_processed, "SingerId", "LastModified", "Processed") == [
         (0, to_datetime(committed), True),
         (1, to_datetime(committed), True),
         (2, to_datetime(later), None),
     ]
-    assert clearing(singers_with_processed, method, delivered).clear().rows == 0
+    assert make_clearing(singers_with_processed, method, delivered).clear().rows == 0
 
 
 @pytest.mark.ddl(*SETS)
@@ -101,8 +97,8 @@ def test_delivered_change_sets_are_deleted(
     database: Database, method: Method, sharded: bool
 ) -> None:
     if sharded:
-        wanted = {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
-        options = WatchOptions.model_validate(wanted)
+        choices = {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
+        options = WatchOptions.model_validate(choices)
         apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], options))
     watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
 
@@ -115,7 +111,7 @@ def test_delivered_change_sets_are_deleted(
 
     delivered = add("a", "b", "c")
     add("d")
-    deleting = clearing(database, method, delivered, watched)
+    deleting = make_clearing(database, method, delivered, watched)
     if method is Method.INDEX and not sharded:
         with pytest.raises(IndexMissingError, match="no index to clear through"):
             deleting.clear()
@@ -135,7 +131,7 @@ def test_rows_of_one_commit_and_of_any_key_leave_page_by_page(database: Database
     with database.batch() as batch:
         rows = [(*key, "same") for key in keys]
         batch.insert("Pairs", ("A", "B", "C", "Name"), rows)
-    safe = now(database)
+    safe = fetch_now(database)
     watched = discover_table(database, "Pairs")
     load = read_load(database, watched, safe)
     assert len(load.shards) == 1
@@ -152,8 +148,8 @@ def test_a_row_with_nanoseconds_is_cleared_once_it_is_delivered(
         columns = ("SingerId", "LastModified")
         batch.insert("Singers", columns, [(1, "2020-01-01T00:00:00.000001500Z")])
     below = to_micros(to_datetime(0) + timedelta(days=18_262, microseconds=1))
-    assert clearing(singers, method, below).clear().rows == 0
-    assert clearing(singers, method, below + 1).clear().rows == 1
+    assert make_clearing(singers, method, below).clear().rows == 0
+    assert make_clearing(singers, method, below + 1).clear().rows == 1
 
 
 def test_auto_goes_by_the_index_when_few_rows_of_a_large_table_are_cleared(
@@ -161,11 +157,11 @@ def test_auto_goes_by_the_index_when_few_rows_of_a_large_table_are_cleared(
 ) -> None:
     rows = 50 * TABLE_ROWS_PER_CLEARED
     write(singers, 0, rows)
-    everything = clearing(singers, Method.AUTO, now(singers))
+    everything = make_clearing(singers, Method.AUTO, fetch_now(singers))
     assert everything.explain().auto is Method.PARTITIONED
     assert everything.clear().rows == rows
     write(singers, 0, 49)
-    few = clearing(singers, Method.AUTO, now(singers)).explain()
+    few = make_clearing(singers, Method.AUTO, fetch_now(singers)).explain()
     assert few.auto is Method.INDEX
     assert few.by_index is not None
     assert (few.by_index.table_rows_read, few.by_index.rows_written) == (49, 49)
@@ -174,7 +170,9 @@ def test_auto_goes_by_the_index_when_few_rows_of_a_large_table_are_cleared(
         True,
     )
     write(singers, 0, 50)
-    assert clearing(singers, Method.AUTO, now(singers)).explain().auto is Method.PARTITIONED
+    assert (
+        make_clearing(singers, Method.AUTO, fetch_now(singers)).explain().auto is Method.PARTITIONED
+    )
 
 
 @pytest.mark.ddl(
@@ -186,12 +184,12 @@ def test_without_an_index_only_partitioned_clearing_is_left(database: Database) 
         columns = ("SingerId", "LastModified")
         batch.insert("Singers", columns, [(1, "spanner.commit_timestamp()")])
     watched = discover_table(database, "Singers", TableSpec(shard="none"))
-    delivered = now(database)
-    shown = clearing(database, Method.AUTO, delivered, watched).explain()
+    delivered = fetch_now(database)
+    shown = make_clearing(database, Method.AUTO, delivered, watched).explain()
     assert (shown.by_index, shown.auto) == (None, Method.PARTITIONED)
     with pytest.raises(IndexMissingError):
-        clearing(database, Method.INDEX, delivered, watched).clear()
-    assert clearing(database, Method.AUTO, delivered, watched).clear().rows == 1
+        make_clearing(database, Method.INDEX, delivered, watched).clear()
+    assert make_clearing(database, Method.AUTO, delivered, watched).clear().rows == 1
 
 
 @pytest.mark.ddl(SINGERS)
@@ -204,8 +202,8 @@ def test_change_streams_that_allow_it_do_not_see_clearing(
         ["CREATE CHANGE STREAM Quiet FOR ALL OPTIONS (allow_txn_exclusion = true)"]
     ).result(60)
     write(database, 0, 3)
-    begin = now(database)
-    assert clearing(database, method, begin).clear().rows == 3
+    begin = fetch_now(database)
+    assert make_clearing(database, method, begin).clear().rows == 3
     assert not any_change_after(database, begin)
     write(database, 0, 3)
     assert any_change_after(database, begin)
@@ -215,9 +213,9 @@ def any_change_after(database: Database, begin: int) -> bool:
     """True when the stream Quiet tells of a change of Singers."""
     queries = QueryClient(address_of(database))
     stream = find_stream(read_schema(database), "Quiet", ["Singers"], database.name)
-    wanted = ChangeFilter(frozenset({"Singers"}), frozenset(), None)
-    capture = ChangeStreamCapture(queries, stream, wanted, None)
-    window = Window(begin, now(database))
+    only_singers = ChangeFilter(frozenset({"Singers"}), frozenset(), None)
+    capture = ChangeStreamCapture(queries, stream, only_singers, None)
+    window = Window(begin, fetch_now(database))
     return capture.has_changes(window)
 
 
@@ -225,7 +223,7 @@ def test_explain_shows_both_methods_and_changes_nothing(singers: Database) -> No
     write(singers, 0, 3)
     positions = SpannerPositions(singers)
     positions.create()
-    positions.save(Position("reader", "Singers", now(singers)), None)
+    positions.save(Position("reader", "Singers", fetch_now(singers)), None)
     before = (read_schema(singers), rows_of(singers, "SingerId", "LastModified"))
     where = ["clear", "-d", str(address_of(singers)), "-t", "Singers", "--explain"]
     shown = CliRunner().invoke(app, [*where, "--json"])
@@ -249,7 +247,7 @@ def test_the_command_clears_by_the_method_that_is_chosen(singers: Database, meth
     write(singers, 0, 3)
     positions = SpannerPositions(singers)
     positions.create()
-    positions.save(Position("reader", "Singers", now(singers)), None)
+    positions.save(Position("reader", "Singers", fetch_now(singers)), None)
     where = ["clear", "-d", str(address_of(singers)), "-t", "Singers", "--json"]
     shown = CliRunner().invoke(app, [*where, "--method", method])
     assert json.loads(shown.stdout.splitlines()[-1])["rows"] == 3

@@ -122,17 +122,17 @@ def database(singers: Database) -> Database:
     return singers
 
 
-def delivered(database: Database, **more: Any) -> list[Change]:
-    found: list[Change] = []
+def deliver(database: Database, **more: Any) -> list[Change]:
+    changes: list[Change] = []
     watcher = Watcher(**{"database": str(address_of(database)), "tables": ["Singers"]} | more)
-    watcher.on_change(found.append)
+    watcher.on_change(changes.append)
     watcher.run_once()
-    return found
+    return changes
 
 
 @pytest.mark.parametrize("more", [{"start": "earliest"}, {"backfill": ["*"]}], ids=["poll", "fill"])
 @pytest.mark.parametrize(
-    ("chosen", "told"),
+    ("chosen", "expected"),
     [
         ({"columns": ["FirstName"]}, {"FirstName", "LastModified"}),
         (
@@ -143,18 +143,18 @@ def delivered(database: Database, **more: Any) -> list[Change]:
     ids=["columns", "exclude"],
 )
 def test_a_watcher_reads_what_is_chosen(
-    database: Database, more: dict[str, object], chosen: dict[str, object], told: set[str]
+    database: Database, more: dict[str, object], chosen: dict[str, object], expected: set[str]
 ) -> None:
-    (change,) = delivered(database, table={"singers": chosen}, **more)
+    (change,) = deliver(database, table={"singers": chosen}, **more)
     assert change.key == {"SingerId": 1}
-    assert set(change.new_values or {}) == told
-    assert {name for name, _ in change.shape.columns} == told | {"SingerId"}
+    assert set(change.new_values or {}) == expected
+    assert {name for name, _ in change.shape.columns} == expected | {"SingerId"}
     assert (change.new_values or {})["FirstName"] == "Ada"
 
 
 def test_an_unknown_column_stops_a_watcher_before_it_reads(database: Database) -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'FirstName'"):
-        delivered(database, table={"Singers": {"columns": ["FirstNme"]}}, start="earliest")
+        deliver(database, table={"Singers": {"columns": ["FirstNme"]}}, start="earliest")
 
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
@@ -175,10 +175,10 @@ def test_a_change_stream_tells_of_the_chosen_columns(
         "table": {"t": {"exclude_columns": ["B"]}},
         "stream": {"whole_rows": whole},
     }
-    (filled,) = delivered(database, backfill=["*"], **common)
+    (filled,) = deliver(database, backfill=["*"], **common)
     assert (filled.operation, filled.new_values) == (Operation.READ, {"A": 0})
     write(database, 1)
-    (change,) = delivered(database, **common)
+    (change,) = deliver(database, **common)
     assert (change.key, change.new_values, change.old_values) == ({"Id": 1}, {"A": 1}, {"A": 0})
     assert [name for name, _ in change.shape.columns] == ["Id", "A"]
 
@@ -192,12 +192,14 @@ def test_whole_rows_beside_a_column_that_is_not_read(create_database: CreateData
         "consumer": "c",
         "stream": {"whole_rows": True},
     }
-    delivered(database, **common)
+    deliver(database, **common)
     write(database, 0)
     write(database, 1)
-    _, change = delivered(database, **common)
-    told = ({"A": 1, "B": "b1"}, {"A": 0, "B": "b0"})
-    assert (change.new_values, change.old_values) == told, "the record itself has the hidden column"
+    _, change = deliver(database, **common)
+    expected = ({"A": 1, "B": "b1"}, {"A": 0, "B": "b0"})
+    assert (change.new_values, change.old_values) == expected, (
+        "the record itself has the hidden column"
+    )
 
 
 def write(database: Database, value: int) -> None:
@@ -209,10 +211,10 @@ def test_with_a_change_stream_a_table_says_nothing_of_polling(
     create_database: Callable[..., Database],
 ) -> None:
     database = create_database(STREAMED, STREAM.format("NEW_ROW"))
-    with pytest.raises(ConfigurationError, match="columns and exclude_columns only"):
-        delivered(database, capture="change-stream", table={"T": {"shard": "none"}})
+    with pytest.raises(ConfigurationError, match="use only columns and exclude_columns there"):
+        deliver(database, capture="change-stream", table={"T": {"shard": "none"}})
     with pytest.raises(TableNotFoundError, match="no table U, but it is configured"):
-        delivered(database, tables=["T"], capture="change-stream", table={"U": {"columns": []}})
+        deliver(database, tables=["T"], capture="change-stream", table={"U": {"columns": []}})
 
 
 def test_the_strategy_of_change_sets_reads_what_is_chosen() -> None:

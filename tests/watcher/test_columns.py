@@ -143,7 +143,7 @@ def same(left: object, right: object) -> bool:
     return left == right
 
 
-def decoded(
+def decode(
     messages: list[bytes], columns: list[Type], nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
 ) -> list[list[object]]:
     schema = build_schema(((f"c{n}", t) for n, t in enumerate(columns)), nanoseconds)
@@ -154,7 +154,7 @@ def decoded(
 
 def single(values: list[Value], type_: Type) -> list[object]:
     message = PartialResultSet.pb()(values=values).SerializeToString()
-    return decoded([message], [type_])[0]
+    return decode([message], [type_])[0]
 
 
 @settings(max_examples=300)
@@ -164,8 +164,8 @@ def test_what_comes_out_is_what_went_in(
 ) -> None:
     columns, rows = table
     values = [wire(v, t) for row in rows for v, t in zip(row, columns, strict=True)]
-    found = decoded(cut(values, randomness), columns)
-    for number, column in enumerate(found):
+    decoded = decode(cut(values, randomness), columns)
+    for number, column in enumerate(decoded):
         assert same(column, [row[number] for row in rows])
 
 
@@ -175,10 +175,10 @@ def type_pb(type_: Type) -> TypePb:
     return TypePb(code=type_.code.value)
 
 
-def as_client(value: object, type_: Type) -> object:
+def convert_to_client(value: object, type_: Type) -> object:
     """One of our values in the client's form."""
     if value is None or type_.element is not None:
-        return None if value is None else [as_client(v, type_.element) for v in value]  # type: ignore[attr-defined,arg-type]
+        return None if value is None else [convert_to_client(v, type_.element) for v in value]  # type: ignore[attr-defined,arg-type]
     if type_.code is TypeCode.BYTES:
         return base64.b64encode(value)  # type: ignore[arg-type]
     if type_.code is TypeCode.JSON:
@@ -197,18 +197,18 @@ def test_columns_are_what_the_client_decodes(
     parts = [PartialResultSet.deserialize(data) for data in messages]
     parts[0].metadata = ResultSetMetadata(row_type=StructType(fields=fields))
     client = list(StreamedResultSet(iter(parts)))
-    ours = list(zip(*decoded(messages, columns), strict=True))
+    ours = list(zip(*decode(messages, columns), strict=True))
     assert len(client) == len(ours)
     for theirs, row in zip(client, ours, strict=True):
         for type_, left, right in zip(columns, theirs, row, strict=True):
-            assert same(left, as_client(right, type_))
+            assert same(left, convert_to_client(right, type_))
 
 
 @given(st.lists(st.integers(0, 20_000), max_size=5), st.sampled_from(["x", "\u20ac"]))
 def test_texts_of_any_length_come_whole(lengths: list[int], letter: str) -> None:
     texts = [letter * length for length in lengths]
-    found = single([Value(string_value=text) for text in texts], Type(TypeCode.STRING))
-    assert found == texts
+    decoded = single([Value(string_value=text) for text in texts], Type(TypeCode.STRING))
+    assert decoded == texts
 
 
 @given(st.lists(st.binary(max_size=2_000), max_size=6))
@@ -226,7 +226,7 @@ def test_long_lists_of_long_texts_come_whole() -> None:
 def test_a_length_that_is_written_unusually_is_understood() -> None:
     # 0x1a, then the length 1 as a varint of two bytes.
     sent = b"\x12\x04\x1a\x81\x00x" + b"\x12\x03\x1a\x01y"
-    assert decoded([sent], [Type(TypeCode.STRING)]) == [["x", "y"]]
+    assert decode([sent], [Type(TypeCode.STRING)]) == [["x", "y"]]
 
 
 @pytest.mark.parametrize("sent", [Value(bool_value=True), Value()], ids=["bool", "nothing"])
@@ -252,16 +252,16 @@ def message_of(*values: Value) -> bytes:
 
 
 def test_what_is_finer_than_microseconds_is_kept_as_text() -> None:
-    found = decoded([message_of(FINER)], [Type(TypeCode.TIMESTAMP)], Nanoseconds.STRING)
-    assert found == [["2024-02-29T12:00:00.123456789Z"]]
+    decoded = decode([message_of(FINER)], [Type(TypeCode.TIMESTAMP)], Nanoseconds.STRING)
+    assert decoded == [["2024-02-29T12:00:00.123456789Z"]]
 
 
 def test_what_is_finer_than_microseconds_is_refused() -> None:
     type_ = Type(TypeCode.TIMESTAMP)
     with pytest.raises(LossyTimestampError, match="123456789"):
-        decoded([message_of(FINER)], [type_], Nanoseconds.REFUSE)
+        decode([message_of(FINER)], [type_], Nanoseconds.REFUSE)
     exact = Value(string_value="2024-02-29T12:00:00.123456000Z")
-    assert decoded([message_of(exact)], [type_], Nanoseconds.REFUSE) == [
+    assert decode([message_of(exact)], [type_], Nanoseconds.REFUSE) == [
         [datetime(2024, 2, 29, 12, 0, 0, 123456, UTC)]
     ]
 

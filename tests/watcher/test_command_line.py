@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from fixtures.singers import address_of, capture_of
+from fixtures.singers import address_of, capture_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import read_schema
@@ -45,14 +45,9 @@ def watch(database: Database, *more: str, **environment: str) -> subprocess.Comp
     return run("watch", *where, "--once", *more, **environment)
 
 
-def write(database: Database, keys: Sequence[int], name: str) -> None:
-    with database.batch() as batch:
-        batch.insert_or_update("Singers", ("SingerId", "LastName"), [(k, name) for k in keys])
-
-
 def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Database) -> None:
     consumer = ("--consumer", "printer", "--from", "earliest")
-    write(singers, [1, 2, 3], "first")
+    write_singers(singers, [1, 2, 3], "first")
     changes = lines(watch(singers, *consumer))
     assert {c["key"]["SingerId"]: c["values"]["LastName"] for c in changes} == {  # type: ignore[index]
         1: "first",
@@ -60,7 +55,7 @@ def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Data
         3: "first",
     }
     assert lines(watch(singers, *consumer)) == []
-    write(singers, [2], "second")
+    write_singers(singers, [2], "second")
     (change,) = lines(watch(singers, *consumer))
     assert change["table"] == "Singers"
     assert change["key"] == {"SingerId": 2}
@@ -68,9 +63,9 @@ def test_watch_prints_every_change_once_and_remembers_its_consumer(singers: Data
 
 
 def test_watch_prints_the_records_of_an_envelope(singers: Database) -> None:
-    write(singers, [1, 2], "first")
-    found = lines(watch(singers, "--from", "earliest", "--envelope", "debezium"))
-    events = sorted(found, key=lambda line: str(line["key"]))
+    write_singers(singers, [1, 2], "first")
+    records = lines(watch(singers, "--from", "earliest", "--envelope", "debezium"))
+    events = sorted(records, key=lambda line: str(line["key"]))
     assert [event["key"] for event in events] == [{"SingerId": 1}, {"SingerId": 2}]
     assert {event["value"]["after"]["LastName"] for event in events} == {"first"}  # type: ignore[index]
 
@@ -81,7 +76,7 @@ def test_a_crash_between_delivery_and_position_delivers_the_same_changes_again(
     config = tmp_path / "watch.toml"
     config.write_text('lease = "3s"\n')
     consumer = ("--consumer", "crasher", "--from", "earliest", "--config", str(config))
-    write(singers, range(20), "name")
+    write_singers(singers, range(20), "name")
     crashed = watch(singers, *consumer, **{VARIABLE: "after-delivery-before-position"})
     assert crashed.returncode == -9
     before = {json.loads(line)["id"] for line in crashed.stdout.splitlines()}
@@ -92,7 +87,7 @@ def test_a_crash_between_delivery_and_position_delivers_the_same_changes_again(
 
 def test_clear_counts_first_and_then_empties_the_index(singers: Database) -> None:
     where = ("--database", str(address_of(singers)), "--table", "Singers", "--json")
-    write(singers, range(10), "name")
+    write_singers(singers, range(10), "name")
     refused = run("clear", *where)
     assert refused.returncode == 2
     assert "no consumer of Singers is registered" in refused.stderr

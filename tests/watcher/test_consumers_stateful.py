@@ -60,7 +60,7 @@ class Instances(RuleBasedStateMachine):
     def name(self, consumer: str) -> str:
         return f"{consumer}-{self.prefix}"
 
-    def watching(self, consumer: str, instance: str) -> WindowDelivery:
+    def open_delivery(self, consumer: str, instance: str) -> WindowDelivery:
         capture = PollCapture(
             QueryClient(address_of(self.database)),
             self.table,
@@ -98,23 +98,23 @@ class Instances(RuleBasedStateMachine):
     @rule(consumer=consumers, instance=instances, lasts=st.booleans())
     def acquire(self, consumer: str, instance: str, lasts: bool) -> None:
         """A name is taken when it is free, one's own, or its lease is over."""
-        held = self.holder.get(consumer)
+        holder = self.holder.get(consumer)
         mine = self.leases.get((consumer, instance))
         owner = mine.owner if mine is not None else None
         seconds = FOR_EVER if lasts else OVER_AT_ONCE
         try:
             lease = self.consumers.acquire(self.name(consumer), seconds, owner)
         except LeaseHeldError:
-            assert held is not None
-            assert held[0] != instance
-            assert held[1]
+            assert holder is not None
+            assert holder[0] != instance
+            assert holder[1]
             return
-        assert held is None or held[0] == instance or not held[1]
+        assert holder is None or holder[0] == instance or not holder[1]
         self.leases[consumer, instance] = lease
         self.holder[consumer] = (instance, lasts)
         self.positions.register(Registration(self.name(consumer), {"Singers": 0}), lease.owner)
         if consumer not in self.cleared_before:
-            self.cleared_before[consumer] = self.outside_of_the_index()
+            self.cleared_before[consumer] = self.read_cleared_names()
 
     @rule(consumer=consumers, instance=instances)
     def renew(self, consumer: str, instance: str) -> None:
@@ -134,13 +134,13 @@ class Instances(RuleBasedStateMachine):
         if (consumer, instance) not in self.leases:
             return
         before = self.positions.load_all(self.name(consumer))
-        watching = self.watching(consumer, instance)
+        delivery = self.open_delivery(consumer, instance)
         if self.holder[consumer][0] == instance:
-            end = watching.poll().end
+            end = delivery.poll().end
             assert self.positions.load_all(self.name(consumer)) == {"Singers": end}
             return
         with pytest.raises(PositionConflictError):
-            watching.poll()
+            delivery.poll()
         assert self.positions.load_all(self.name(consumer)) == before
 
     @rule()
@@ -155,8 +155,8 @@ class Instances(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whoever holds the name in the end delivers the rest: nothing was lost to anybody."""
         for consumer, (instance, _) in self.holder.items():
-            watching = self.watching(consumer, instance)
-            while watching.poll().more:
+            delivery = self.open_delivery(consumer, instance)
+            while delivery.poll().more:
                 pass
             assert {
                 key: version
@@ -167,7 +167,7 @@ class Instances(RuleBasedStateMachine):
         for consumer in self.holder:
             self.positions.remove(self.name(consumer), ["Singers"])
 
-    def outside_of_the_index(self) -> dict[int, str]:
+    def read_cleared_names(self) -> dict[int, str]:
         """What a consumer that registers now cannot see any more."""
         with self.database.snapshot() as snapshot:
             query = "SELECT SingerId, LastName FROM Singers WHERE LastModified IS NULL"

@@ -36,12 +36,12 @@ def write(database: Database, first: int, count: int) -> int:
 
 def counts(database: Database) -> int:
     """How many counts to the end of a window the server was asked for."""
-    told = (
+    query = (
         "SELECT SUM(EXECUTION_COUNT) FROM SPANNER_SYS.QUERY_STATS_TOP_HOUR"
         " WHERE STARTS_WITH(TEXT, 'SELECT COUNT(*) FROM `Singers`')"
     )
     with database.snapshot() as snapshot:
-        return next(iter(snapshot.execute_sql(told)))[0] or 0
+        return next(iter(snapshot.execute_sql(query)))[0] or 0
 
 
 def test_a_count_with_a_limit_reads_no_further(singers: Database) -> None:
@@ -97,9 +97,9 @@ def commit(database: Database, low: int, rows: int = COMMIT) -> None:
     database.run_in_transaction(work)
 
 
-def windows(capture: PollCapture) -> list[dict[int, int]]:
+def read_windows(capture: PollCapture) -> list[dict[int, int]]:
     """Everything, window by window: the commit timestamp of each key."""
-    tables, found = PolledTables([capture]), list[dict[int, int]]()
+    tables, windows = PolledTables([capture]), list[dict[int, int]]()
     end = tables.look({"Singers": 0}).end
     start = 0
     while start < end:
@@ -109,12 +109,12 @@ def windows(capture: PollCapture) -> list[dict[int, int]]:
             keys = each.batch.column("SingerId").to_pylist()
             stamps = each.batch.column("_commit_timestamp").cast(pa.int64()).to_pylist()
             rows |= dict(zip(keys, stamps, strict=True))
-        found.append(rows)
+        windows.append(rows)
         start = cut
-    return found
+    return windows
 
 
-def sharded(database: Database) -> PollCapture:
+def shard_and_capture(database: Database) -> PollCapture:
     make_watchable(database, shards=SHARDS)
     return capture_of(database)
 
@@ -123,30 +123,30 @@ def sharded(database: Database) -> PollCapture:
 def test_a_backlog_costs_an_index_entry_a_row_and_two_shards_beside_its_rows(
     database: Database,
 ) -> None:
-    capture, rows = sharded(database), 40_000
+    capture, rows = shard_and_capture(database), 40_000
     for low in range(0, rows, COMMIT):
         commit(database, low)
     stream = capture.queries.stream
     stream.counts_scans, before = True, stream.scanned_rows
-    found = windows(capture)
+    windows = read_windows(capture)
     scanned = stream.scanned_rows - before
-    assert sum(map(len, found)) == rows
-    assert {key for window in found for key in window} == set(range(rows))
-    assert max(len(window) for window in found) <= MAX_ROWS * 1.1
-    assert len(found) <= 2 * rows / MAX_ROWS
+    assert sum(map(len, windows)) == rows
+    assert {key for window in windows for key in window} == set(range(rows))
+    assert max(len(window) for window in windows) <= MAX_ROWS * 1.1
+    assert len(windows) <= 2 * rows / MAX_ROWS
     assert rows < scanned <= rows * (1 + 2 / SHARDS + 0.05)
 
 
 @pytest.mark.ddl(SINGERS)
 def test_rows_that_have_changed_again_do_not_make_windows_larger(database: Database) -> None:
-    capture, rows = sharded(database), 6_000
+    capture, rows = shard_and_capture(database), 6_000
     for _ in range(6):
         for low in range(0, rows, COMMIT):
             commit(database, low)
-    found = windows(capture)
-    assert max(len(window) for window in found) <= MAX_ROWS * 1.2
+    windows = read_windows(capture)
+    assert max(len(window) for window in windows) <= MAX_ROWS * 1.2
     newest: dict[int, int] = {}
-    for window in found:
+    for window in windows:
         assert all(newest.get(key, 0) < stamp for key, stamp in window.items())
         newest |= window
     with database.snapshot() as snapshot:
@@ -156,11 +156,11 @@ def test_rows_that_have_changed_again_do_not_make_windows_larger(database: Datab
 
 @pytest.mark.ddl(SINGERS)
 def test_one_commit_above_the_limit_is_a_window_of_its_own(database: Database) -> None:
-    capture = sharded(database)
+    capture = shard_and_capture(database)
     rows = 3 * MAX_ROWS
     commit(database, 0, rows)
     commit(database, rows)
-    assert [len(window) for window in windows(capture) if window] == [rows, COMMIT]
+    assert [len(window) for window in read_windows(capture) if window] == [rows, COMMIT]
 
 
 @dataclass(frozen=True)
@@ -170,22 +170,22 @@ class Indexed(PollCapture):
 
     since: Callable[[], int] = int
 
-    def at(self, window: Window) -> PollCapture:
+    def capture_at(self, window: Window) -> PollCapture:
         """A capture of the table as it was at the window's end."""
         index = self.table.index if window.end >= self.since() else "NotYet"
         return PollCapture(self.queries, replace(self.table, index=index), self.groups)
 
     def start_count(self, window: Window, limit: int | None = None) -> Wait:
-        return self.at(window).start_count(window, limit)
+        return self.capture_at(window).start_count(window, limit)
 
     def start_find_cut(self, window: Window, max_rows: int) -> Wait:
-        return self.at(window).start_find_cut(window, max_rows)
+        return self.capture_at(window).start_find_cut(window, max_rows)
 
     def find_nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
-        return self.at(window).find_nth_of_shard(window, shard, number)
+        return self.capture_at(window).find_nth_of_shard(window, shard, number)
 
 
-def indexed(capture: PollCapture, since: int) -> Indexed:
+def index_since(capture: PollCapture, since: int) -> Indexed:
     return Indexed(capture.queries, capture.table, capture.groups, since=lambda: since)
 
 
@@ -195,9 +195,9 @@ def test_a_window_is_not_cut_where_its_index_was_not_there(singers: Database) ->
     whole, _ = capture.look(0)
     windows = {"Singers": whole}
     for since, end in ((committed[3], whole.end), (committed[1], committed[1]), (0, committed[1])):
-        assert PolledTables([indexed(capture, since)]).cut(windows, 10) == end
+        assert PolledTables([index_since(capture, since)]).cut(windows, 10) == end
     with pytest.raises(GoogleAPICallError, match="NotYet"):
-        PolledTables([indexed(capture, whole.end + 1)]).cut(windows, 10)
+        PolledTables([index_since(capture, whole.end + 1)]).cut(windows, 10)
 
 
 def test_a_cut_goes_back_to_the_last_end_that_was_counted(singers: Database) -> None:
@@ -206,21 +206,21 @@ def test_a_cut_goes_back_to_the_last_end_that_was_counted(singers: Database) -> 
     whole, _ = capture.look(0)
     windows = {"Singers": whole}
     assert PolledTables([capture]).cut(windows, 10) == first
-    assert PolledTables([indexed(capture, first + 1)]).cut(windows, 10) == second
+    assert PolledTables([index_since(capture, first + 1)]).cut(windows, 10) == second
 
 
 @pytest.mark.ddl(SINGERS)
 def test_a_sample_is_not_asked_where_its_index_was_not_there(database: Database) -> None:
-    capture = sharded(database)
+    capture = shard_and_capture(database)
     start = write(database, 0, 1)
     stamps = [write(database, low, 2_500) for low in range(0, 15_000, 2_500)]
     window = Window(start, capture.look(0)[0].end)
     assert SampledCuts(capture).find_end(window, MAX_ROWS) == stamps[1]
-    assert SampledCuts(indexed(capture, window.end)).find_end(window, MAX_ROWS) == window.end
+    assert SampledCuts(index_since(capture, window.end)).find_end(window, MAX_ROWS) == window.end
     with pytest.raises(GoogleAPICallError, match="NotYet"):
-        SampledCuts(indexed(capture, window.end + 1)).find_end(window, MAX_ROWS)
+        SampledCuts(index_since(capture, window.end + 1)).find_end(window, MAX_ROWS)
     since = [0]
-    samples = SampledCuts(replace(indexed(capture, 0), since=lambda: since[0]))
+    samples = SampledCuts(replace(index_since(capture, 0), since=lambda: since[0]))
     assert samples.find_end(window, MAX_ROWS) == stamps[1]
     since[0] = stamps[3]
     assert samples.find_end(Window(stamps[1], window.end), MAX_ROWS) == stamps[3]

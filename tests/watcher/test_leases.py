@@ -104,7 +104,7 @@ def test_an_instance_that_was_taken_over_writes_nothing(music: Database) -> None
 # Frozen, taken over, thawed.
 
 
-class Freezing:
+class Freezer:
     """Freezes an instance inside of its callback; others act meanwhile, and it is thawed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
@@ -124,8 +124,8 @@ class Freezing:
 
 
 @pytest.fixture
-def freezing(monkeypatch: pytest.MonkeyPatch, music: Database, sooner: None) -> Freezing:
-    return Freezing(monkeypatch, music)
+def freezer(monkeypatch: pytest.MonkeyPatch, music: Database, sooner: None) -> Freezer:
+    return Freezer(monkeypatch, music)
 
 
 @pytest.fixture
@@ -134,18 +134,18 @@ def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watcher.runners.watcher_run.recovery.PAUSE_SECONDS_MAX", 0.01)
 
 
-def successor(music: Database, freezing: Freezing, **more: object) -> None:
+def successor(music: Database, freezer: Freezer, **more: object) -> None:
     """The second instance changes what the first one has not delivered yet, and delivers all."""
     write(music, *singers_of(music), name="new")
     second = Watcher(**options(music, consumer="name", lease="1h", **more))
-    second.on_change(lambda change: freezing.seen.append(("second", change)))
+    second.on_change(lambda change: freezer.seen.append(("second", change)))
     second.run_once()
 
 
 @pytest.mark.parametrize("phase", ["backfill", "window"])
 @pytest.mark.parametrize("refused", [False, True], ids=["next change", "next attempt"])
 def test_a_thawed_instance_delivers_no_further_change(
-    music: Database, freezing: Freezing, phase: str, refused: bool
+    music: Database, freezer: Freezer, phase: str, refused: bool
 ) -> None:
     write(music, *range(9), name="old")
     more: dict[str, object] = {}
@@ -153,9 +153,9 @@ def test_a_thawed_instance_delivers_no_further_change(
         more = {"backfill": ["*"], "backfill_rows": 4, "start": "latest"}
 
     def take(change: Change) -> None:
-        freezing.seen.append(("first", change))
-        if freezing.tellers.count("first") == 3:
-            freezing.freeze(lambda: successor(music, freezing, **more))
+        freezer.seen.append(("first", change))
+        if freezer.tellers.count("first") == 3:
+            freezer.freeze(lambda: successor(music, freezer, **more))
             if refused:
                 raise RuntimeError("not now")
 
@@ -163,9 +163,9 @@ def test_a_thawed_instance_delivers_no_further_change(
     first.on_change(take)
     with pytest.raises(LeaseLostError):
         first.run_once()
-    assert freezing.tellers[:3] == ["first"] * 3
-    assert set(freezing.tellers[3:]) == {"second"}
-    last = {c.key["SingerId"]: (c.new_values or {})["LastName"] for _, c in freezing.seen}
+    assert freezer.tellers[:3] == ["first"] * 3
+    assert set(freezer.tellers[3:]) == {"second"}
+    last = {c.key["SingerId"]: (c.new_values or {})["LastName"] for _, c in freezer.seen}
     assert last == singers_of(music)
     assert SpannerPositions(music).load_backfills("name") == {}
 
@@ -191,39 +191,39 @@ def test_a_lease_that_ran_out_is_stored_and_is_no_outage(
 
 @pytest.mark.parametrize("frozen_in", [2, 3], ids=["in the middle", "before the last"])
 def test_a_thawed_instance_delivers_no_further_transaction(
-    music: Database, freezing: Freezing, frozen_in: int
+    music: Database, freezer: Freezer, frozen_in: int
 ) -> None:
     for key in range(4):
         write(music, key)
 
     def take(changes: tuple[Change, ...]) -> None:
-        freezing.seen.append(("first", changes))
-        if len(freezing.seen) == frozen_in:
-            freezing.freeze(lambda: successor(music, freezing))
+        freezer.seen.append(("first", changes))
+        if len(freezer.seen) == frozen_in:
+            freezer.freeze(lambda: successor(music, freezer))
 
     first = Watcher(**options(music, consumer="name", transactions=True))
     first.on_transaction(take)
     with pytest.raises(LeaseLostError):
         first.run_once()
-    assert freezing.tellers[:frozen_in] == ["first"] * frozen_in
-    assert set(freezing.tellers[frozen_in:]) == {"second"}
+    assert freezer.tellers[:frozen_in] == ["first"] * frozen_in
+    assert set(freezer.tellers[frozen_in:]) == {"second"}
 
 
-def test_a_thawed_instance_delivers_no_further_batch(music: Database, freezing: Freezing) -> None:
+def test_a_thawed_instance_delivers_no_further_batch(music: Database, freezer: Freezer) -> None:
     for key in range(4):
         write_both(music, key)
 
     def take(rows: object) -> None:
-        freezing.seen.append(("first", rows))
-        if len(freezing.seen) == 1:
-            freezing.freeze(lambda: successor(music, freezing))
+        freezer.seen.append(("first", rows))
+        if len(freezer.seen) == 1:
+            freezer.freeze(lambda: successor(music, freezer))
 
     first = Watcher(**options(music, consumer="name", tables=["*"]))
     first.on_batch(take)
     with pytest.raises(LeaseLostError):
         first.run_once()
-    assert freezing.tellers[:1] == ["first"]
-    assert set(freezing.tellers[1:]) == {"second"}
+    assert freezer.tellers[:1] == ["first"]
+    assert set(freezer.tellers[1:]) == {"second"}
 
 
 def test_transactions_come_whole_wherever_a_window_fails(
@@ -246,9 +246,9 @@ def test_transactions_come_whole_wherever_a_window_fails(
         watcher = Watcher(**options(music, lease="1h", **more))
         watcher.on_transaction(seen.append)
         watcher.run_once()
-        told = [[(c.table, *c.key.values()) for c in changes] for changes in seen]
-        assert all(len(each) == 2 and set(each) in whole for each in told), place
-        assert {tuple(sorted(each)) for each in told} == {tuple(sorted(w)) for w in whole}
+        transactions = [[(c.table, *c.key.values()) for c in changes] for changes in seen]
+        assert all(len(each) == 2 and set(each) in whole for each in transactions), place
+        assert {tuple(sorted(each)) for each in transactions} == {tuple(sorted(w)) for w in whole}
 
 
 # Taking a name.
@@ -270,9 +270,9 @@ def test_a_name_is_taken_together_with_its_lease(
     watcher = watcher_of(music, [], consumer="name")
     watcher.run_once()
     watcher.run_once()
-    held = [lease for owner, lease in seen if owner is not None]
-    assert held
-    assert all(held)
+    validity = [lease for owner, lease in seen if owner is not None]
+    assert validity
+    assert all(validity)
 
 
 def test_of_four_that_stand_by_one_wins_and_none_loses_its_lease(music: Database) -> None:
@@ -310,12 +310,12 @@ def test_the_clock_of_leases_goes_on_while_the_machine_is_suspended(
 ) -> None:
     asked: list[int] = []
 
-    def suspended_for_an_hour(clock: int) -> float:
+    def read_clock(clock: int) -> float:
         asked.append(clock)
         return 3600.0 if clock == getattr(time, "CLOCK_BOOTTIME", None) else 0.0
 
     lease = leases.Lease("name", "owner", 15.0, renewed_at=0.0)
-    monkeypatch.setattr(time, "clock_gettime", suspended_for_an_hour)
+    monkeypatch.setattr(time, "clock_gettime", read_clock)
     assert lease.valid is not hasattr(time, "CLOCK_BOOTTIME")
     monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
     assert lease.valid

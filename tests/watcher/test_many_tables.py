@@ -40,8 +40,8 @@ def test_every_row_comes_once_and_no_window_is_too_large(
         max_rows=MAX_ROWS,
         shard_groups=2,
     )
-    found: list[Change] = []
-    watcher.on_change(found.append)
+    changes: list[Change] = []
+    watcher.on_change(changes.append)
     choice = random.Random(1)
     truth: dict[tuple[str, int], tuple[int, int]] = {}
     faults(unavailable_after_rows=3, unavailable_streams_max=30)
@@ -52,12 +52,12 @@ def test_every_row_comes_once_and_no_window_is_too_large(
             with database.batch() as batch:
                 batch.insert_or_update(name, ("Id", "Version"), rows)
             truth |= {(name, key): (version, to_micros(batch.committed)) for key, _ in rows}
-        before = len(found)
-        assert watcher.run_once() == len(found) - before
-    seen = [((each.table, each.key["Id"]), version_of(each)) for each in found]
+        before = len(changes)
+        assert watcher.run_once() == len(changes) - before
+    seen = [((each.table, each.key["Id"]), version_of(each)) for each in changes]
     assert dict(seen) == truth
     assert max(Counter(seen).values()) == 1
-    windows = Counter(each.window for each in found)
+    windows = Counter(each.window for each in changes)
     assert MAX_ROWS // 2 < max(windows.values()) <= MAX_ROWS
 
 
@@ -72,12 +72,12 @@ def version_of(change: Change) -> tuple[int, int]:
 def test_so_many_more_are_under_way_and_all_come_in_order(size: int, count: int) -> None:
     begun: list[int] = []
 
-    def asked() -> Iterator[int]:
+    def generate_numbers() -> Iterator[int]:
         for number in range(size):
             begun.append(number)
             yield number
 
-    for turn, number in enumerate(start_ahead(asked(), count)):
+    for turn, number in enumerate(start_ahead(generate_numbers(), count)):
         assert number == turn
         assert begun == list(range(min(size, turn + 1 + count)))
     assert len(begun) == size

@@ -62,14 +62,14 @@ class Script:
             self.done.wait(SECONDS)
 
 
-def taken(queries: OpenQueries, count: int) -> list[int]:
+def take_timestamps(queries: OpenQueries, count: int) -> list[int]:
     """The commit timestamps of the next changes."""
-    found: list[int] = []
-    while len(found) < count:
+    timestamps: list[int] = []
+    while len(timestamps) < count:
         batch = queries.take(SECONDS)
-        assert batch, f"{found} came, and nothing else"
-        found += [record.commit_timestamp for _, record in batch]
-    return found
+        assert batch, f"{timestamps} came, and nothing else"
+        timestamps += [record.commit_timestamp for _, record in batch]
+    return timestamps
 
 
 def settle(queries: OpenQueries, watermark: int) -> None:
@@ -88,7 +88,7 @@ def test_a_stream_that_ends_without_child_records_is_opened_again_without_repeti
         {"a": [[data(5), data(7, "x")], [data(7, "x"), data(7, "y"), data(9)], [data(9)]]},
     )
     queries = OpenQueries(script.read, 0)
-    assert taken(queries, 4) == [5, 7, 7, 9]
+    assert take_timestamps(queries, 4) == [5, 7, 7, 9]
     assert [start for _, start in script.opened][:2] == [1, 7]
     queries.close()
     script.done.set()
@@ -110,12 +110,12 @@ def test_a_merge_whose_parents_end_at_different_times_waits_for_the_later() -> N
         {"a": [[data(4), merged]], "b": [[data(8), merged]], "c": [[data(12)]]},
     )
     queries = OpenQueries(script.read, 0)
-    assert taken(queries, 1) == [4]
+    assert take_timestamps(queries, 1) == [4]
     assert queries.take(0.2) == []
     assert "c" not in [token for token, _ in script.opened]
     assert queries.watermark == 0
     gate.set()
-    assert taken(queries, 2) == [8, 12]
+    assert take_timestamps(queries, 2) == [8, 12]
     queries.close()
     script.done.set()
 
@@ -127,7 +127,7 @@ def test_a_child_that_both_parents_name_is_read_once() -> None:
         {"a": [[merged, merged]], "b": [[merged]], "c": [[data(10)]]},
     )
     queries = OpenQueries(script.read, 0)
-    assert taken(queries, 1) == [10]
+    assert take_timestamps(queries, 1) == [10]
     assert [token for token, _ in script.opened].count("c") == 1
     queries.close()
     script.done.set()
@@ -150,7 +150,7 @@ def test_the_watermark_waits_for_a_partition_that_lags_and_for_one_that_has_not_
         {"a": [[data(50), Heartbeat(60)]], "b": [[Heartbeat(10)]]},
     )
     queries = OpenQueries(script.read, 0)
-    assert taken(queries, 1) == [50]
+    assert take_timestamps(queries, 1) == [50]
     settle(queries, 10)
     queries.close()
     script.done.set()
@@ -192,7 +192,7 @@ def test_a_parent_that_is_still_to_be_named_is_waited_for() -> None:
     queries = OpenQueries(script.read, 0)
     assert queries.take(0.2) == []
     gate.set()
-    assert taken(queries, 3) == [9, 15, 25]
+    assert take_timestamps(queries, 3) == [9, 15, 25]
     queries.close()
     script.done.set()
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from fixtures.consumers import (
     Query,
     consumers_of,
     expire_lease,
-    watchable,
+    make_tables_watchable,
     watcher_of,
     write,
 )
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS
+from fixtures.watcher_threads import run_in_thread
 from google.api_core.exceptions import RetryError
 from google.cloud.spanner_v1.database import Database
 
-from watcher import Change, Watcher
+from watcher import Change
 from watcher.consumers import leases
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE
@@ -29,28 +28,10 @@ from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
 
 SECONDS = 60
-STOPPED = "an operator asked consumer 'name' to (stop|drain); start the query again after"
-
-
-@contextmanager
-def running(watcher: Watcher) -> Iterator[list[BaseException]]:
-    """The watcher in a thread; what it raised is in the list when the block has ended."""
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            watcher.run()
-        except Exception as error:  # noqa: BLE001 (handed to the test)
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield raised
-    finally:
-        watcher.stop()
-        thread.join(SECONDS)
-        assert not thread.is_alive()
+STOPPED = (
+    "an operator asked consumer 'name' to (stop|drain): to continue, run"
+    " 'spanner-watcher ctl resume name' and restart the query"
+)
 
 
 class Renewals:
@@ -132,13 +113,13 @@ def test_a_watcher_that_is_paused_stays_so_when_another_takes_over(
 ) -> None:
     seen: list[Change] = []
     first = watcher_of(music, [], consumer="name", lease="1s")
-    with running(first):
+    with run_in_thread(first):
         renewals.wait(State.RUNNING)
         consumers_of(music).ask("name", Command.PAUSE)
         renewals.wait(State.PAUSED)
     write(music, 1)
     assert watcher_of(music, seen, consumer="name").run_once() == 0
-    with running(watcher_of(music, seen, consumer="name", lease="1s")):
+    with run_in_thread(watcher_of(music, seen, consumer="name", lease="1s")):
         renewals.wait(State.PAUSED)
         assert seen == []
         consumers_of(music).ask("name", Command.RESUME)
@@ -152,7 +133,7 @@ def test_a_watcher_that_has_obeyed_can_be_started_again(
     music: Database, renewals: Renewals, command: Command
 ) -> None:
     seen: list[Change] = []
-    with running(watcher_of(music, seen, consumer="name", lease="1s")) as raised:
+    with run_in_thread(watcher_of(music, seen, consumer="name", lease="1s")) as raised:
         renewals.wait(State.RUNNING)
         consumers_of(music).ask("name", command)
         for _ in range(SECONDS * 10):
@@ -173,7 +154,7 @@ def test_a_renewal_does_not_end_a_pause_of_the_program_itself(
 ) -> None:
     seen: list[Change] = []
     watcher = watcher_of(music, seen, consumer="name", lease="1s")
-    with running(watcher):
+    with run_in_thread(watcher):
         renewals.wait(State.RUNNING)
         watcher.pause()
         renewals.wait(State.PAUSED)
@@ -194,7 +175,7 @@ def test_a_new_table_is_filled_when_another_is_dropped_at_once(
 ) -> None:
     """The timestamp of the snapshot is asked for without the table that is gone."""
     database: Database = create_database(SINGERS, "CREATE TABLE Old (Id INT64) PRIMARY KEY (Id)")
-    watchable(database, "Old")
+    make_tables_watchable(database, "Old")
     write_names = [(1, "name")]
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), write_names)
@@ -202,7 +183,7 @@ def test_a_new_table_is_filled_when_another_is_dropped_at_once(
     more = {"consumer": "name", "tables": ["*"], "backfill": ["*"], "lease": "1s"}
     more |= {"start": "latest", "refresh": "100ms"}
     watcher = watcher_of(database, seen, **more)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         renewals.wait(State.RUNNING)
         watcher.pause()
         renewals.wait(State.PAUSED)
@@ -214,7 +195,7 @@ def test_a_new_table_is_filled_when_another_is_dropped_at_once(
             indexes = [row[0] for row in snapshot.execute_sql(query)]
         drops = [f"DROP INDEX {name}" for name in indexes]
         database.update_ddl([*drops, "DROP TABLE Old"]).result(SECONDS)
-        watchable(database, "Singers")
+        make_tables_watchable(database, "Singers")
         watcher.resume()
         for _ in range(SECONDS * 10):
             if seen or raised:

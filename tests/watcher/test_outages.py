@@ -25,8 +25,8 @@ from watcher.spanner.database import open_database
 COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
 SECONDS_MAX = 60
 OUTAGE_SECONDS = 8.0
-BEGINS = re.compile(r"does not answer; trying again")
-ENDS = re.compile(r"answers again, after (\d+\.\d) s")
+BEGINS = re.compile(r"does not answer; retrying")
+ENDS = re.compile(r"answers again after (\d+\.\d) s")
 STOPPING = "press Ctrl-C again to exit at once"
 
 
@@ -67,12 +67,12 @@ class World:
         database: Database = connect(self.server.address).database("gone")
         return database
 
-    def logged(self, pattern: re.Pattern[str] | str) -> list[str]:
+    def find_log_lines(self, pattern: re.Pattern[str] | str) -> list[str]:
         return [line for line in self.log.read_text().splitlines() if re.search(pattern, line)]
 
     def wait_for(self, pattern: re.Pattern[str] | str) -> None:
         until = time.monotonic() + SECONDS_MAX
-        while not self.logged(pattern):
+        while not self.find_log_lines(pattern):
             assert time.monotonic() < until, self.log.read_text()
             time.sleep(0.05)
 
@@ -95,12 +95,12 @@ def write(database: Database, key: int) -> None:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    found = World(tmp_path)
+    new_world = World(tmp_path)
     try:
-        found.await_key(1)
-        yield found
+        new_world.await_key(1)
+        yield new_world
     finally:
-        found.end()
+        new_world.end()
 
 
 def test_an_outage_costs_little_and_is_logged_once_when_it_begins_and_once_when_it_ends(
@@ -115,11 +115,11 @@ def test_an_outage_costs_little_and_is_logged_once_when_it_begins_and_once_when_
     world.await_key(2)
     world.wait_for(ENDS)
     assert share < 0.5
-    assert len(world.logged(BEGINS)) == 1
-    (line,) = world.logged(ENDS)
-    found = ENDS.search(line)
-    assert found is not None
-    assert float(found[1]) >= OUTAGE_SECONDS
+    assert len(world.find_log_lines(BEGINS)) == 1
+    (line,) = world.find_log_lines(ENDS)
+    match = ENDS.search(line)
+    assert match is not None
+    assert float(match[1]) >= OUTAGE_SECONDS
     assert len(world.log.read_text().splitlines()) == 2
 
 

@@ -27,7 +27,7 @@ STOP_SECONDS_MAX = 60
 
 
 @contextmanager
-def running(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+def run_process(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.PIPE, text=True, env=os.environ | environment
     )
@@ -45,7 +45,7 @@ def lines(process: subprocess.Popen[str], count: int) -> list[str]:
     return [process.stdout.readline() for _ in range(count)]
 
 
-def stopped(process: subprocess.Popen[str]) -> int:
+def stop_process(process: subprocess.Popen[str]) -> int:
     process.send_signal(signal.SIGTERM)
     return process.wait(STOP_SECONDS_MAX)
 
@@ -59,12 +59,12 @@ def test_a_scheduled_watch_delivers_as_it_happens_and_stops_on_sigterm(singers: 
     write(singers, 1, "before")
     where = ("--database", str(address_of(singers)), "--table", "Singers")
     consumer = ("--consumer", "scheduled", "--from", "earliest", "--interval", "50ms")
-    with running("watch", *where, *consumer) as process:
+    with run_process("watch", *where, *consumer) as process:
         seen = [json.loads(line) for line in lines(process, 1)]
         for number in range(3):
             write(singers, 1, f"while watching {number}")
             seen += [json.loads(line) for line in lines(process, 1)]
-        assert stopped(process) == 0
+        assert stop_process(process) == 0
     assert [change["values"]["LastName"] for change in seen] == [
         "before",
         *(f"while watching {number}" for number in range(3)),
@@ -83,22 +83,22 @@ def test_a_frozen_instance_is_replaced_and_delivers_nothing_when_it_thaws(
         'start = "earliest"\ninterval = "20ms"\nlease = "1s"\n'
     )
     write(singers, 1, "before")
-    with running("watch", "-c", str(config)) as first:
+    with run_process("watch", "-c", str(config)) as first:
         delivered = json.loads(lines(first, 1)[0])
         first.send_signal(signal.SIGSTOP)
-        with running("watch", "-c", str(config), "--standby") as second:
+        with run_process("watch", "-c", str(config), "--standby") as second:
             write(singers, 2, "while frozen")
-            found = json.loads(lines(second, 1)[0])
-            if found["id"] == delivered["id"]:  # frozen before its position was saved
-                found = json.loads(lines(second, 1)[0])
-            assert found["key"] == {"SingerId": 2}
+            change = json.loads(lines(second, 1)[0])
+            if change["id"] == delivered["id"]:  # frozen before its position was saved
+                change = json.loads(lines(second, 1)[0])
+            assert change["key"] == {"SingerId": 2}
             first.send_signal(signal.SIGCONT)
             write(singers, 3, "after")
             assert json.loads(lines(second, 1)[0])["key"] == {"SingerId": 3}
             assert first.wait(STOP_SECONDS_MAX) == 6
             assert first.stdout is not None
             assert first.stdout.read() == ""
-            assert stopped(second) == 0
+            assert stop_process(second) == 0
 
 
 def test_the_emulator_creates_the_database_it_is_asked_for(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_emulator_creates_the_database_it_is_asked_for(tmp_path: Path) -> No
     schema.write_text("-- a comment\n" + SINGERS + ";\n")
     address = "projects/project/instances/instance/databases/database"
     asked = ("--port", "0", "--database", address, "--schema", str(schema))
-    with running("emulator", *asked) as process:
+    with run_process("emulator", *asked) as process:
         host = lines(process, 1)[0].removeprefix("listening on ").strip()
         before = os.environ.get("SPANNER_EMULATOR_HOST")
         os.environ["SPANNER_EMULATOR_HOST"] = host
@@ -121,20 +121,20 @@ def test_the_emulator_creates_the_database_it_is_asked_for(tmp_path: Path) -> No
             os.environ.pop("SPANNER_EMULATOR_HOST")
             if before is not None:
                 os.environ["SPANNER_EMULATOR_HOST"] = before
-        assert stopped(process) == 0
+        assert stop_process(process) == 0
 
 
 def test_the_emulator_refuses_a_wrong_schema_and_ends(tmp_path: Path) -> None:
     schema = tmp_path / "schema.sql"
     schema.write_text("CREATE TABLE Broken (Id NOTYPE) PRIMARY KEY (Id)")
     address = "projects/project/instances/instance/databases/database"
-    with running("emulator", "--port", "0", "-d", address, "--schema", str(schema)) as process:
+    with run_process("emulator", "--port", "0", "-d", address, "--schema", str(schema)) as process:
         assert process.wait(STOP_SECONDS_MAX) != 0
 
 
 def test_the_emulator_has_the_faults_it_is_started_with() -> None:
     faults = ("--fault", "aborted_commit_probability=1", "--fault", "seed=7")
-    with running("emulator", "--port", "0", *faults) as process:
+    with run_process("emulator", "--port", "0", *faults) as process:
         host = lines(process, 1)[0].removeprefix("listening on ").strip()
         database = connect(host).database("faulty", ddl_statements=[SINGERS])
         database.create().result(60)
@@ -145,7 +145,7 @@ def test_the_emulator_has_the_faults_it_is_started_with() -> None:
                 request={"session": session, "single_use_transaction": {"read_write": {}}},
                 retry=None,
             )
-        assert stopped(process) == 0
+        assert stop_process(process) == 0
 
 
 def test_the_emulator_refuses_an_unknown_fault() -> None:
@@ -171,7 +171,7 @@ def test_it_stops_on_sigterm_though_the_server_is_gone(tmp_path: Path) -> None:
             f'database = "{address_of(database)}"\ntables = ["Singers"]\nconsumer = "one"\n'
             'start = "earliest"\ninterval = "20ms"\ngrace = "3s"\n'
         )
-        with running("watch", "--config", str(config)) as process:
+        with run_process("watch", "--config", str(config)) as process:
             assert json.loads(lines(process, 1)[0])["values"]["LastName"] == "before"
             server.kill()
-            assert stopped(process) in (0, EXIT_GAVE_UP)
+            assert stop_process(process) in (0, EXIT_GAVE_UP)

@@ -14,11 +14,11 @@ from fixtures.consumers import (
     Query,
     clear,
     clear_bounds,
+    make_tables_watchable,
     names_by_key,
     own_table_rows,
     positions_with_times,
     singers_of,
-    watchable,
     watcher_of,
     write,
 )
@@ -44,14 +44,14 @@ LONG_AGO = "1970-01-02T00:00:00Z"
 DAY = 86_400 * SECOND
 
 
-class Overtaking:
+class Overtaker:
     """Once, at a step of a consumer that starts, somebody else acts first."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
         self.registered: list[Registered] = []
 
-    def before(self, owner: type, step: str, consumer: str, act: Callable[[], object]) -> None:
+    def act_before(self, owner: type, step: str, consumer: str, act: Callable[[], object]) -> None:
         """``step`` is a method whose first argument names the consumer."""
         real, acts = getattr(owner, step), [act]
 
@@ -73,8 +73,8 @@ class Overtaking:
 
 
 @pytest.fixture
-def overtaking(monkeypatch: pytest.MonkeyPatch) -> Overtaking:
-    return Overtaking(monkeypatch)
+def overtaker(monkeypatch: pytest.MonkeyPatch) -> Overtaker:
+    return Overtaker(monkeypatch)
 
 
 def change_and_clear(database: Database, *keys: int) -> None:
@@ -90,23 +90,27 @@ def change_and_clear(database: Database, *keys: int) -> None:
 
 
 def test_a_consumer_that_starts_now_begins_above_what_was_cleared_meanwhile(
-    music: Database, overtaking: Overtaking
+    music: Database, overtaker: Overtaker
 ) -> None:
     write(music, 1)
-    overtaking.before(SpannerPositions, "register", "late", lambda: change_and_clear(music, 2, 3))
+    overtaker.act_before(
+        SpannerPositions, "register", "late", lambda: change_and_clear(music, 2, 3)
+    )
     seen: list[Change] = []
     watcher_of(music, seen, consumer="late", start="latest").run_once()
-    assert overtaking.start >= clear_bounds(music)["Singers"]
+    assert overtaker.start >= clear_bounds(music)["Singers"]
     write(music, 4)
     watcher_of(music, seen, consumer="late", start="latest").run_once()
     assert names_by_key(seen) == {4: ["name"]}
 
 
 def test_a_snapshot_is_no_older_than_what_was_cleared_before_it_is_registered(
-    music: Database, overtaking: Overtaking
+    music: Database, overtaker: Overtaker
 ) -> None:
     write(music, 1, 2, 3)
-    overtaking.before(SpannerPositions, "register", "late", lambda: change_and_clear(music, 2, 4))
+    overtaker.act_before(
+        SpannerPositions, "register", "late", lambda: change_and_clear(music, 2, 4)
+    )
     seen: list[Change] = []
     watcher_of(music, seen, consumer="late", start="latest", backfill=["*"]).run_once()
     assert {key: names[-1] for key, names in names_by_key(seen).items()} == singers_of(music)
@@ -114,11 +118,11 @@ def test_a_snapshot_is_no_older_than_what_was_cleared_before_it_is_registered(
 
 @pytest.mark.parametrize("step", [(Consumers, "acquire"), (SpannerPositions, "register")])
 def test_a_query_that_starts_now_begins_above_what_was_cleared_meanwhile(
-    music: Database, overtaking: Overtaking, step: tuple[type, str]
+    music: Database, overtaker: Overtaker, step: tuple[type, str]
 ) -> None:
     write(music, 1)
-    overtaking.before(*step, "late", lambda: change_and_clear(music, 2, 3))
-    overtaking.before(SpannerPositions, "register", "nobody", lambda: None)
+    overtaker.act_before(*step, "late", lambda: change_and_clear(music, 2, 3))
+    overtaker.act_before(SpannerPositions, "register", "nobody", lambda: None)
     query = Query(music, "late", startingTimestamp="latest")
     end = query.plan()
     begin = cast(int, query.reader._planner.offsets.parse(end).began_at)
@@ -135,10 +139,10 @@ def test_a_query_that_starts_now_begins_above_what_was_cleared_meanwhile(
 
 @pytest.mark.parametrize("step", [(Consumers, "acquire"), (SpannerPositions, "register")])
 def test_a_query_over_everything_misses_nothing_that_was_cleared_meanwhile(
-    music: Database, overtaking: Overtaking, step: tuple[type, str]
+    music: Database, overtaker: Overtaker, step: tuple[type, str]
 ) -> None:
     write(music, 1, 2, 3)
-    overtaking.before(*step, "late", lambda: change_and_clear(music, 2, 4))
+    overtaker.act_before(*step, "late", lambda: change_and_clear(music, 2, 4))
     query = Query(music, "late", startingTimestamp="earliest")
     assert {key: names[-1] for key, names in query.run().items()} == singers_of(music)
     query.reader.stop()
@@ -146,7 +150,7 @@ def test_a_query_over_everything_misses_nothing_that_was_cleared_meanwhile(
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
 def test_a_query_is_not_taken_back_below_what_its_former_instance_delivered_and_cleared(
-    music: Database, overtaking: Overtaking, start: str
+    music: Database, overtaker: Overtaker, start: str
 ) -> None:
     """A new checkpoint under the old name: between the timestamp at which it starts and its lease
     the former instance delivers, the rows are cleared, and it ends."""
@@ -161,7 +165,7 @@ def test_a_query_is_not_taken_back_below_what_its_former_instance_delivered_and_
         former.reader.stop()
 
     query = Query(music, "name", startingTimestamp=start)
-    overtaking.before(Consumers, "acquire", "name", deliver_clear_and_end)
+    overtaker.act_before(Consumers, "acquire", "name", deliver_clear_and_end)
     query.reader.prepareForTriggerAvailableNow()
     end = query.plan()
     assert SpannerPositions(music).load_all("name")["Singers"] >= clear_bounds(music)["Singers"]
@@ -200,7 +204,7 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
 ) -> None:
     songs = "CREATE TABLE Songs (SongId INT64) PRIMARY KEY (SongId)"
     database = create_database(SINGERS, ALBUMS, songs)
-    watchable(database, "Singers", "Albums", "Songs")
+    make_tables_watchable(database, "Singers", "Albums", "Songs")
     positions = SpannerPositions(database)
     positions.create()
     late = write(database, 1)

@@ -81,15 +81,15 @@ def test_a_slow_consumer_gets_every_row_once(singers: Database) -> None:
 @pytest.mark.usefixtures("short_deadline")
 def test_a_watcher_with_a_slow_sink_saves_its_window(singers: Database) -> None:
     write(singers)
-    watcher, busy, found = watcher_of(singers, consumer="slow"), Busy(), []
+    watcher, busy, batches = watcher_of(singers, consumer="slow"), Busy(), []
 
     @watcher.on_batch
-    def _(rows: Changed) -> None:
+    def take_slowly(rows: Changed) -> None:
         busy.take()
-        found.append(rows.batch)
+        batches.append(rows.batch)
 
     assert watcher.run_once() == ROWS
-    assert sorted(keys_of(found)) == list(range(ROWS))
+    assert sorted(keys_of(batches)) == list(range(ROWS))
     assert watcher.run_once() == 0
 
 
@@ -108,19 +108,19 @@ def test_a_watcher_that_stops_stops_no_other_one(
     singers: Database, faults: Callable[..., None]
 ) -> None:
     write(singers)
-    begun, stopped, found = threading.Event(), threading.Event(), []
+    begun, stopped, batches = threading.Event(), threading.Event(), []
     going, stopping = watcher_of(singers), watcher_of(singers)
 
     @going.on_batch
-    def _(rows: Changed) -> None:
-        found.append(rows.batch)
+    def wait_for_the_other(rows: Changed) -> None:
+        batches.append(rows.batch)
         begun.set()
         assert stopped.wait(SECONDS_MAX)
 
     ended = threading.Event()
 
     @stopping.on_batch
-    def _(rows: Changed) -> None:
+    def stop_at_once(rows: Changed) -> None:
         assert isinstance(rows, TableRows)
         stopping.stop()
         stopped.set()
@@ -136,10 +136,10 @@ def test_a_watcher_that_stops_stops_no_other_one(
     ended.set()
     second.join(SECONDS_MAX)
     assert not first.is_alive()
-    assert sorted(keys_of(found)) == list(range(ROWS))
+    assert sorted(keys_of(batches)) == list(range(ROWS))
 
 
-def scanned(watcher: Watcher) -> float:
+def count_scanned(watcher: Watcher) -> float:
     sample = watcher.metrics.registry.get_sample_value
     return sample("spanner_watcher_scanned_rows", {"consumer": watcher.config.consumer or ""}) or 0
 
@@ -150,10 +150,10 @@ def test_each_watcher_counts_its_own_rows(singers: Database) -> None:
     one.on_batch(lambda _: None)
     other.on_batch(lambda _: None)
     one.run_once()
-    before = scanned(one)
+    before = count_scanned(one)
     assert before >= ROWS
     other.run_once()
-    assert scanned(one) == scanned(other) == before
+    assert count_scanned(one) == count_scanned(other) == before
 
 
 def test_queries_share_a_session_and_are_the_same_in_another_process(singers: Database) -> None:

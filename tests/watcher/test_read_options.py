@@ -31,7 +31,7 @@ SPARK = {"project": "p", "instance": "i", "database": "d", "table": "T"}
 Seen = list[tuple[str, Any]]
 
 
-class Listening(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
+class RequestRecorder(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
     """Notes what goes through a channel."""
 
     def __init__(self, seen: Seen) -> None:
@@ -50,14 +50,14 @@ class Listening(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """The requests of the clients that are opened from now on."""
-    found: Seen = []
+    recorded: Seen = []
     real = grpc.insecure_channel
 
-    def listening(*given: Any, **more: Any) -> grpc.Channel:
-        return grpc.intercept_channel(real(*given, **more), Listening(found))
+    def open_channel(*given: Any, **more: Any) -> grpc.Channel:
+        return grpc.intercept_channel(real(*given, **more), RequestRecorder(recorded))
 
-    monkeypatch.setattr(grpc, "insecure_channel", listening)
-    return found
+    monkeypatch.setattr(grpc, "insecure_channel", open_channel)
+    return recorded
 
 
 def message_of(request: Any) -> Any:
@@ -67,12 +67,14 @@ def message_of(request: Any) -> Any:
 
 def reads(seen: Seen) -> list[tuple[str, RequestOptions.Priority, DirectedReadOptions]]:
     """What the reads asked for; reads of transactions are none."""
-    found = []
+    options = []
     for method, request in seen:
         message: Any = message_of(request)
         if method in READS:
-            found.append((method, message.request_options.priority, message.directed_read_options))
-    return found
+            options.append(
+                (method, message.request_options.priority, message.directed_read_options)
+            )
+    return options
 
 
 def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Seen) -> None:
@@ -86,10 +88,10 @@ def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Se
     assert KeyRangeCapture(poll).read_page(BackfillProgress(window.end, None))[0]
     snapshot = SnapshotCapture(poll)
     assert all(list(snapshot.read(part)) is not None for part in snapshot.plan(window))
-    found = reads(seen)
-    assert {method for method, _, _ in found} == set(READS)
-    assert {priority for _, priority, _ in found} == {RequestOptions.Priority.PRIORITY_LOW}
-    for _, _, directed in found:
+    options = reads(seen)
+    assert {method for method, _, _ in options} == set(READS)
+    assert {priority for _, priority, _ in options} == {RequestOptions.Priority.PRIORITY_LOW}
+    for _, _, directed in options:
         assert directed.include_replicas.auto_failover_disabled
         (selection,) = directed.include_replicas.replica_selections
         assert (selection.location, selection.type_) == ("us-east4", 2)
@@ -104,9 +106,9 @@ def test_a_watcher_asks_as_its_configuration_says(singers: Database, seen: Seen)
     )
     watcher.on_change(print)
     watcher.run_once()
-    found = [(priority, directed) for _, priority, directed in reads(seen) if priority]
-    assert found
-    for priority, directed in found:
+    options = [(priority, directed) for _, priority, directed in reads(seen) if priority]
+    assert options
+    for priority, directed in options:
         assert priority == RequestOptions.Priority.PRIORITY_MEDIUM
         (selection,) = directed.exclude_replicas.replica_selections
         assert (selection.location, selection.type_) == ("", 1)

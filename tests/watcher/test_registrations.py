@@ -10,8 +10,8 @@ from fixtures.consumers import (
     ALBUMS,
     clear,
     clear_bounds,
+    make_tables_watchable,
     names_by_key,
-    watchable,
     watcher_of,
     write,
 )
@@ -227,12 +227,12 @@ def test_a_backlog_from_before_a_table_was_watchable_comes_in_bounded_windows(
 ) -> None:
     """The schema at the end of a cut is older than the one it starts with."""
     database: Database = create_database(SINGERS, ALBUMS)
-    watchable(database, "Singers")
+    make_tables_watchable(database, "Singers")
     more = {"consumer": "name", "tables": ["*"], "max_rows": 3}
     watcher_of(database, [], **more).run_once()
     for key in range(12):
         write(database, key)
-    watchable(database, "Albums")
+    make_tables_watchable(database, "Albums")
     seen: list[Change] = []
     watcher_of(database, seen, **more).run_once()
     assert sorted(int(str(change.key["SingerId"])) for change in seen) == list(range(12))

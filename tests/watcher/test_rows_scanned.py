@@ -36,11 +36,11 @@ def change(database: Database) -> None:
         batch.update("Singers", ("SingerId", "LastName"), rows)
 
 
-def scanned(database: Database) -> tuple[int, int]:
+def count_scanned(database: Database) -> tuple[int, int]:
     """Rows returned and rows scanned by the poll of everything that changed, as PROFILE counts."""
     capture = capture_of(database)
-    window, found = capture.look(0)
-    assert found
+    window, changed = capture.look(0)
+    assert changed
     with database.snapshot(read_timestamp=to_datetime(window.end)) as snapshot:
         statement = statements.select_window(capture.table, window)
         result = snapshot.execute_sql(
@@ -58,7 +58,7 @@ def poll_of_a_table_with(database: Database, rows: int) -> tuple[int, int]:
     load(database, rows)
     make_watchable(database)
     change(database)
-    return scanned(database)
+    return count_scanned(database)
 
 
 @pytest.mark.ddl(SINGERS)

@@ -36,7 +36,7 @@ print("stopped")
 """
 
 
-def ended(**values: object) -> subprocess.CompletedProcess[str]:
+def run_script(**values: object) -> subprocess.CompletedProcess[str]:
     """A process that got the signal."""
     return subprocess.run(
         [sys.executable, "-c", SCRIPT.format(**values)],
@@ -49,12 +49,12 @@ def ended(**values: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_signal_that_another_thread_gets_stops_the_schedule(name: str) -> None:
-    done = ended(name=name, grace=STOP_SECONDS_MAX, interval=1, work="lambda: None")
+    done = run_script(name=name, grace=STOP_SECONDS_MAX, interval=1, work="lambda: None")
     assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
 
 
 def test_work_that_does_not_end_ends_with_the_process() -> None:
-    done = ended(name="SIGTERM", grace=0.1, interval=1, work="threading.Event().wait")
+    done = run_script(name="SIGTERM", grace=0.1, interval=1, work="threading.Event().wait")
     assert (done.returncode, done.stdout) == (75, ""), done.stderr
     assert "did not end" in done.stderr
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from fixtures.changing_schemas import (
+    change_schema,
+    index_ddl,
+    reshard_ddl,
+    shards_ddl,
+    table_ddl,
+    watchable_ddl,
+    write,
+)
 from fixtures.singers import address_of
+from fixtures.watcher_threads import ChangeCollector, run_without_error
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
@@ -26,46 +35,6 @@ HOUR = 3600
 CreateDatabase = Callable[..., Database]
 
 
-def sharded(name: str, shards: int) -> str:
-    return f"ALTER TABLE {name} ADD COLUMN ShardId INT64 AS (MOD(Id, {shards})) STORED"
-
-
-def indexed(name: str) -> str:
-    return f"CREATE NULL_FILTERED INDEX {name}ByTime ON {name} (ShardId, LastModified)"
-
-
-def plain(name: str) -> str:
-    return (
-        f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, "
-        "LastModified TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP())"
-        " ON UPDATE (PENDING_COMMIT_TIMESTAMP()) OPTIONS (allow_commit_timestamp = true))"
-        " PRIMARY KEY (Id)"
-    )
-
-
-def watchable(name: str, shards: int = 2) -> tuple[str, ...]:
-    return plain(name), sharded(name, shards), indexed(name)
-
-
-def resharded(name: str, shards: int) -> tuple[str, ...]:
-    return (
-        f"DROP INDEX {name}ByTime",
-        f"ALTER TABLE {name} DROP COLUMN ShardId",
-        sharded(name, shards),
-        indexed(name),
-    )
-
-
-def change_schema(database: Database, *statements: str) -> None:
-    database.update_ddl(statements).result(SECONDS)
-
-
-def write(database: Database, *keys: int, table: str = "T", **values: object) -> None:
-    names = ["Id", *values]
-    with database.batch() as batch:
-        batch.insert_or_update(table, names, [(key, *values.values()) for key in keys])
-
-
 def options(database: Database, **more: object) -> dict[str, Any]:
     return {
         "database": str(address_of(database)),
@@ -76,53 +45,9 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     } | more
 
 
-class Collected:
-    """Changes as they arrive; ``wait`` until there are so many."""
-
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self._arrived = threading.Condition()
-
-    def __call__(self, change: Change) -> None:
-        with self._arrived:
-            self.changes.append(change)
-            self._arrived.notify_all()
-
-    def wait(self, count: int) -> list[Change]:
-        return self.wait_until(lambda: len(self.changes) >= count)
-
-    def wait_until(self, reached: Callable[[], bool]) -> list[Change]:
-        with self._arrived:
-            assert self._arrived.wait_for(reached, SECONDS), self.changes
-            return list(self.changes)
-
-
-@contextmanager
-def running(watcher: Watcher) -> Iterator[None]:
-    """The watcher in a thread; what it raises fails the test."""
-    raised: list[Exception] = []
-
-    def work() -> None:
-        try:
-            watcher.run()
-        except Exception as error:  # noqa: BLE001 (raised below, in the test's own thread)
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        watcher.stop()
-        thread.join(SECONDS)
-        assert not thread.is_alive()
-        if raised:
-            raise raised[0]
-
-
-def delivered(database: Database, **more: object) -> list[Change]:
+def deliver(database: Database, **more: object) -> list[Change]:
     """What one run delivers of what is there."""
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, **more))
     watcher.on_change(seen)
     watcher.run_once()
@@ -143,21 +68,21 @@ def newest_versions(changes: list[Change]) -> dict[tuple[str, object], object]:
 
 
 def sizes(changes: list[Change]) -> list[int]:
-    found: dict[object, int] = defaultdict(int)
+    counts: dict[object, int] = defaultdict(int)
     for change in changes:
-        found[change.window] += 1
-    return list(found.values())
+        counts[change.window] += 1
+    return list(counts.values())
 
 
 # Columns.
 
 
 def test_the_first_writes_of_a_new_column_come_with_it(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
-    seen = Collected()
+    database = create_database(*watchable_ddl("T"))
+    seen = ChangeCollector()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 1)
         seen.wait(1)
         change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
@@ -167,12 +92,12 @@ def test_the_first_writes_of_a_new_column_come_with_it(create_database: CreateDa
 
 
 def test_a_dropped_column_ends_with_the_schema_that_has_it(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 1, Extra="x")
         seen.wait(1)
         change_schema(database, "ALTER TABLE T DROP COLUMN Extra")
@@ -204,11 +129,11 @@ def write_backlog(database: Database, table: str = "T") -> dict[tuple[str, objec
     commits(Extra="added")
     change_schema(database, f"DROP INDEX {table}ByTime")
     commits(Extra="without index")
-    change_schema(database, indexed(table))
+    change_schema(database, index_ddl(table))
     commits(Extra="with index")
     change_schema(database, f"ALTER TABLE {table} DROP COLUMN Extra")
     commits()
-    change_schema(database, *resharded(table, 8))
+    change_schema(database, *reshard_ddl(table, 8))
     commits()
     return truth
 
@@ -219,27 +144,27 @@ def write_backlog(database: Database, table: str = "T") -> dict[tuple[str, objec
 def test_a_backlog_over_changes_of_the_schema_is_delivered_whole(
     create_database: CreateDatabase, tables: str, max_rows: int, missing: str
 ) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     given = {"tables": [tables], "max_rows": max_rows, "on_missing_index": missing}
     write(database, 0, Version=-1)
-    assert len(delivered(database, **given)) == 1
+    assert len(deliver(database, **given)) == 1
     truth = write_backlog(database)
-    changes = delivered(database, **given)
+    changes = deliver(database, **given)
     assert newest_versions(changes) == truth
     assert len(sizes(changes)) > 1
     for each in changes:
         assert values_of(each).get("Extra") in (None, "added", "without index", "with index")
-    assert delivered(database, **given) == []
+    assert deliver(database, **given) == []
 
 
 def test_a_backlog_is_whole_for_a_consumer_that_never_ran(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     truth = write_backlog(database)
-    assert newest_versions(delivered(database, max_rows=3)) == truth
+    assert newest_versions(deliver(database, max_rows=3)) == truth
 
 
 def test_the_columns_of_a_window_are_those_at_its_end(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     for key in range(6):
         write(database, key)
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
@@ -248,7 +173,7 @@ def test_the_columns_of_a_window_are_those_at_its_end(create_database: CreateDat
     change_schema(database, "ALTER TABLE T DROP COLUMN Extra")
     for key in range(12, 18):
         write(database, key)
-    extras = {c.key["Id"]: values_of(c).get("Extra") for c in delivered(database, max_rows=2)}
+    extras = {c.key["Id"]: values_of(c).get("Extra") for c in deliver(database, max_rows=2)}
     assert set(extras) == set(range(18))
     # A window may go over a change by a row or two; those well within come as they were.
     assert all(extras[key] == f"x{key}" for key in (8, 9))
@@ -256,34 +181,34 @@ def test_the_columns_of_a_window_are_those_at_its_end(create_database: CreateDat
 
 
 def test_a_backlog_over_a_table_that_is_dropped_comes_once(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     write(database, 0, table="U")
-    delivered(database)
+    deliver(database)
     for key in range(10):
         write(database, key)
         write(database, key, table="U")
     change_schema(database, "DROP INDEX UByTime", "DROP TABLE U")
     for key in range(10, 20):
         write(database, key)
-    changes = delivered(database, max_rows=3)
-    found = row_ids(changes)
-    assert {key for table, key in found if table == "T"} == set(range(20))
-    assert len(found) == len(set(found))
+    changes = deliver(database, max_rows=3)
+    ids = row_ids(changes)
+    assert {key for table, key in ids if table == "T"} == set(range(20))
+    assert len(ids) == len(set(ids))
     assert set(SpannerPositions(database).load_all("c")) == {"T"}
 
 
 def test_windows_stay_bounded_over_a_table_made_watchable_in_the_middle(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), plain("U"))
-    delivered(database, max_rows=4)
+    database = create_database(*watchable_ddl("T"), table_ddl("U"))
+    deliver(database, max_rows=4)
     for key in range(12):
         write(database, key)
-    change_schema(database, sharded("U", 2), indexed("U"))
+    change_schema(database, shards_ddl("U", 2), index_ddl("U"))
     for key in range(12, 24):
         write(database, key)
         write(database, key, table="U")
-    changes = delivered(database, max_rows=4)
+    changes = deliver(database, max_rows=4)
     assert sorted(row_ids(changes)) == sorted(
         [("T", key) for key in range(24)] + [("U", key) for key in range(12, 24)]
     )
@@ -297,14 +222,14 @@ def test_windows_stay_bounded_over_a_table_made_watchable_in_the_middle(
 def test_resharding_under_a_running_watcher_loses_nothing(
     create_database: CreateDatabase, refresh: float
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
-    seen = Collected()
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, refresh=refresh))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 0)
         seen.wait(1)
-        change_schema(database, *resharded("T", 8))
+        change_schema(database, *reshard_ddl("T", 8))
         for key in range(2, 16):
             write(database, key)
         write(database, 1, table="U")
@@ -315,14 +240,14 @@ def test_resharding_under_a_running_watcher_loses_nothing(
 
 def test_rows_of_new_shards_come_in_an_idle_window(create_database: CreateDatabase) -> None:
     """What the old list of shards shows has not changed: only the new list has the rows."""
-    database = create_database(*watchable("T"), *watchable("U"))
-    seen = Collected()
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, refresh=0.1))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 0)
         seen.wait(1)
-        change_schema(database, *resharded("T", 8))
+        change_schema(database, *reshard_ddl("T", 8))
         write(database, 7)
         assert row_ids(seen.wait(2)) == [("T", 0), ("T", 7)]
 
@@ -330,14 +255,14 @@ def test_rows_of_new_shards_come_in_an_idle_window(create_database: CreateDataba
 def test_a_change_of_another_table_does_not_hide_new_shards(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
-    seen = Collected()
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    seen = ChangeCollector()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 0)
         seen.wait(1)
-        change_schema(database, *resharded("T", 8))
+        change_schema(database, *reshard_ddl("T", 8))
         with database.batch() as batch:
             batch.insert("T", ["Id"], [(7,)])
             batch.insert("U", ["Id"], [(1,)])
@@ -347,15 +272,15 @@ def test_a_change_of_another_table_does_not_hide_new_shards(
 def test_a_backlog_whose_rest_is_in_new_shards_does_not_end_early(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"))
-    delivered(database)
+    database = create_database(*watchable_ddl("T"))
+    deliver(database)
     for key in (0, 1, 8, 9):
         write(database, key)
-    change_schema(database, *resharded("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     for key in (2, 3, 4, 5, 6, 7):
         write(database, key)
-    found = row_ids(delivered(database, max_rows=2))
-    assert sorted(found) == [("T", key) for key in range(10)]
+    ids = row_ids(deliver(database, max_rows=2))
+    assert sorted(ids) == [("T", key) for key in range(10)]
 
 
 # Tables that come and go.
@@ -364,21 +289,21 @@ def test_a_backlog_whose_rest_is_in_new_shards_does_not_end_early(
 def test_a_transaction_over_a_new_table_comes_in_one_window(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), plain("U"))
+    database = create_database(*watchable_ddl("T"), table_ddl("U"))
     ends: dict[str, list[tuple[int, int]]] = defaultdict(list)
     arrived = threading.Event()
     watcher = Watcher(**options(database, tables=["*"]))
 
     @watcher.on_batch
-    def _(rows: Changed) -> None:
+    def note_ends(rows: Changed) -> None:
         for table, count in rows.counts.items():
             ends[table].append((rows.window.end, count))
         arrived.set()
 
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 1)
         assert arrived.wait(SECONDS)
-        change_schema(database, sharded("U", 2), indexed("U"))
+        change_schema(database, shards_ddl("U", 2), index_ddl("U"))
         arrived.clear()
         with database.batch() as batch:
             batch.insert("T", ["Id"], [(2,)])
@@ -403,15 +328,15 @@ CAPTURES: dict[str, dict[str, Any]] = {
 def test_a_crash_right_after_a_table_is_new_loses_nothing_of_it(
     create_database: CreateDatabase, capture: str
 ) -> None:
-    database = create_database(*watchable("T"), "CREATE CHANGE STREAM S FOR ALL")
+    database = create_database(*watchable_ddl("T"), "CREATE CHANGE STREAM S FOR ALL")
     given = CAPTURES[capture] | {"tables": ["*"]}
-    delivered(database, **given)
+    deliver(database, **given)
     watcher = Watcher(**options(database, **given))
     crashed = threading.Event()
     died: list[BaseException] = []
 
     @watcher.on_change
-    def _(change: Change) -> None:
+    def crash(change: Change) -> None:
         raise Crash
 
     def work() -> None:
@@ -423,7 +348,7 @@ def test_a_crash_right_after_a_table_is_new_loses_nothing_of_it(
 
     thread = threading.Thread(target=work)
     thread.start()
-    change_schema(database, *watchable("U"))
+    change_schema(database, *watchable_ddl("U"))
     with database.batch() as batch:
         batch.insert("T", ["Id"], [(1,)])
         batch.insert("U", ["Id"], [(2,)])
@@ -431,19 +356,19 @@ def test_a_crash_right_after_a_table_is_new_loses_nothing_of_it(
     assert crashed.wait(SECONDS)
     thread.join(SECONDS)
     assert [type(error) for error in died] == [Crash]
-    found = until_all(database, given, {("T", 1), ("U", 2), ("U", 3)})
-    assert {("T", 1), ("U", 2), ("U", 3)} == set(found)
+    ids = deliver_until(database, given, {("T", 1), ("U", 2), ("U", 3)})
+    assert {("T", 1), ("U", 2), ("U", 3)} == set(ids)
 
 
-def until_all(
-    database: Database, given: Mapping[str, object], wanted: set[tuple[str, object]]
+def deliver_until(
+    database: Database, given: Mapping[str, object], expected: set[tuple[str, object]]
 ) -> list[tuple[str, object]]:
     """What a new watcher delivers until it has delivered those rows."""
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, **given))
     watcher.on_change(seen)
-    with running(watcher):
-        seen.wait_until(lambda: wanted <= set(row_ids(seen.changes)))
+    with run_without_error(watcher):
+        seen.wait_until(lambda: expected <= set(row_ids(seen.changes)))
     return row_ids(seen.changes)
 
 
@@ -451,23 +376,23 @@ def until_all(
 def test_tables_that_come_while_it_runs_are_watched_from_their_first_row(
     create_database: CreateDatabase, capture: str
 ) -> None:
-    database = create_database(*watchable("T"), "CREATE CHANGE STREAM S FOR ALL")
+    database = create_database(*watchable_ddl("T"), "CREATE CHANGE STREAM S FOR ALL")
     given = CAPTURES[capture] | {"tables": ["*"]}
-    delivered(database, **given)
-    seen = Collected()
+    deliver(database, **given)
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, **given))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 1)
         seen.wait(1)
-        change_schema(database, *watchable("U"))
+        change_schema(database, *watchable_ddl("U"))
         write(database, 2, table="U")
         write(database, 3)
         write(database, 4, table="U")
         seen.wait(4)
     assert sorted(row_ids(seen.changes)) == [("T", 1), ("T", 3), ("U", 2), ("U", 4)]
     if capture != "push":  # what lies above the watermark comes again after a stop
-        assert delivered(database, **given) == []
+        assert deliver(database, **given) == []
 
 
 DROP_U = ("DROP INDEX UByTime", "DROP TABLE U")
@@ -477,12 +402,12 @@ DROP_U = ("DROP INDEX UByTime", "DROP TABLE U")
 def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
     create_database: CreateDatabase, refresh: float
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
-    seen = Collected()
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, refresh=refresh))
     watcher.on_change(seen)
     positions = SpannerPositions(database)
-    with running(watcher):
+    with run_without_error(watcher):
         write(database, 1, table="U")
         seen.wait(1)
         change_schema(database, *DROP_U)
@@ -491,11 +416,11 @@ def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
         wait_for(lambda: set(positions.load_all("c")) == {"T"})
         done = Clearing(database, discover_table(database, "T"), positions).clear()
         assert done.rows == 1
-        change_schema(database, *watchable("U", 3))
+        change_schema(database, *watchable_ddl("U", 3))
         write(database, 5, 6, 7, table="U")
         write(database, 3)
-        found = seen.wait(6)
-    assert sorted(row_ids(found)) == [
+        changes = seen.wait(6)
+    assert sorted(row_ids(changes)) == [
         ("T", 2), ("T", 3), ("U", 1), ("U", 5), ("U", 6), ("U", 7)
     ]  # fmt: skip
 
@@ -503,16 +428,16 @@ def test_a_table_that_is_dropped_and_made_again_under_a_running_watcher(
 def test_a_table_that_is_dropped_and_made_again_while_it_is_down(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     write(database, 1, table="U")
-    assert row_ids(delivered(database)) == [("U", 1)]
+    assert row_ids(deliver(database)) == [("U", 1)]
     change_schema(database, *DROP_U)
-    change_schema(database, *watchable("U", 3))
+    change_schema(database, *watchable_ddl("U", 3))
     write(database, 5, 6, 7, table="U")
-    assert sorted(row_ids(delivered(database))) == [("U", 5), ("U", 6), ("U", 7)]
+    assert sorted(row_ids(deliver(database))) == [("U", 5), ("U", 6), ("U", 7)]
     change_schema(database, *DROP_U)
     write(database, 2)
-    assert row_ids(delivered(database)) == [("T", 2)]
+    assert row_ids(deliver(database)) == [("T", 2)]
     positions = SpannerPositions(database)
     assert set(positions.load_all("c")) == {"T"}
     assert Clearing(database, discover_table(database, "T"), positions).clear().rows == 1
@@ -532,25 +457,25 @@ def wait_for(reached: Callable[[], bool]) -> None:
 def test_an_idle_poll_is_one_query(
     create_database: CreateDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     write(database, 1)
     queries: list[str] = []
     polls = threading.Semaphore(0)
 
-    def counted(asked: Callable[..., object]) -> Callable[..., object]:
+    def count_queries(query: Callable[..., object]) -> Callable[..., object]:
         def ask(self: QueryStream, statement: Statement, *args: object, **more: object) -> object:
             queries.append(statement.sql)
             polls.release()
-            return asked(self, statement, *args, **more)
+            return query(self, statement, *args, **more)
 
         return ask
 
-    monkeypatch.setattr(QueryStream, "query", counted(QueryStream.query))
-    monkeypatch.setattr(QueryStream, "query_numbers", counted(QueryStream.query_numbers))
-    seen = Collected()
+    monkeypatch.setattr(QueryStream, "query", count_queries(QueryStream.query))
+    monkeypatch.setattr(QueryStream, "query_numbers", count_queries(QueryStream.query_numbers))
+    seen = ChangeCollector()
     watcher = Watcher(**options(database))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         seen.wait(1)
         for _ in range(20):  # those of the first window and of the first idle poll
             assert polls.acquire(timeout=SECONDS)
@@ -564,17 +489,17 @@ def test_an_idle_poll_is_one_query(
 
 
 def test_positions_of_an_idle_consumer_advance(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
-    delivered(database)
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    deliver(database)
     positions = SpannerPositions(database)
     first = positions.load_all("c")
-    delivered(database)
+    deliver(database)
     second = positions.load_all("c")
     assert all(second[table] > first[table] for table in ("T", "U"))
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, refresh=0.1))
     watcher.on_change(seen)
-    with running(watcher):
+    with run_without_error(watcher):
         for _ in range(2):
             wait_for_advance(positions, positions.load_all("c"))
 
@@ -585,12 +510,12 @@ def wait_for_advance(positions: SpannerPositions, before: Mapping[str, int]) -> 
 
 def test_deletes_after_a_cut_leave_what_was_there_at_it(create_database: CreateDatabase) -> None:
     """Also where the schema has changed since, so that the window is looked at anew."""
-    database = create_database(*watchable("T"), *watchable("U"))
-    delivered(database)
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    deliver(database)
     write(database, 1, table="U")
     for key in range(6):
         write(database, key)
-    change_schema(database, *resharded("U", 8))
+    change_schema(database, *reshard_ddl("U", 8))
     with database.batch() as batch:
         batch.delete("U", KeySet(keys=[(1,)]))
-    assert ("U", 1) in row_ids(delivered(database, max_rows=3))
+    assert ("U", 1) in row_ids(deliver(database, max_rows=3))

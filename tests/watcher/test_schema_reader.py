@@ -163,7 +163,7 @@ column_types = key_types | st.builds(Type, st.just(TypeCode.ARRAY), element=key_
 @st.composite
 def columns(draw: st.DrawFn) -> list[Column]:
     """At least two; the first can be a key."""
-    found = draw(st.lists(names, min_size=2, max_size=5, unique_by=str.casefold))
+    column_names = draw(st.lists(names, min_size=2, max_size=5, unique_by=str.casefold))
     return [
         Column(
             name,
@@ -171,7 +171,7 @@ def columns(draw: st.DrawFn) -> list[Column]:
             not_null=draw(st.booleans()),
             hidden=bool(number) and draw(st.booleans()),
         )
-        for number, name in enumerate(found)
+        for number, name in enumerate(column_names)
     ]
 
 
@@ -180,22 +180,22 @@ def schemas(draw: st.DrawFn) -> Schema:
     """A few tables with an index and a change stream each."""
     tables, indexes, streams = [], [], []
     for number in range(draw(st.integers(1, 3))):
-        found = draw(columns())
-        key = found[0].name
-        table = Table(f"T{number}", tuple(found), (KeyPart(key, draw(st.booleans())),))
+        drawn = draw(columns())
+        key = drawn[0].name
+        table = Table(f"T{number}", tuple(drawn), (KeyPart(key, draw(st.booleans())),))
         tables.append(table)
         filtered = draw(st.sampled_from(["", "null", "where"]))
         index = Index(
             f"I{number}",
             table.name,
             (KeyPart(key, draw(st.booleans())),),
-            storing=tuple(c.name for c in found[1:] if draw(st.booleans())),
+            storing=tuple(c.name for c in drawn[1:] if draw(st.booleans())),
             unique=draw(st.booleans()),
             null_filtered=filtered == "null",
             where_not_null=(key,) if filtered == "where" else (),
         )
         indexes += [index] if draw(st.booleans()) else []
-        some = tuple(c.name for c in found[1:] if draw(st.booleans()))
+        some = tuple(c.name for c in drawn[1:] if draw(st.booleans()))
         watched = ChangeStreamTable(table.name, draw(st.sampled_from([None, some])))
         streams.append(ChangeStream(f"S{number}", (watched,)))
     return Schema(tables=tuple(tables), indexes=tuple(indexes), change_streams=tuple(streams))

@@ -48,8 +48,10 @@ def test_the_parts_together_are_the_table_as_it_was(singers: Database) -> None:
     capture = SnapshotCapture(capture_of(singers))
     parts = capture.plan(window)
     assert len(parts) > 1
-    found = [rows_of(list(capture.read(part))) for part in parts]
-    assert sorted(row for rows in found for row in rows) == [(k, "then") for k in range(ROWS)]
+    rows_by_part = [rows_of(list(capture.read(part))) for part in parts]
+    assert sorted(row for rows in rows_by_part for row in rows) == [
+        (k, "then") for k in range(ROWS)
+    ]
 
 
 def test_parts_are_read_in_another_process(singers: Database) -> None:
@@ -57,8 +59,8 @@ def test_parts_are_read_in_another_process(singers: Database) -> None:
     capture = SnapshotCapture(capture_of(singers), partitions_max=2)
     pickled = [pickle.dumps((capture, part)) for part in capture.plan(now(singers))]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        found = [row for rows in pool.map(read_part, pickled) for row in rows]
-    assert sorted(found) == [(k, "name") for k in range(ROWS)]
+        contents = [row for rows in pool.map(read_part, pickled) for row in rows]
+    assert sorted(contents) == [(k, "name") for k in range(ROWS)]
 
 
 def test_rows_that_were_never_stamped_are_there_too(singers: Database) -> None:
@@ -76,8 +78,8 @@ def test_a_condition_is_asked_of_spanner(singers: Database) -> None:
     fill(singers, "name")
     few = RowCondition("`SingerId` < @most", {"most": "3"}, {"most": Type(TypeCode.INT64)})
     capture = SnapshotCapture(capture_of(singers), condition=few, data_boost=True)
-    found = [b for part in capture.plan(now(singers)) for b in capture.read(part)]
-    assert rows_of(found) == [(k, "name") for k in range(3)]
+    batches = [b for part in capture.plan(now(singers)) for b in capture.read(part)]
+    assert rows_of(batches) == [(k, "name") for k in range(3)]
 
 
 def test_a_timestamp_that_is_too_old_is_refused(singers: Database) -> None:

@@ -10,6 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fixtures.changing_schemas import (
+    change_schema,
+    index_ddl,
+    reshard_ddl,
+    shards_ddl,
+    table_ddl,
+    watchable_ddl,
+    write,
+)
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -21,55 +30,12 @@ from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
-from watcher.spanner.timestamps import format_timestamp, to_micros
+from watcher.spanner.timestamps import format_timestamp
 
-SECONDS = 60
 LONG_AGO = "1970-01-02T00:00:00Z"
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 CreateDatabase = Callable[..., Database]
 Row = dict[str, Any]
-
-
-def sharded(name: str, shards: int) -> str:
-    return f"ALTER TABLE {name} ADD COLUMN ShardId INT64 AS (MOD(Id, {shards})) STORED"
-
-
-def indexed(name: str) -> str:
-    return f"CREATE NULL_FILTERED INDEX {name}ByTime ON {name} (ShardId, LastModified)"
-
-
-def plain(name: str) -> str:
-    return (
-        f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, "
-        "LastModified TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP())"
-        " ON UPDATE (PENDING_COMMIT_TIMESTAMP()) OPTIONS (allow_commit_timestamp = true))"
-        " PRIMARY KEY (Id)"
-    )
-
-
-def watchable(name: str, shards: int = 2) -> tuple[str, ...]:
-    return plain(name), sharded(name, shards), indexed(name)
-
-
-def resharded(name: str, shards: int) -> tuple[str, ...]:
-    return (
-        f"DROP INDEX {name}ByTime",
-        f"ALTER TABLE {name} DROP COLUMN ShardId",
-        sharded(name, shards),
-        indexed(name),
-    )
-
-
-def change_schema(database: Database, *statements: str) -> None:
-    database.update_ddl(statements).result(SECONDS)
-
-
-def write(database: Database, *keys: int, table: str = "T", **values: object) -> int:
-    """The commit timestamp."""
-    names = ["Id", *values]
-    with database.batch() as batch:
-        batch.insert_or_update(table, names, [(key, *values.values()) for key in keys])
-    return to_micros(batch.committed)
 
 
 def given(database: Database, **options: str) -> dict[str, str]:
@@ -120,8 +86,8 @@ class Query:
         start, end = (json.loads(text) for text in self.offsets[self.committed :][:2])
         parts = pickle.loads(pickle.dumps(list(self.reader.partitions(start, end))))
         reader = pickle.loads(pickle.dumps(self.reader))
-        found = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
-        return sorted(found, key=repr)
+        rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        return sorted(rows, key=repr)
 
     def commit(self) -> None:
         self.committed += 1
@@ -141,19 +107,19 @@ class Query:
 
     def drain(self, again: bool = False) -> list[Row]:
         """Batches until two in a row hold nothing."""
-        found: list[Row] = []
+        drained: list[Row] = []
         empty = 0
         while empty < 2:
             rows = self.step(again)
-            found += rows
+            drained += rows
             empty = 0 if rows else empty + 1
-        return found
+        return drained
 
     @property
     def tables(self) -> list[str] | None:
         """Those that the newest offset names."""
-        found: list[str] | None = json.loads(self.offsets[-1]).get("tables")
-        return found
+        names: list[str] | None = json.loads(self.offsets[-1]).get("tables")
+        return names
 
 
 def row_ids(rows: list[Row]) -> list[tuple[str, int]]:
@@ -161,8 +127,8 @@ def row_ids(rows: list[Row]) -> list[tuple[str, int]]:
 
 
 def values_of(row: Row) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(row["values"])
-    return found
+    values: dict[str, Any] = json.loads(row["values"])
+    return values
 
 
 CAPTURES: dict[str, dict[str, str]] = {
@@ -184,13 +150,13 @@ def query_of_all(database: Database, capture: str, **more: str) -> Query:
 def test_a_table_made_watchable_while_it_runs_comes_with_its_first_rows(
     create_database: CreateDatabase, capture: str, consumer: dict[str, str]
 ) -> None:
-    database = create_database(*watchable("T"), STREAM)
+    database = create_database(*watchable_ddl("T"), STREAM)
     query = query_of_all(database, capture, **consumer)
     query.drain()
     write(database, 1)
     assert row_ids(query.drain()) == [("T", 1)]
     assert query.tables == ["T"]
-    change_schema(database, *watchable("U"))
+    change_schema(database, *watchable_ddl("U"))
     write(database, 2, 3, table="U")
     write(database, 4)
     assert row_ids(query.drain(again=True)) == [("T", 4), ("U", 2), ("U", 3)]
@@ -206,10 +172,10 @@ def test_a_table_made_watchable_while_it_runs_comes_with_its_first_rows(
 def test_a_table_made_watchable_while_it_is_down_comes_with_its_first_rows(
     create_database: CreateDatabase, capture: str
 ) -> None:
-    database = create_database(*watchable("T"), STREAM)
+    database = create_database(*watchable_ddl("T"), STREAM)
     query = query_of_all(database, capture)
     query.drain()
-    change_schema(database, *watchable("U"))
+    change_schema(database, *watchable_ddl("U"))
     write(database, 2, 3, table="U")
     query.restart()
     assert row_ids(query.drain(again=True)) == [("U", 2), ("U", 3)]
@@ -219,12 +185,12 @@ def test_a_table_made_watchable_while_it_is_down_comes_with_its_first_rows(
 def test_a_table_that_comes_after_a_batch_was_planned_is_not_in_it(
     create_database: CreateDatabase, capture: str
 ) -> None:
-    database = create_database(*watchable("T"), STREAM)
+    database = create_database(*watchable_ddl("T"), STREAM)
     query = query_of_all(database, capture)
     query.drain()
     write(database, 1)
     assert query.plan()
-    change_schema(database, *watchable("U"))
+    change_schema(database, *watchable_ddl("U"))
     write(database, 2, table="U")
     query.restart()
     assert row_ids(query.step(again=True)) == [("T", 1)]
@@ -233,15 +199,15 @@ def test_a_table_that_comes_after_a_batch_was_planned_is_not_in_it(
 
 
 def test_one_table_may_go_while_another_one_comes(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*")
     write(database, 1, table="U")
     assert row_ids(query.drain()) == [("U", 1)]
-    change_schema(database, "DROP INDEX UByTime", "DROP TABLE U", *watchable("V"))
+    change_schema(database, "DROP INDEX UByTime", "DROP TABLE U", *watchable_ddl("V"))
     write(database, 2)
     write(database, 3, table="V")
     assert row_ids(query.drain(again=True)) == [("T", 2), ("V", 3)]
-    change_schema(database, *watchable("U", 8))
+    change_schema(database, *watchable_ddl("U", 8))
     write(database, 7, table="U")
     assert row_ids(query.drain(again=True)) == [("U", 7)]
 
@@ -249,7 +215,7 @@ def test_one_table_may_go_while_another_one_comes(create_database: CreateDatabas
 def test_a_table_whose_index_is_made_again_does_not_come_twice(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*", maxRowsPerBatch="2")
     write(database, 1)
     write(database, 1, table="U")
@@ -261,27 +227,27 @@ def test_a_table_whose_index_is_made_again_does_not_come_twice(
     for key in range(5, 8):
         write(database, key)
         write(database, key, table="U")
-    change_schema(database, indexed("T"))
+    change_schema(database, index_ddl("T"))
     for key in range(8, 11):
         write(database, key)
-    found = Counter(row_ids(query.drain(again=True)))
-    assert set(found) == {("T", key) for key in (2, *range(5, 11))} | {
+    counts = Counter(row_ids(query.drain(again=True)))
+    assert set(counts) == {("T", key) for key in (2, *range(5, 11))} | {
         ("U", key) for key in range(2, 8)
     }
-    assert max(found.values()) == 1
+    assert max(counts.values()) == 1
 
 
 def test_a_quiet_table_whose_index_is_made_again_does_not_come_twice(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*", maxRowsPerBatch="2")
     write(database, 1)
     query.drain()
     change_schema(database, "DROP INDEX TByTime")
     for key in range(8):
         write(database, key, table="U")
-    change_schema(database, indexed("T"))
+    change_schema(database, index_ddl("T"))
     write(database, 8, table="U")
     assert row_ids(query.drain(again=True)) == [("U", key) for key in range(9)]
 
@@ -289,14 +255,14 @@ def test_a_quiet_table_whose_index_is_made_again_does_not_come_twice(
 def test_a_table_that_cannot_be_polled_any_more_is_not_left_out_silently(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*")
     query.drain()
     change_schema(database, "DROP INDEX TByTime")
     write(database, 1, table="U")
     with pytest.raises(NotWatchableError, match="T"):
         query.plan()
-    change_schema(database, indexed("T"))
+    change_schema(database, index_ddl("T"))
     write(database, 2)
     assert row_ids(query.drain()) == [("T", 2), ("U", 1)]
 
@@ -309,13 +275,13 @@ def test_a_table_that_cannot_be_polled_any_more_is_not_left_out_silently(
 def test_all_rows_come_after_resharding(
     create_database: CreateDatabase, options: dict[str, str], down: bool
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, **options)
     write(database, 0)
     query.drain()
     write(database, 1, 2, 3)
     assert query.plan()
-    change_schema(database, *resharded("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     write(database, *range(4, 14))
     if down:
         query.restart()
@@ -329,10 +295,10 @@ def test_all_rows_come_after_resharding(
 def test_a_batch_of_another_table_does_not_hide_new_shards(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*")
     query.drain()
-    change_schema(database, *resharded("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     with database.batch() as batch:
         batch.insert("T", ["Id"], [(7,)])
         batch.insert("U", ["Id"], [(1,)])
@@ -345,7 +311,7 @@ def test_a_batch_of_another_table_does_not_hide_new_shards(
 def test_a_cut_batch_is_the_same_when_it_is_executed_again(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("U"), *watchable("V"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"), *watchable_ddl("V"))
     query = Query(database, tables="*", maxRowsPerBatch="15")
     write(database, 99, table="U")
     write(database, 98, table="V")
@@ -364,16 +330,16 @@ def test_a_cut_batch_is_the_same_when_it_is_executed_again(
     query.restart()
     assert query.read() == rows
     query.commit()
-    found = Counter(row_ids(rows + query.drain(again=True)))
-    assert set(found) == {("T", key) for key in range(30)} | {("U", 99), ("V", 98)}
-    assert sorted(row for row, count in found.items() if count > 1) == [("T", 3), ("V", 98)]
+    counts = Counter(row_ids(rows + query.drain(again=True)))
+    assert set(counts) == {("T", key) for key in range(30)} | {("U", 99), ("V", 98)}
+    assert sorted(row for row, count in counts.items() if count > 1) == [("T", 3), ("V", 98)]
 
 
 @pytest.mark.parametrize("max_rows", ["0", "3"])
 def test_a_batch_is_the_same_after_deletes_and_changes(
     create_database: CreateDatabase, max_rows: str
 ) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     query = Query(database, table="T", maxRowsPerBatch=max_rows)
     for key in range(10):
         write(database, key, Version=1)
@@ -393,7 +359,7 @@ def test_a_batch_is_the_same_after_deletes_and_changes(
 
 
 def test_a_backlog_over_changes_of_the_schema_is_whole(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     query = Query(database, tables="*", maxRowsPerBatch="3")
     write(database, 0, Version=0)
     query.drain()
@@ -412,11 +378,11 @@ def test_a_backlog_over_changes_of_the_schema_is_whole(create_database: CreateDa
     commits(Extra="x")
     change_schema(database, "DROP INDEX TByTime")
     commits(Extra="x")
-    change_schema(database, indexed("T"))
+    change_schema(database, index_ddl("T"))
     commits(Extra="x")
     change_schema(database, "ALTER TABLE T DROP COLUMN Extra")
     commits()
-    change_schema(database, *resharded("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     commits()
     query.restart()
     rows = query.drain(again=True)
@@ -428,7 +394,7 @@ def test_a_backlog_over_changes_of_the_schema_is_whole(create_database: CreateDa
 
 
 def test_a_column_that_was_not_there_yet_is_null(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     query = Query(database, table="T", maxRowsPerBatch="2")
     for key in range(6):
         write(database, key)
@@ -443,7 +409,7 @@ def test_a_column_that_was_not_there_yet_is_null(create_database: CreateDatabase
 
 
 def test_a_dropped_column_stops_the_query(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
     query = Query(database, table="T")
     write(database, 1, Extra="x")
@@ -461,7 +427,7 @@ def test_a_dropped_column_stops_the_query(create_database: CreateDatabase) -> No
 
 
 def test_a_dropped_column_is_null_by_choice(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
     query = Query(database, table="T", onSchemaChange="nulls", maxRowsPerBatch="2")
     query.drain()
@@ -478,7 +444,7 @@ def test_a_dropped_column_is_null_by_choice(create_database: CreateDatabase) -> 
 def test_json_has_the_columns_of_the_end_of_its_batch(
     create_database: CreateDatabase, capture: str
 ) -> None:
-    database = create_database(*watchable("T"), STREAM)
+    database = create_database(*watchable_ddl("T"), STREAM)
     query = query_of_all(database, capture)
     query.drain()
     write(database, 1)
@@ -503,13 +469,13 @@ def test_json_has_the_columns_of_the_end_of_its_batch(
 def test_a_table_that_is_added_in_the_middle_of_a_backfill_comes_after_it(
     create_database: CreateDatabase, restarted: bool
 ) -> None:
-    database = create_database(*watchable("T"), *watchable("V"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("V"))
     write(database, *range(10))
     write(database, *range(10), table="V")
     given = {"startingTimestamp": "earliest", "backfillRowsPerBatch": "4", "consumer": "c"}
     query = Query(database, tables="*", **given)
     rows = query.step(again=restarted)
-    change_schema(database, *watchable("U"))
+    change_schema(database, *watchable_ddl("U"))
     write(database, 1, 2, table="U")
     write(database, 10)
     rows += query.step(again=restarted)
@@ -528,25 +494,27 @@ def test_a_table_that_is_added_in_the_middle_of_a_backfill_comes_after_it(
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_offsets_that_name_no_tables_go_on(create_database: CreateDatabase, version: int) -> None:
-    database = create_database(*watchable("T"), *watchable("U"))
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
     query = Query(database, tables="*")
     write(database, 1)
     write(database, 1, table="U")
     assert len(query.drain()) == 2
     write(database, 2)
     assert query.plan()
-    query.offsets = [json.dumps(older(json.loads(text), version)) for text in query.offsets]
+    query.offsets = [
+        json.dumps(rewrite_offset(json.loads(text), version)) for text in query.offsets
+    ]
     write(database, 2, table="U")
     query.reader.stop()
     query.reader = query._fresh()
     assert row_ids(query.step()) == [("T", 2)]
-    change_schema(database, *watchable("V"))
+    change_schema(database, *watchable_ddl("V"))
     write(database, 3, table="V")
     assert row_ids(query.drain()) == [("U", 2), ("V", 3)]
     assert query.tables == ["T", "U", "V"]
 
 
-def older(offset: dict[str, Any], version: int) -> dict[str, Any]:
+def rewrite_offset(offset: dict[str, Any], version: int) -> dict[str, Any]:
     """An offset as an earlier release wrote it."""
     return {k: v for k, v in offset.items() if k != "tables"} | {"version": version}
 
@@ -554,12 +522,12 @@ def older(offset: dict[str, Any], version: int) -> dict[str, Any]:
 # Batch reads of the past.
 
 
-def batch_rows(database: Database, snapshot: bool = False, **options: str) -> list[Row]:
+def read_batch(database: Database, snapshot: bool = False, **options: str) -> list[Row]:
     names = {k: v for k, v in given(database).items() if k in ("project", "instance", "database")}
-    found = parse_source_options(names | options)
+    source = parse_source_options(names | options)
     reader = pickle.loads(
         pickle.dumps(
-            make_batch_reader((resolve_snapshot_scan if snapshot else resolve_scan)(found))
+            make_batch_reader((resolve_snapshot_scan if snapshot else resolve_scan)(source))
         )
     )
     rows = [r for part in reader.partitions() for b in reader.read(part) for r in b.to_pylist()]
@@ -569,37 +537,37 @@ def batch_rows(database: Database, snapshot: bool = False, **options: str) -> li
 def test_batch_reads_of_the_past_have_nulls_in_newer_columns(
     create_database: CreateDatabase,
 ) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     before = format_timestamp(write(database, 1, Version=1))
     change_schema(database, "ALTER TABLE T ADD COLUMN Extra STRING(MAX)")
-    change_schema(database, *resharded("T", 8))
+    change_schema(database, *reshard_ddl("T", 8))
     write(database, 1, 7, Version=2, Extra="x")
     choices: list[dict[str, Any]] = [
         {"snapshotTimestamp": before},
         {"startingTimestamp": LONG_AGO, "endingTimestamp": before},
     ]
     for named in choices:
-        (row,) = batch_rows(database, table="T", **named)
+        (row,) = read_batch(database, table="T", **named)
         assert (row["Id"], row["Version"], row["Extra"]) == (1, 1, None)
-    now = batch_rows(database, table="T", startingTimestamp=before)
+    now = read_batch(database, table="T", startingTimestamp=before)
     assert [(row["Id"], row["Extra"]) for row in now] == [(1, "x"), (7, "x")]
 
 
 def test_a_snapshot_needs_no_index_now_or_then(create_database: CreateDatabase) -> None:
-    database = create_database(plain("T"))
+    database = create_database(table_ddl("T"))
     before = format_timestamp(write(database, 1))
-    assert [row["Id"] for row in batch_rows(database, snapshot=True, table="T")] == [1]
-    change_schema(database, sharded("T", 2), indexed("T"))
+    assert [row["Id"] for row in read_batch(database, snapshot=True, table="T")] == [1]
+    change_schema(database, shards_ddl("T", 2), index_ddl("T"))
     write(database, 2)
-    (row,) = batch_rows(database, table="T", snapshotTimestamp=before)
+    (row,) = read_batch(database, table="T", snapshotTimestamp=before)
     assert row["Id"] == 1
 
 
 def test_a_batch_read_of_all_tables_takes_those_of_its_end(create_database: CreateDatabase) -> None:
-    database = create_database(*watchable("T"))
+    database = create_database(*watchable_ddl("T"))
     before = format_timestamp(write(database, 1))
-    change_schema(database, *watchable("U"))
+    change_schema(database, *watchable_ddl("U"))
     write(database, 2, table="U")
     named: dict[str, Any] = {"tables": "*", "startingTimestamp": LONG_AGO}
-    assert row_ids(batch_rows(database, endingTimestamp=before, **named)) == [("T", 1)]
-    assert row_ids(batch_rows(database, **named)) == [("T", 1), ("U", 2)]
+    assert row_ids(read_batch(database, endingTimestamp=before, **named)) == [("T", 1)]
+    assert row_ids(read_batch(database, **named)) == [("T", 1), ("U", 2)]

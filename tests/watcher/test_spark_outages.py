@@ -53,15 +53,15 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    found = World(tmp_path)
-    with found.database.batch() as batch:
+    new_world = World(tmp_path)
+    with new_world.database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(1, "x")])
-    yield found
-    if found.server.running:
-        found.server.kill()
+    yield new_world
+    if new_world.server.running:
+        new_world.server.kill()
 
 
-def logged(caplog: pytest.LogCaptureFixture, pattern: str) -> int:
+def count_logged(caplog: pytest.LogCaptureFixture, pattern: str) -> int:
     return sum(1 for record in caplog.records if re.search(pattern, record.getMessage()))
 
 
@@ -77,7 +77,7 @@ def test_a_query_outlives_an_outage_and_says_when_it_begins_and_ends(
 
     def bring_back() -> None:
         until = time.monotonic() + SECONDS_MAX
-        while not logged(caplog, BEGINS) and time.monotonic() < until:
+        while not count_logged(caplog, BEGINS) and time.monotonic() < until:
             time.sleep(0.05)
         world.restart()
 
@@ -89,7 +89,7 @@ def test_a_query_outlives_an_outage_and_says_when_it_begins_and_ends(
     assert rows == 1
     assert reader.latestOffset(first, ReadAllAvailable()) is not None
     reader.stop()
-    assert (logged(caplog, BEGINS), logged(caplog, ENDS)) == (1, 1)
+    assert (count_logged(caplog, BEGINS), count_logged(caplog, ENDS)) == (1, 1)
 
 
 def test_a_query_fails_when_an_outage_is_longer_than_it_may_be(world: World) -> None:

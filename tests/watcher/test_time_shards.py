@@ -53,7 +53,7 @@ def update(database: Database, key: int) -> None:
         batch.update("Events", ("Id", "Text", "At"), [(key, "changed", COMMIT_TIMESTAMP)])
 
 
-def delivered(database: Database, interval: str, **more: Any) -> list[object]:
+def deliver_keys(database: Database, interval: str, **more: Any) -> list[object]:
     """The keys that a watcher delivers in one run, in order."""
     seen: list[object] = []
     watcher = Watcher(
@@ -82,22 +82,22 @@ def moment_text(interval: str, micros: int) -> str:
 def test_every_row_of_a_window_comes_whatever_its_interval(
     database: Database, interval: str
 ) -> None:
-    assert delivered(database, interval, start="latest") == []
+    assert deliver_keys(database, interval, start="latest") == []
     now = capture_of(database, interval).look(0)[0].end
     times = {1: now, 2: now - 365 * DAY, 3: now - LATE, 4: now + LATE, 5: now + 2 * DAY}
     write(database, {key: moment_text(interval, at) for key, at in times.items()} | {6: "other"})
-    assert delivered(database, interval) == [1, 2, 3, 4, 5, 6]
+    assert deliver_keys(database, interval) == [1, 2, 3, 4, 5, 6]
     update(database, 2)
     update(database, 5)
-    assert delivered(database, interval) == [2, 5]
-    assert delivered(database, interval) == []
+    assert deliver_keys(database, interval) == [2, 5]
+    assert deliver_keys(database, interval) == []
 
 
 @with_events
 def test_a_row_outside_of_the_index_is_not_delivered(database: Database) -> None:
-    assert delivered(database, "hour", start="latest") == []
+    assert deliver_keys(database, "hour", start="latest") == []
     write(database, {1: None, 2: "1999-01-01T00"})
-    assert delivered(database, "hour") == [2]
+    assert deliver_keys(database, "hour") == [2]
 
 
 @with_events
@@ -106,9 +106,9 @@ def test_a_row_that_keeps_its_interval_is_delivered_before_it_is_cleared(
 ) -> None:
     cleared = {"clearing": {"every": "1h"}}
     write(database, {1: "2001-01-01T00"})
-    assert delivered(database, "hour", start="earliest", **cleared) == [1]
+    assert deliver_keys(database, "hour", start="earliest", **cleared) == [1]
     update(database, 1)
-    assert delivered(database, "hour", **cleared) == [1]
+    assert deliver_keys(database, "hour", **cleared) == [1]
 
 
 @with_events
@@ -130,5 +130,5 @@ def test_looking_counting_cutting_and_reading_agree(database: Database) -> None:
 
 
 def ids(rows) -> list[int]:  # type: ignore[no-untyped-def]
-    found: list[int] = rows.batch.column("Id").to_pylist()
-    return found
+    keys: list[int] = rows.batch.column("Id").to_pylist()
+    return keys

@@ -57,7 +57,7 @@ def write(database: Database, *times: str) -> None:
         batch.insert_or_update("Events", ("At", "Id", "Seen", "Changed"), rows)
 
 
-def watched(database: Database, **more: object) -> list[Change]:
+def watch_once(database: Database, **more: object) -> list[Change]:
     """The changes of one run, by key."""
     seen: list[Change] = []
     options: dict[str, Any] = {"start": "earliest", "table": {"Events": {"shard": "none"}}} | more
@@ -72,7 +72,7 @@ def capture_of(database: Database, nanoseconds: Nanoseconds = Nanoseconds.TRUNCA
     return PollCapture(QueryClient(address_of(database)), table, (), nanoseconds)
 
 
-def polled(capture: PollCapture) -> TableRows:
+def poll_all(capture: PollCapture) -> TableRows:
     """What is in the table, as one batch."""
     window, _ = capture.look(0)
     (rows,) = PolledTables([capture]).read({"Events": window})
@@ -83,7 +83,7 @@ def polled(capture: PollCapture) -> TableRows:
 @with_events
 def test_keys_and_ids_keep_nanoseconds_and_values_are_cut_off(database: Database) -> None:
     write(database, *TIMES)
-    changes = watched(database)
+    changes = watch_once(database)
     assert [change.key["At"] for change in changes] == sorted(TIMES)
     assert len({change.id for change in changes}) == 3
     assert {(change.new_values or {})["Seen"] for change in changes} == {EVEN}
@@ -92,19 +92,19 @@ def test_keys_and_ids_keep_nanoseconds_and_values_are_cut_off(database: Database
 @with_events
 def test_values_are_text_by_choice_and_ids_are_the_same(database: Database) -> None:
     write(database, *TIMES)
-    changes = watched(database, nanoseconds="string")
+    changes = watch_once(database, nanoseconds="string")
     assert [(change.new_values or {})["Seen"] for change in changes] == sorted(TIMES)
     assert [change.key["At"] for change in changes] == sorted(TIMES)
-    assert [change.id for change in changes] == [change.id for change in watched(database)]
+    assert [change.id for change in changes] == [change.id for change in watch_once(database)]
 
 
 @with_events
 def test_nanoseconds_are_refused_by_choice(database: Database) -> None:
     write(database, EVEN)
-    assert len(watched(database, nanoseconds="refuse")) == 1
+    assert len(watch_once(database, nanoseconds="refuse")) == 1
     write(database, SECOND)
     with pytest.raises(LossyTimestampError, match="123456789"):
-        watched(database, nanoseconds="refuse")
+        watch_once(database, nanoseconds="refuse")
 
 
 @with_events
@@ -112,7 +112,7 @@ def test_nanoseconds_are_refused_by_choice(database: Database) -> None:
 def test_a_backfill_keeps_them_page_by_page(database: Database, nanoseconds: str) -> None:
     write(database, *TIMES)
     more = {"start": "latest", "backfill": ["Events"], "backfill_rows": 1}
-    changes = watched(database, consumer="c", nanoseconds=nanoseconds, **more)
+    changes = watch_once(database, consumer="c", nanoseconds=nanoseconds, **more)
     assert [change.key["At"] for change in changes] == sorted(TIMES)
     assert {change.operation for change in changes} == {Operation.READ}
     seen = {(change.new_values or {})["Seen"] for change in changes}
@@ -128,36 +128,36 @@ def test_pages_of_a_table_keep_them(database: Database) -> None:
     page = ranges.plan_page(now.end, None, None, 0, 1)
     keys = [k for part in page.slices for rows in ranges.read(part) for k in key_column(rows.batch)]
     assert keys == [EVEN, FIRST, SECOND]
-    found, _ = KeyRangeCapture(capture).read_page(BackfillProgress(now.end, None))
-    assert [key for rows in found for key in key_column(rows.batch)] == keys
+    batches, _ = KeyRangeCapture(capture).read_page(BackfillProgress(now.end, None))
+    assert [key for rows in batches for key in key_column(rows.batch)] == keys
 
 
 def key_column(batch: pa.RecordBatch) -> list[str]:
-    found: list[str] = batch.column("At").to_pylist()
-    return found
+    keys: list[str] = batch.column("At").to_pylist()
+    return keys
 
 
 @with_events
 def test_columns_of_spark_refuse_a_key_that_they_cannot_hold(database: Database) -> None:
     write(database, EVEN)
     capture = capture_of(database)
-    shown = shape_stored(polled(capture), capture.typed_schema)
+    shown = shape_stored(poll_all(capture), capture.typed_schema)
     assert shown.schema.field("At").type == pa.timestamp("us", tz="UTC")
     assert shown.column("At").equals(shown.column("Seen"))
     write(database, FIRST, SECOND)
     with pytest.raises(LossyTimestampError, match=r"column At .* primary key of Events .*'string'"):
-        shape_stored(polled(capture), capture.typed_schema)
+        shape_stored(poll_all(capture), capture.typed_schema)
     seen = pa.schema([capture.typed_schema.field("Seen"), pa.field("_change_id", pa.string())])
-    assert len(set(shape_stored(polled(capture), seen).column("_change_id").to_pylist())) == 3
+    assert len(set(shape_stored(poll_all(capture), seen).column("_change_id").to_pylist())) == 3
     whole = capture_of(database, Nanoseconds.STRING)
-    shown = shape_stored(polled(whole), whole.typed_schema)
+    shown = shape_stored(poll_all(whole), whole.typed_schema)
     assert sorted(shown.column("At").to_pylist()) == sorted(TIMES)
 
 
 @with_events
 def test_the_newest_record_of_each_key_is_of_each_key(database: Database) -> None:
     write(database, *TIMES)
-    messages = encode(watched(database), make_envelope("debezium", {}))
+    messages = encode(watch_once(database), make_envelope("debezium", {}))
     assert len(select_newest(messages, "debezium")) == 3
 
 
@@ -194,8 +194,8 @@ def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
         buffer = ChangeBuffer(Window(0, 9), {})
         buffer.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
         schema = PollCapture(QueryClient(NOWHERE), table, (), nanoseconds).typed_schema
-        found = shape_typed(buffer.take(), table, schema, nanoseconds)
-        rows: list[dict[str, object]] = found.select(["At", "Seen"]).to_pylist()
+        typed = shape_typed(buffer.take(), table, schema, nanoseconds)
+        rows: list[dict[str, object]] = typed.select(["At", "Seen"]).to_pylist()
         return rows
 
     assert shown(FIRST, Nanoseconds.STRING) == [{"At": FIRST, "Seen": SECOND}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fixtures.consumers import consumers_of
 from fixtures.selections import store_selection
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
@@ -12,7 +13,6 @@ from typer.testing import CliRunner
 
 from ddl.apply import read_schema
 from watcher.cli import app
-from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import (
     TABLE,
     Position,
@@ -29,7 +29,7 @@ TABLES = ("Albums", "Singers", "Songs")
 
 
 @pytest.fixture
-def stored(create_database: CreateDatabase) -> Database:
+def consumer_database(create_database: CreateDatabase) -> Database:
     """A consumer "worker" with positions and backfills in three tables, and one more consumer."""
     database: Database = create_database("CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)")
     create_own_tables(database, TABLE)
@@ -45,10 +45,6 @@ def stored(create_database: CreateDatabase) -> Database:
     return database
 
 
-def consumers_of(database: Database) -> Consumers:
-    return Consumers(database, consumers_table(TABLE))
-
-
 def kept(database: Database, consumer: str = "worker") -> tuple[set[str], set[str], bool]:
     """Tables with positions, tables with backfills, and whether the consumer is listed."""
     with database.snapshot() as snapshot:
@@ -60,72 +56,80 @@ def kept(database: Database, consumer: str = "worker") -> tuple[set[str], set[st
     return positions, backfills, consumers_of(database).status(consumer) is not None
 
 
-def test_a_consumer_goes_whole_and_no_other_with_it(stored: Database) -> None:
-    assert set(unregister(stored, TABLE, "worker")) == set(TABLES)
-    assert kept(stored) == (set(), set(), False)
-    assert kept(stored, "worker2") == (set(TABLES), set(TABLES), True)
-    assert unregister(stored, TABLE, "worker") == ()
+def test_a_consumer_goes_whole_and_no_other_with_it(consumer_database: Database) -> None:
+    assert set(unregister(consumer_database, TABLE, "worker")) == set(TABLES)
+    assert kept(consumer_database) == (set(), set(), False)
+    assert kept(consumer_database, "worker2") == (set(TABLES), set(TABLES), True)
+    assert unregister(consumer_database, TABLE, "worker") == ()
 
 
-def test_single_tables_go_and_the_rest_stays(stored: Database) -> None:
-    assert unregister(stored, TABLE, "worker", ["albums", "Albums"]) == ("Albums",)
-    assert kept(stored) == ({"Singers", "Songs"}, {"Singers", "Songs"}, True)
+def test_single_tables_go_and_the_rest_stays(consumer_database: Database) -> None:
+    assert unregister(consumer_database, TABLE, "worker", ["albums", "Albums"]) == ("Albums",)
+    assert kept(consumer_database) == ({"Singers", "Songs"}, {"Singers", "Songs"}, True)
 
 
-def test_with_its_last_position_a_consumer_goes_whole(stored: Database) -> None:
+def test_with_its_last_position_a_consumer_goes_whole(consumer_database: Database) -> None:
     """Else clearing would wait for it to register again."""
-    unregister(stored, TABLE, "worker", TABLES)
-    assert kept(stored) == (set(), set(), False)
+    unregister(consumer_database, TABLE, "worker", TABLES)
+    assert kept(consumer_database) == (set(), set(), False)
 
 
-def test_a_table_without_a_position_is_refused_by_name(stored: Database) -> None:
+def test_a_table_without_a_position_is_refused_by_name(consumer_database: Database) -> None:
     with pytest.raises(ConfigurationError, match="has no position in table Elsewhere;"):
-        unregister(stored, TABLE, "worker", ["Singers", "Elsewhere"])
-    assert kept(stored) == (set(TABLES), set(TABLES), True)
+        unregister(consumer_database, TABLE, "worker", ["Singers", "Elsewhere"])
+    assert kept(consumer_database) == (set(TABLES), set(TABLES), True)
 
 
-def test_a_live_consumer_loses_only_tables_that_it_does_not_watch(stored: Database) -> None:
-    lease = consumers_of(stored).acquire("worker", 60.0)
-    store_selection(stored, "worker", ["*"], ["Songs"])
+def test_a_live_consumer_loses_only_tables_that_it_does_not_watch(
+    consumer_database: Database,
+) -> None:
+    lease = consumers_of(consumer_database).acquire("worker", 60.0)
+    store_selection(consumer_database, "worker", ["*"], ["Songs"])
     for tables in (None, ["Singers"], ["Songs", "Singers"]):
         with pytest.raises(LeaseHeldError, match="consumer 'worker' is alive"):
-            unregister(stored, TABLE, "worker", tables)
-    assert kept(stored) == (set(TABLES), set(TABLES), True)
-    assert unregister(stored, TABLE, "worker", ["Songs"]) == ("Songs",)
-    assert kept(stored) == ({"Albums", "Singers"}, {"Albums", "Singers"}, True)
-    consumers_of(stored).renew(lease, State.RUNNING, ConsumerProgress())
+            unregister(consumer_database, TABLE, "worker", tables)
+    assert kept(consumer_database) == (set(TABLES), set(TABLES), True)
+    assert unregister(consumer_database, TABLE, "worker", ["Songs"]) == ("Songs",)
+    assert kept(consumer_database) == ({"Albums", "Singers"}, {"Albums", "Singers"}, True)
+    consumers_of(consumer_database).renew(lease, State.RUNNING, ConsumerProgress())
 
 
-def test_a_live_consumer_that_stores_no_selection_keeps_every_table(stored: Database) -> None:
-    consumers_of(stored).acquire("worker", 60.0)
-    with stored.batch() as batch:
+def test_a_live_consumer_that_stores_no_selection_keeps_every_table(
+    consumer_database: Database,
+) -> None:
+    consumers_of(consumer_database).acquire("worker", 60.0)
+    with consumer_database.batch() as batch:
         batch.update(consumers_table(TABLE), ("Consumer", "Selection"), [("worker", None)])
     with pytest.raises(LeaseHeldError, match="watches Songs"):
-        unregister(stored, TABLE, "worker", ["Songs"])
+        unregister(consumer_database, TABLE, "worker", ["Songs"])
 
 
-def test_an_instance_that_is_unregistered_while_frozen_saves_nothing(stored: Database) -> None:
-    lease = consumers_of(stored).acquire("worker", 0.0)
-    unregister(stored, TABLE, "worker")
+def test_an_instance_that_is_unregistered_while_frozen_saves_nothing(
+    consumer_database: Database,
+) -> None:
+    lease = consumers_of(consumer_database).acquire("worker", 0.0)
+    unregister(consumer_database, TABLE, "worker")
     with pytest.raises(LeaseLostError):
-        consumers_of(stored).renew(lease, State.RUNNING, ConsumerProgress())
-    assert kept(stored) == (set(), set(), False)
+        consumers_of(consumer_database).renew(lease, State.RUNNING, ConsumerProgress())
+    assert kept(consumer_database) == (set(), set(), False)
 
 
-def test_a_consumer_whose_selection_cannot_be_read_can_be_unregistered(stored: Database) -> None:
-    with stored.batch() as batch:
+def test_a_consumer_whose_selection_cannot_be_read_can_be_unregistered(
+    consumer_database: Database,
+) -> None:
+    with consumer_database.batch() as batch:
         batch.update(consumers_table(TABLE), ("Consumer", "Selection"), [("worker", "odd")])
-    assert len(unregister(stored, TABLE, "worker")) == 3
+    assert len(unregister(consumer_database, TABLE, "worker")) == 3
 
 
-def test_the_command_shows_first_what_would_go(stored: Database) -> None:
-    where = ["-d", str(address_of(stored)), "--table", "Singers", "--table", "Songs"]
+def test_the_command_shows_first_what_would_go(consumer_database: Database) -> None:
+    where = ["-d", str(address_of(consumer_database)), "--table", "Singers", "--table", "Songs"]
     shown = CliRunner().invoke(app, ["ctl", "forget", "worker", *where, "--dry-run"])
     assert "positions that would be removed: Singers, Songs" in shown.output
-    assert kept(stored) == (set(TABLES), set(TABLES), True)
+    assert kept(consumer_database) == (set(TABLES), set(TABLES), True)
     shown = CliRunner().invoke(app, ["ctl", "forget", "worker", *where])
     assert "worker: 2 positions removed" in shown.output
-    assert kept(stored) == ({"Albums"}, {"Albums"}, True)
+    assert kept(consumer_database) == ({"Albums"}, {"Albums"}, True)
 
 
 @pytest.mark.ddl("CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)")

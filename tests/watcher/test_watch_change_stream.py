@@ -42,13 +42,13 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     } | more
 
 
-def delivered(database: Database, **more: object) -> list[Change]:
+def deliver(database: Database, **more: object) -> list[Change]:
     """What one run delivers of what is there."""
-    found: list[Change] = []
+    changes: list[Change] = []
     watcher = Watcher(**options(database, **more))
-    watcher.on_change(found.append)
+    watcher.on_change(changes.append)
     watcher.run_once()
-    return found
+    return changes
 
 
 @pytest.fixture
@@ -57,23 +57,23 @@ def database(create_database: Callable[..., Database]) -> Database:
 
 
 def test_every_version_comes_with_deletes_and_old_values(database: Database) -> None:
-    assert delivered(database) == []
+    assert deliver(database) == []
     writes = Writes(database, 1)
     writes.write(50)
-    assert versions_by_row(delivered(database)) == writes.truth
-    assert delivered(database) == []
+    assert versions_by_row(deliver(database)) == writes.truth
+    assert deliver(database) == []
 
 
 def test_it_goes_on_while_writes_come(database: Database) -> None:
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 2)
-    found: list[Change] = []
+    changes: list[Change] = []
     arrived = threading.Event()
     watcher = Watcher(**options(database))
 
     @watcher.on_change
-    def _(change: Change) -> None:
-        found.append(change)
+    def collect(change: Change) -> None:
+        changes.append(change)
         if change.key["Id"] == "last":
             arrived.set()
 
@@ -85,8 +85,8 @@ def test_it_goes_on_while_writes_come(database: Database) -> None:
     assert arrived.wait(60)
     watcher.stop()
     thread.join(60)
-    found.pop(next(n for n, change in enumerate(found) if change.key["Id"] == "last"))
-    assert versions_by_row(found) == writes.truth
+    changes.pop(next(n for n, change in enumerate(changes) if change.key["Id"] == "last"))
+    assert versions_by_row(changes) == writes.truth
 
 
 def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database: Database) -> None:
@@ -94,32 +94,32 @@ def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database:
     writes.write(30)
     there = {row: versions[-1] for row, versions in writes.truth.items()}
     living = {row: version.value for row, version in there.items() if version.value is not None}
-    first = delivered(database, backfill=["*"], backfill_rows=3)
+    first = deliver(database, backfill=["*"], backfill_rows=3)
     assert {change.operation for change in first} == {Operation.READ}
     assert {row_of(c): (c.new_values or {})["Version"] for c in first} == living
     before = {row: len(versions) for row, versions in writes.truth.items()}
     writes.write(30)
     expected = {row: each[before.get(row, 0) :] for row, each in writes.truth.items()}
-    assert versions_by_row(delivered(database)) == {
+    assert versions_by_row(deliver(database)) == {
         row: each for row, each in expected.items() if each
     }
 
 
 def test_transactions_come_whole_and_in_order(database: Database) -> None:
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 4)
     writes.write(40)
-    found: list[tuple[Change, ...]] = []
+    transactions: list[tuple[Change, ...]] = []
     watcher = Watcher(**options(database, transactions=True, max_rows=10))
-    watcher.on_transaction(found.append)
+    watcher.on_transaction(transactions.append)
     watcher.run_once()
-    assert [frozenset(map(row_of, changes)) for changes in found] == writes.transactions
-    for changes in found:
+    assert [frozenset(map(row_of, changes)) for changes in transactions] == writes.transactions
+    for changes in transactions:
         assert len({c.origin.transaction_id for c in changes if c.origin is not None}) == 1
 
 
 def test_a_long_backlog_comes_in_windows(database: Database) -> None:
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 5)
     writes.write(80)
     windows: set[object] = set()
@@ -127,7 +127,7 @@ def test_a_long_backlog_comes_in_windows(database: Database) -> None:
     watcher = Watcher(**options(database, max_rows=20))
 
     @watcher.on_batch
-    def _(batch: object) -> None:
+    def note_window(batch: object) -> None:
         assert isinstance(batch, StreamRows)
         windows.add(batch.window)
         rows.append(batch.batch.num_rows)
@@ -140,39 +140,39 @@ def test_a_long_backlog_comes_in_windows(database: Database) -> None:
 def test_what_is_printed(create_database: Callable[..., Database], whole_rows: bool) -> None:
     database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR T")
     more = {"tables": ["T"], "stream": {"name": "S", "whole_rows": whole_rows}}
-    delivered(database, **more)
+    deliver(database, **more)
     with database.batch() as batch:
         batch.insert("T", ["Id", "Version", "Text"], [(1, 1, "a")])
     with database.batch() as batch:
         batch.update("T", ["Id", "Version"], [(1, 2)])
     with database.batch() as batch:
         batch.delete("T", KeySet(keys=[[1]]))
-    found = [json.loads(json.dumps(plain_change(c))) for c in delivered(database, **more)]
+    printed = [json.loads(json.dumps(plain_change(c))) for c in deliver(database, **more)]
     updated = {"Id": 1, "Version": 2} | ({"Text": "a"} if whole_rows else {})
-    assert [(each["operation"], each["values"], each["old_values"]) for each in found] == [
+    assert [(each["operation"], each["values"], each["old_values"]) for each in printed] == [
         ("INSERT", {"Id": 1, "Version": 1, "Text": "a"}, {}),
         ("UPDATE", updated, {"Version": 1}),
         ("DELETE", {"Id": 1}, {"Version": 2, "Text": "a"}),
     ]
-    assert all(each["transaction"]["id"] for each in found)
+    assert all(each["transaction"]["id"] for each in printed)
 
 
 def test_only_some_operations(database: Database) -> None:
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 6)
     writes.write(40)
-    found = delivered(database, stream={"operations": ["DELETE"]})
+    changes = deliver(database, stream={"operations": ["DELETE"]})
     deletes = {
         row: [v for v in versions if v.operation is Operation.DELETE]
         for row, versions in writes.truth.items()
     }
-    assert versions_by_row(found) == {row: each for row, each in deletes.items() if each}
+    assert versions_by_row(changes) == {row: each for row, each in deletes.items() if each}
 
 
 def test_check_says_whether_the_stream_can_be_read(database: Database) -> None:
-    found = list(check(parse_watch_config(options(database))))
-    assert all(finding.ok for finding in found)
-    assert "change stream S" in [finding.name for finding in found]
+    findings = list(check(parse_watch_config(options(database))))
+    assert all(finding.ok for finding in findings)
+    assert "change stream S" in [finding.name for finding in findings]
     wrong = list(check(parse_watch_config(options(database, stream={"name": "X"}))))
     assert next(f.detail for f in wrong if f.name == "change stream").endswith("X; it has: S")
 
@@ -203,7 +203,7 @@ def test_what_does_not_go_together_is_refused(database: Database) -> None:
     with pytest.raises(ConfigurationError, match="'earliest' does not work with a change stream"):
         parse_watch_config(options(database, start="earliest"))
     with pytest.raises(NotWatchableError, match="no change stream X; it has: S"):
-        delivered(database, stream={"name": "X"})
+        deliver(database, stream={"name": "X"})
 
 
 # Queries that stay open.
@@ -238,8 +238,10 @@ class Pushed:
     def wait(self, count: int, before: Sequence[Change] = ()) -> list[Change]:
         """Until so many different changes have come, with those from before."""
         with self._arrived:
-            assert self._arrived.wait_for(lambda: len(once([*before, *self.changes])) >= count, 60)
-            return once([*before, *self.changes])
+            assert self._arrived.wait_for(
+                lambda: len(drop_repeated([*before, *self.changes])) >= count, 60
+            )
+            return drop_repeated([*before, *self.changes])
 
     def __exit__(self, *_: object) -> None:
         self.watcher.stop()
@@ -247,7 +249,7 @@ class Pushed:
         assert not self._raised
 
 
-def once(changes: Sequence[Change]) -> list[Change]:
+def drop_repeated(changes: Sequence[Change]) -> list[Change]:
     """The changes without those that came again."""
     return list({change.id: change for change in changes}.values())
 
@@ -261,21 +263,21 @@ def test_open_queries_deliver_every_version_while_partitions_move() -> None:
     with spawn(change_stream_churn_seconds=0.1) as server:
         database = connect(server.address).database("push", ddl_statements=[*TABLES, STREAM])
         database.create().result(60)
-        delivered(database)
+        deliver(database)
         writes = Writes(database, 21)
         with Pushed(database) as pushed:
             for _ in range(4):
                 writes.write(30)
-                found = pushed.wait(versions(writes))
-            assert len(found) == len(pushed.changes)
+                changes = pushed.wait(versions(writes))
+            assert len(changes) == len(pushed.changes)
         writes.write(20)
         with Pushed(database) as again:
             again.wait(1)
             writes.write(20)
-            everything = again.wait(versions(writes), found)
+            everything = again.wait(versions(writes), changes)
             assert versions_by_row(everything) == writes.truth
         # What is above the watermark when it stops comes again, and nothing else.
-        repeated = {change.id for change in delivered(database)}
+        repeated = {change.id for change in deliver(database)}
         assert repeated <= {change.id for change in everything}
 
 
@@ -283,34 +285,34 @@ def test_open_queries_deliver_every_version_while_partitions_move() -> None:
 def test_open_queries_outlive_a_server_that_breaks_them(
     database: Database, faults: Callable[..., None]
 ) -> None:
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 22)
     faults(unavailable_after_rows=3)
     with Pushed(database) as pushed:
         writes.write(60)
         assert versions_by_row(pushed.wait(versions(writes))) == writes.truth
-        assert len(once(pushed.changes)) == len(pushed.changes)
+        assert len(drop_repeated(pushed.changes)) == len(pushed.changes)
 
 
 def test_open_queries_go_on_when_their_deadline_passes(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resumption, "STREAM_SECONDS_MAX", 2.0)
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 24)
     with Pushed(database, metrics={"port": 0}) as pushed:
         writes.write(20)
         pushed.wait(versions(writes))
-        restarted(pushed.watcher, 2)
+        wait_for_restarts(pushed.watcher, 2)
         writes.write(20)
         assert versions_by_row(pushed.wait(versions(writes))) == writes.truth
-    assert len(once(pushed.changes)) == len(pushed.changes)
+    assert len(drop_repeated(pushed.changes)) == len(pushed.changes)
     labels = {"consumer": "c", "kind": "DeadlineExceeded"}
     sample = pushed.watcher.metrics.registry.get_sample_value
     assert sample("spanner_watcher_errors_total", labels) is None
 
 
-def restarted(watcher: Watcher, count: int) -> None:
+def wait_for_restarts(watcher: Watcher, count: int) -> None:
     """Returns when so many streams were taken up again, or after a minute."""
     sample, until = watcher.metrics.registry.get_sample_value, time.monotonic() + 60
     while (sample("spanner_watcher_stream_restarts", {"consumer": "c"}) or 0) < count:
@@ -319,7 +321,7 @@ def restarted(watcher: Watcher, count: int) -> None:
 
 
 def test_open_queries_end_when_they_are_drained(database: Database) -> None:
-    delivered(database)
+    deliver(database)
     writes = Writes(database, 23)
     writes.write(20)
     pushed = Pushed(database)
@@ -328,18 +330,18 @@ def test_open_queries_end_when_they_are_drained(database: Database) -> None:
         pushed.watcher.drain()
         pushed._thread.join(60)
     assert versions_by_row(pushed.changes) == writes.truth
-    assert delivered(database) == []
+    assert deliver(database) == []
 
 
 def test_a_table_that_is_made_while_the_watcher_is_down_is_watched_from_its_first_row(
     create_database: Callable[..., Database],
 ) -> None:
     database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
-    delivered(database, tables=["*"])
+    deliver(database, tables=["*"])
     database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
     with database.batch() as batch:
         batch.insert("Later", ["Id"], [(1,)])
-    assert [(change.table, change.key) for change in delivered(database, tables=["*"])] == [
+    assert [(change.table, change.key) for change in deliver(database, tables=["*"])] == [
         ("Later", {"Id": 1})
     ]
 
@@ -349,13 +351,13 @@ def test_a_table_that_is_gone_does_not_send_the_next_one_back(
 ) -> None:
     """Its position stays, and grows older than what the stream keeps."""
     database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
-    delivered(database, tables=["*"])
+    deliver(database, tables=["*"])
     SpannerPositions(database).save(Position("c", "Gone", BEGINNING + 1), None)
-    assert delivered(database, tables=["*"]) == []
+    assert deliver(database, tables=["*"]) == []
     database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
     with database.batch() as batch:
         batch.insert("Later", ["Id"], [(1,)])
-    assert [change.key for change in delivered(database, tables=["*"])] == [{"Id": 1}]
+    assert [change.key for change in deliver(database, tables=["*"])] == [{"Id": 1}]
 
 
 @pytest.mark.parametrize("refresh", [0, 1])
@@ -364,17 +366,17 @@ def test_a_table_that_comes_later_is_watched_from_its_first_row(
 ) -> None:
     """Also when windows pass before its schema is looked at."""
     database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
-    found: list[Change] = []
+    changes: list[Change] = []
     arrived = threading.Event()
     watcher = Watcher(**options(database, tables=["*"], refresh=refresh))
 
     @watcher.on_change
-    def _(change: Change) -> None:
-        found.append(change)
+    def collect(change: Change) -> None:
+        changes.append(change)
         if change.table == "Later" and change.key["Id"] == 2:
             arrived.set()
 
-    delivered(database, tables=["*"])
+    deliver(database, tables=["*"])
     thread = threading.Thread(target=watcher.run)
     thread.start()
     database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
@@ -384,4 +386,4 @@ def test_a_table_that_comes_later_is_watched_from_its_first_row(
     assert arrived.wait(60)
     watcher.stop()
     thread.join(60)
-    assert [change.key["Id"] for change in found if change.table == "Later"] == [1, 2]
+    assert [change.key["Id"] for change in changes if change.table == "Later"] == [1, 2]

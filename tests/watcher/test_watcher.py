@@ -6,22 +6,20 @@ import contextlib
 import json
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.consumers import make_tables_watchable
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of
+from fixtures.watcher_threads import ChangeCollector, run_in_thread
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from watcher import Change, Operation, Watcher
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
@@ -50,15 +48,10 @@ PLAIN = "CREATE TABLE Unwatched (Id INT64) PRIMARY KEY (Id)"
 SECONDS = 60
 
 
-def watchable(database: Database, *tables: str) -> None:
-    options = WatchOptions.model_validate({"shards": 4})
-    apply_plan(database, make_plan(read_schema(database), list(tables), options))
-
-
 @pytest.fixture
 def music(create_database: CreateDatabase) -> Database:
     database: Database = create_database(SINGERS, ALBUMS, PLAIN)
-    watchable(database, "Singers", "Albums")
+    make_tables_watchable(database, "Singers", "Albums")
     return database
 
 
@@ -73,47 +66,8 @@ def options(database: Database, **more: object) -> dict[str, Any]:
     return {"database": str(address_of(database)), "start": "earliest", "interval": "20ms"} | more
 
 
-class Collected:
-    """Changes as they arrive; ``wait`` until there are so many."""
-
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self._arrived = threading.Condition()
-
-    def __call__(self, change: Change) -> None:
-        with self._arrived:
-            self.changes.append(change)
-            self._arrived.notify_all()
-
-    def wait(self, count: int) -> list[Change]:
-        with self._arrived:
-            assert self._arrived.wait_for(lambda: len(self.changes) >= count, SECONDS)
-            return list(self.changes)
-
-
-@contextmanager
-def running(watcher: Watcher) -> Iterator[list[BaseException]]:
-    """The watcher in a thread; what it raised is in the list when the block has ended."""
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            watcher.run()
-        except Exception as error:  # noqa: BLE001 (handed to the test)
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield raised
-    finally:
-        watcher.stop()
-        thread.join(SECONDS)
-        assert not thread.is_alive()
-
-
-def once(database: Database, **more: object) -> list[Change]:
-    seen = Collected()
+def deliver(database: Database, **more: object) -> list[Change]:
+    seen = ChangeCollector()
     watcher = Watcher(**options(database, **more))
     watcher.on_change(seen)
     watcher.run_once()
@@ -127,7 +81,7 @@ def keys(changes: list[Change]) -> list[tuple[str, tuple[object, ...]]]:
 def test_five_lines_watch_a_whole_database(music: Database) -> None:
     add(music, 1, 1, 2)
     add(music, 2)
-    changes = once(music)
+    changes = deliver(music)
     expected = [("Singers", (1,)), ("Albums", (1, 1)), ("Albums", (1, 2)), ("Singers", (2,))]
     assert sorted(keys(changes)) == sorted(expected)
     assert {change.operation for change in changes} == {Operation.UPSERT}
@@ -136,14 +90,14 @@ def test_five_lines_watch_a_whole_database(music: Database) -> None:
 
 def test_globs_choose_tables_and_names_must_be_there(music: Database) -> None:
     add(music, 1, 1)
-    assert keys(once(music, tables=["Alb*"])) == [("Albums", (1, 1))]
-    assert keys(once(music, tables=["*"], exclude=["albums"])) == [("Singers", (1,))]
+    assert keys(deliver(music, tables=["Alb*"])) == [("Albums", (1, 1))]
+    assert keys(deliver(music, tables=["*"], exclude=["albums"])) == [("Singers", (1,))]
     with pytest.raises(TableNotFoundError, match="Nothing"):
-        once(music, tables=["Nothing"])
+        deliver(music, tables=["Nothing"])
     with pytest.raises(NotWatchableError, match="ddl apply"):
-        once(music, tables=["Unwatched"])
+        deliver(music, tables=["Unwatched"])
     with pytest.raises(NotWatchableError, match="no table"):
-        once(music, tables=["X*"])
+        deliver(music, tables=["X*"])
 
 
 def test_transactions_arrive_whole_and_in_commit_order(music: Database) -> None:
@@ -210,25 +164,25 @@ def test_a_second_instance_is_refused_and_takes_over_when_the_first_is_gone(
     music: Database,
 ) -> None:
     add(music, 1)
-    seen = Collected()
+    seen = ChangeCollector()
     first = Watcher(**options(music, consumer="one", lease="1s"))
     first.on_change(seen)
-    with running(first):
+    with run_in_thread(first):
         seen.wait(1)
         second = Watcher(**options(music, consumer="one", lease="1s"))
         second.on_change(print)
         with pytest.raises(LeaseHeldError, match="one"):
             second.run()
     add(music, 2)
-    assert keys(once(music, consumer="one")) == [("Singers", (2,))]
+    assert keys(deliver(music, consumer="one")) == [("Singers", (2,))]
 
 
 def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     robbed = Watcher(**options(music, consumer="cold", lease="1s"))
     robbed.on_change(seen)
     add(music, 1)
-    with running(robbed) as raised:
+    with run_in_thread(robbed) as raised:
         seen.wait(1)
         consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
         robbed.pause()
@@ -248,29 +202,29 @@ def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Databa
 
 
 def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="ops", lease="1s"))
     watcher.on_change(seen)
     consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
 
-    def until(state: State) -> None:
+    def wait_for_state(state: State) -> None:
         for _ in range(3_000):
-            found = consumers.status("ops")
-            if found is not None and found.state is state:
+            consumer = consumers.status("ops")
+            if consumer is not None and consumer.state is state:
                 return
             threading.Event().wait(0.02)
         pytest.fail(f"never {state}")
 
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         consumers.ask("ops", Command.PAUSE)
-        until(State.PAUSED)
+        wait_for_state(State.PAUSED)
         add(music, 2)
         consumers.ask("ops", Command.RESUME)
         assert keys(seen.wait(2)) == [("Singers", (1,)), ("Singers", (2,))]
         consumers.ask("ops", Command.DRAIN)
-        until(State.NOT_STARTED)
+        wait_for_state(State.NOT_STARTED)
     assert not raised
     with pytest.raises(ConfigurationError, match="ops"):
         consumers.ask("nobody", Command.STOP)
@@ -308,7 +262,7 @@ def test_a_callback_that_always_raises_stops_and_loses_nothing(music: Database) 
     assert status.state is State.FAILED_PERMANENTLY
     assert not status.alive
     assert [error.kind for error in consumers.errors("strict")] == ["DeliveryError"]
-    assert keys(once(music, consumer="strict")) == [("Singers", (1,))]
+    assert keys(deliver(music, consumer="strict")) == [("Singers", (1,))]
 
 
 def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: Path) -> None:
@@ -334,28 +288,28 @@ def test_skipped_changes_lie_in_the_dead_letter_file(music: Database, tmp_path: 
 
 def test_a_drain_in_the_middle_of_a_window_delivers_what_came_after_it(music: Database) -> None:
     watcher = Watcher(**options(music, tables=["Singers"]))
-    found: list[int] = []
+    delivered: list[int] = []
 
     @watcher.on_change
-    def _(change: Change) -> None:
-        found.append(int(str(change.key["SingerId"])))
-        if found == [1]:
+    def drain_at_first(change: Change) -> None:
+        delivered.append(int(str(change.key["SingerId"])))
+        if delivered == [1]:
             add(music, 2)
             watcher.drain()
 
     add(music, 1)
     watcher.run()
-    assert found == [1, 2]
+    assert delivered == [1, 2]
 
 
 def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, refresh=0))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
-        watchable(music, "Unwatched")
+        make_tables_watchable(music, "Unwatched")
         with music.batch() as batch:
             batch.insert("Unwatched", ("Id",), [(7,)])
         assert keys(seen.wait(2)) == [("Singers", (1,)), ("Unwatched", (7,))]
@@ -367,23 +321,23 @@ def test_tables_made_watchable_while_it_is_down_are_watched_from_their_first_row
 ) -> None:
     """Also by a consumer that began with what came after it."""
     for expected in ([], [("Unwatched", (7,))]):
-        seen = Collected()
+        seen = ChangeCollector()
         watcher = Watcher(**options(music, consumer="c", start="latest"))
         watcher.on_change(seen)
         watcher.run_once()
         assert keys(seen.changes) == expected
         if not expected:
-            watchable(music, "Unwatched")
+            make_tables_watchable(music, "Unwatched")
             with music.batch() as batch:
                 batch.insert("Unwatched", ("Id",), [(7,)])
 
 
 def test_columns_come_and_go_while_it_runs(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["Albums"], refresh=0))
     watcher.on_change(seen)
     add(music, 1, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         music.update_ddl(["ALTER TABLE Albums ADD COLUMN Label STRING(MAX)"]).result(60)
         add(music, 1, 2)
@@ -397,11 +351,11 @@ def test_columns_come_and_go_while_it_runs(music: Database) -> None:
 
 
 def test_types_tables_and_indexes_change_while_it_runs(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["*"], refresh=0))
     watcher.on_change(seen)
     add(music, 1, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(2)
         music.update_ddl(["ALTER TABLE Singers ALTER COLUMN LastName BYTES(200)"]).result(60)
         with music.batch() as batch:
@@ -415,7 +369,7 @@ def test_types_tables_and_indexes_change_while_it_runs(music: Database) -> None:
         add_singer(music, 3)
         assert keys(seen.wait(5))[-1] == ("Singers", (3,))
         music.update_ddl([ALBUMS]).result(60)
-        watchable(music, "Albums")
+        make_tables_watchable(music, "Albums")
         with music.batch() as batch:
             batch.insert("Albums", ("SingerId", "AlbumId"), [(3, 9)])
         assert keys(seen.wait(6))[-1] == ("Albums", (3, 9))
@@ -428,11 +382,11 @@ def add_singer(database: Database, singer: int) -> None:
 
 
 def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["Singers"], refresh=3600))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         music.update_ddl(["DROP INDEX SingersByShardAndTime"]).result(60)
         add(music, 2)
@@ -445,11 +399,11 @@ def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database)
 
 
 def test_an_index_that_is_dropped_may_be_done_without(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, tables=["Singers"], refresh=3600, on_missing_index="scan"))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         music.update_ddl(["DROP INDEX SingersByShardAndTime"]).result(60)
         add(music, 2)
@@ -461,7 +415,7 @@ def test_soft_deletes_are_deletes(music: Database) -> None:
     add(music, 1, 1, 2)
     with music.batch() as batch:
         batch.update("Albums", ("SingerId", "AlbumId", "Gone"), [(1, 2, True)])
-    changes = once(music, tables=["Albums"], table={"Albums": {"deleted": "Gone"}})
+    changes = deliver(music, tables=["Albums"], table={"Albums": {"deleted": "Gone"}})
     operations = {tuple(change.key.values()): change.operation for change in changes}
     assert operations == {(1, 1): Operation.UPSERT, (1, 2): Operation.DELETE}
 
@@ -469,18 +423,18 @@ def test_soft_deletes_are_deletes(music: Database) -> None:
 def test_positions_in_a_file_go_on_where_they_were(music: Database, tmp_path: Path) -> None:
     kept = {"keep": "file", "path": tmp_path / "positions.json"}
     add(music, 1)
-    assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (1,))]
-    assert once(music, consumer="file", positions=kept) == []
+    assert keys(deliver(music, consumer="file", positions=kept)) == [("Singers", (1,))]
+    assert deliver(music, consumer="file", positions=kept) == []
     add(music, 2)
-    assert keys(once(music, consumer="file", positions=kept)) == [("Singers", (2,))]
+    assert keys(deliver(music, consumer="file", positions=kept)) == [("Singers", (2,))]
     assert set(FilePositions(kept["path"]).load_all("file")) == {"Singers", "Albums"}  # type: ignore[arg-type]
 
 
 def test_faults_of_the_server_are_outlived(music: Database, faults: Callable[..., None]) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="tough"))
     watcher.on_change(seen)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         faults(aborted_commit_probability=0.3, unavailable_after_rows=3, lost_sessions=5, seed=7)
         for number in range(20):
             insert_whatever_comes(music, number)
@@ -503,10 +457,10 @@ def insert_whatever_comes(database: Database, key: int) -> None:
 
 
 def test_clearing_on_schedule_empties_the_indexes(music: Database) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="tidy", clearing={"every": "50ms"}))
     watcher.on_change(seen)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         add(music, 1, 1, 2)
         seen.wait(3)
         clearing = Clearing(
@@ -515,15 +469,15 @@ def test_clearing_on_schedule_empties_the_indexes(music: Database) -> None:
             SpannerPositions(music, "SpannerWatcherPositions"),
         )
         for _ in range(3_000):
-            if in_index(music) == 0:
+            if count_in_index(music) == 0:
                 break
             threading.Event().wait(0.02)
         assert clearing.count().rows == 0
     assert not raised
-    assert in_index(music) == 0
+    assert count_in_index(music) == 0
 
 
-def in_index(database: Database) -> int:
+def count_in_index(database: Database) -> int:
     with database.snapshot() as snapshot:
         query = "SELECT COUNT(*) FROM Albums WHERE LastModified IS NOT NULL"
         return int(next(iter(snapshot.execute_sql(query)))[0])
@@ -545,11 +499,11 @@ def test_metrics_tell_rows_and_lag(music: Database) -> None:
 def test_a_watcher_may_be_run_again_and_goes_on_where_it_was(
     music: Database, faults: Callable[..., None]
 ) -> None:
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, metrics={"port": 0}))
     watcher.on_change(seen)
     add(music, 1)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         seen.wait(1)
         port = watcher.metrics.serve("127.0.0.1", 0)
         watcher.drain()
@@ -558,7 +512,7 @@ def test_a_watcher_may_be_run_again_and_goes_on_where_it_was(
     add(music, 2, 3, 4)
     assert watcher.run_once() == 3
     assert watcher.run_once() == 0
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         add(music, 5)
         seen.wait(5)
     assert not raised
@@ -580,7 +534,7 @@ def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> 
     )
 
     @watcher.on_change
-    def _(change: Change) -> None:
+    def fail_first(change: Change) -> None:
         tries.append(change)
         if len(tries) == 1:
             raise ConnectionError
@@ -595,10 +549,10 @@ def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> 
 
 def test_an_adaptive_watcher_pauses_longer_the_longer_it_is_idle(music: Database) -> None:
     assert [idle_seconds(idle, 2.0) for idle in (0, 1, 2, 9, 50)] == [0.0, 2.0, 4.0, 18.0, 18.0]
-    seen = Collected()
+    seen = ChangeCollector()
     watcher = Watcher(**options(music, adaptive=True, interval="5ms"))
     watcher.on_change(seen)
-    with running(watcher) as raised:
+    with run_in_thread(watcher) as raised:
         for singer in range(3):
             add(music, singer)
             seen.wait(singer + 1)
@@ -627,7 +581,7 @@ def test_shards_of_tables_that_were_not_prepared(
         columns = ("Id", "Shard", "At")
         stamped = [(*row, "spanner.commit_timestamp()") for row in rows]
         batch.insert("Events", columns, stamped)
-    changes = once(database, tables=["Events"], table={"Events": spec})
+    changes = deliver(database, tables=["Events"], table={"Events": spec})
     assert {change.key["Id"] for change in changes} == expected
 
 
@@ -666,4 +620,4 @@ def test_a_run_of_once_tries_again_what_may_go_away(
 ) -> None:
     add(music, 1, 1)
     faults(unavailable_after_rows=1, unavailable_streams_max=3, lost_sessions=1)
-    assert sorted(keys(once(music))) == [("Albums", (1, 1)), ("Singers", (1,))]
+    assert sorted(keys(deliver(music))) == [("Albums", (1, 1)), ("Singers", (1,))]

@@ -62,7 +62,7 @@ def capture_of(database: Database) -> ChangeStreamCapture:
     return ChangeStreamCapture(queries, stream, whole_rows=WholeRows(queries, (SHAPE,)))
 
 
-def told(database: Database, *records: DataRecord) -> list[Change]:
+def complete_records(database: Database, *records: DataRecord) -> list[Change]:
     """Records as the capture completes them. Spanner may send a record for each statement of a
     transaction; the embedded server sends what they come to."""
     at = records[0].commit_timestamp
@@ -93,7 +93,7 @@ def record(
     )
 
 
-def updated(at: int, number: int = 0) -> DataRecord:
+def make_update(at: int, number: int = 0) -> DataRecord:
     return record(at, number, Operation.UPDATE, '{"Version":"2"}', '{"Version":"1"}')
 
 
@@ -101,8 +101,8 @@ def updated(at: int, number: int = 0) -> DataRecord:
 def test_a_row_that_is_updated_and_deleted_is_told_as_it_was_between(database: Database) -> None:
     commit(database, INSERT)
     at = commit(database, FIRST, DELETE)
-    update, delete = told(
-        database, updated(at), record(at, 1, Operation.DELETE, None, '{"Version":"2"}')
+    update, delete = complete_records(
+        database, make_update(at), record(at, 1, Operation.DELETE, None, '{"Version":"2"}')
     )
     assert update.new_values == {"Version": 2, "Text": "first"}
     assert update.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES
@@ -114,8 +114,8 @@ def test_a_row_that_is_updated_and_deleted_is_told_as_it_was_between(database: D
 @with_table
 def test_a_row_that_was_never_there_is_told_with_what_its_records_say(database: Database) -> None:
     at = commit(database, INSERT, FIRST, DELETE)
-    insert, update = told(
-        database, record(at, 0, Operation.INSERT, '{"Version":"1"}'), updated(at, 1)
+    insert, update = complete_records(
+        database, record(at, 0, Operation.INSERT, '{"Version":"1"}'), make_update(at, 1)
     )
     assert (insert.new_values, update.new_values) == ({"Version": 1}, {"Version": 2})
     assert (insert.captured, update.captured) == (CAPTURED, CAPTURED)
@@ -126,7 +126,9 @@ def test_rows_of_one_record_are_marked_one_by_one(database: Database) -> None:
     at = commit(database, INSERT)
     both = record(at, 0, Operation.INSERT, '{"Version":"1"}')
     other = StreamMod('{"Id":"2"}', '{"Version":"5"}', "{}")
-    there, gone = told(database, DataRecord(**fields(both) | {"mods": (*both.mods, other)}))
+    there, gone = complete_records(
+        database, DataRecord(**fields(both) | {"mods": (*both.mods, other)})
+    )
     assert there.new_values == {"Version": 1, "Text": "first"}
     assert there.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES
     assert gone.new_values == {"Version": 5}
@@ -142,9 +144,9 @@ def test_the_first_of_two_updates_keeps_its_values(database: Database) -> None:
     commit(database, INSERT)
     at = commit(database, FIRST, SECOND)
     second = record(at, 1, Operation.UPDATE, '{"Version":"3"}', '{"Version":"2"}')
-    found = told(database, updated(at), second)
-    assert [(change.new_values or {})["Version"] for change in found] == [2, 3]
-    assert {change.captured.whole_row for change in found} == {True}
+    changes = complete_records(database, make_update(at), second)
+    assert [(change.new_values or {})["Version"] for change in changes] == [2, 3]
+    assert {change.captured.whole_row for change in changes} == {True}
 
 
 @with_table
@@ -153,9 +155,9 @@ def test_a_column_that_is_dropped_since_is_told_as_its_record_has_it(database: D
     at = commit(database, FIRST)
     wide = Shape("T", (*PART.columns, ("Gone", STRING)), ("Id",))
     change = record(at, 0, Operation.UPDATE, '{"Gone":"new"}', '{"Gone":"old"}')
-    (found,) = told(database, DataRecord(**fields(change) | {"shape": wide}))
-    assert found.new_values == {"Version": 2, "Text": "first", "Gone": "new"}
-    assert found.old_values == {"Gone": "old"}
+    (completed,) = complete_records(database, DataRecord(**fields(change) | {"shape": wide}))
+    assert completed.new_values == {"Version": 2, "Text": "first", "Gone": "new"}
+    assert completed.old_values == {"Gone": "old"}
 
 
 @with_table

@@ -106,10 +106,10 @@ def test_every_window_holds_the_newest_version_of_every_key_written_in_it(
 
     def poll() -> None:
         begin = batches[-1].window.end if batches else start
-        window, found = capture.look(begin)
+        window, changed = capture.look(begin)
         batches.append(
             deliver(capture, window, len(batches))
-            if found
+            if changed
             else MicroBatch(len(batches), window, 0.0, [])
         )
         positions.save(Position("test", "Singers", window.end), begin)
@@ -178,10 +178,10 @@ def test_rows_of_one_commit_are_never_parted_by_a_cut(singers: Database) -> None
 
 def test_an_idle_table_has_an_empty_window_that_still_advances(singers: Database) -> None:
     capture = capture_of(singers)
-    first, found = capture.look(0)
-    assert not found
-    second, found = capture.look(first.end)
-    assert not found
+    first, changed = capture.look(0)
+    assert not changed
+    second, changed = capture.look(first.end)
+    assert not changed
     assert second.start == first.end < second.end
 
 

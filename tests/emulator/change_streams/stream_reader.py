@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -73,3 +74,8 @@ def read_all(database: Database, stream: str, start: datetime, end: datetime) ->
             take(records(database, stream, waiting[token], end, token))
             finished.add(token)
     return contents
+
+
+def parse_fields(value: Any) -> dict[str, Any]:
+    """The fields of a JSON value: the client gives it as text, or parsed."""
+    return dict(json.loads(value)) if isinstance(value, str) else dict(value)

@@ -5,7 +5,6 @@ A longer run: ``CHANGE_STREAM_ROUNDS=400 python -m pytest tests/emulator/change_
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from google.api_core.exceptions import OutOfRange
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1.batch import Batch
 from google.cloud.spanner_v1.database import Database
-from stream_reader import StreamContents, now, read_all, records
+from stream_reader import StreamContents, now, parse_fields, read_all, records
 
 from emulator.process import spawn
 
@@ -71,16 +70,12 @@ def values_by_key(records: StreamContents) -> dict[int, list[Version]]:
     versions: dict[int, list[Version]] = {}
     for record in records.data:
         for keys, new, _ in record[6]:
-            value = parse_json(new).get("Version")
-            key = int(str(parse_json(keys)["Id"]))
+            value = parse_fields(new).get("Version")
+            key = int(str(parse_fields(keys)["Id"]))
             versions.setdefault(key, []).append(
                 (record[0], record[7], None if value is None else int(str(value)))
             )
     return versions
-
-
-def parse_json(value: object) -> dict[str, object]:
-    return dict(json.loads(value)) if isinstance(value, str) else dict(value)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

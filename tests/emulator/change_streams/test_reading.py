@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 from datetime import datetime, timedelta
@@ -17,7 +16,7 @@ from google.api_core.exceptions import (
 )
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1.database import Database
-from stream_reader import now, read_all, records
+from stream_reader import now, parse_fields, read_all, records
 
 USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM Everything FOR ALL"
@@ -32,11 +31,7 @@ def insert(database: Database, *rows: tuple[object, ...]) -> datetime:
 
 def mods(data: list[list[Any]]) -> list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(mod_type, keys, new_values, old_values) of every change."""
-    return [(r[7], *(record_fields(part) for part in mod)) for r in data for mod in r[6]]
-
-
-def record_fields(value: Any) -> dict[str, Any]:
-    return dict(json.loads(value)) if isinstance(value, str) else dict(value)
+    return [(r[7], *(parse_fields(part) for part in mod)) for r in data for mod in r[6]]
 
 
 @pytest.mark.ddl(USERS, STREAM)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +11,7 @@ from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1 import RequestOptions, param_types
 from google.cloud.spanner_v1.database import Database
-from stream_reader import now, read_all
+from stream_reader import now, parse_fields, read_all
 
 USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
 ALL = "CREATE CHANGE STREAM S FOR ALL"
@@ -21,13 +20,9 @@ COLUMNS = ["Id", "Name", "Age"]
 CHANGED = ("UPDATE", {"Id": "1"})
 
 
-def record_fields(value: Any) -> dict[str, Any]:
-    return dict(json.loads(value)) if isinstance(value, str) else dict(value)
-
-
 def changes(data: list[list[Any]]) -> list[Change]:
     return [
-        (r[7], record_fields(keys), record_fields(new), record_fields(old))
+        (r[7], parse_fields(keys), parse_fields(new), parse_fields(old))
         for r in data
         for keys, new, old in r[6]
     ]
@@ -175,7 +170,7 @@ def test_dml_in_a_transaction_has_commit_timestamps_and_every_type(database: Dat
         "Doc": '{"k":1}',
     }
     types = {
-        name: (record_fields(type_)["code"], in_key, place)
+        name: (parse_fields(type_)["code"], in_key, place)
         for name, type_, in_key, place in record[5]
     }
     assert types["Id"] == ("INT64", True, 1)

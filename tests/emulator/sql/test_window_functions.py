@@ -278,13 +278,13 @@ def test_numbers_of_a_window_may_be_parameters(produce: Database) -> None:
 Given = list[Any]
 AGGREGATES: dict[str, Callable[[Given], Any]] = {
     "COUNT(V)": len,
-    "SUM(V)": lambda found: sum(found) if found else None,
-    "AVG(V)": lambda found: sum(found) / len(found) if found else None,
-    "MIN(V)": lambda found: min(found, default=None),
-    "MAX(V)": lambda found: max(found, default=None),
-    "FIRST_VALUE(V IGNORE NULLS)": lambda found: found[0] if found else None,
-    "LAST_VALUE(V IGNORE NULLS)": lambda found: found[-1] if found else None,
-    "NTH_VALUE(V, 2 IGNORE NULLS)": lambda found: found[1] if len(found) > 1 else None,
+    "SUM(V)": lambda values: sum(values) if values else None,
+    "AVG(V)": lambda values: sum(values) / len(values) if values else None,
+    "MIN(V)": lambda values: min(values, default=None),
+    "MAX(V)": lambda values: max(values, default=None),
+    "FIRST_VALUE(V IGNORE NULLS)": lambda values: values[0] if values else None,
+    "LAST_VALUE(V IGNORE NULLS)": lambda values: values[-1] if values else None,
+    "NTH_VALUE(V, 2 IGNORE NULLS)": lambda values: values[1] if len(values) > 1 else None,
 }
 
 

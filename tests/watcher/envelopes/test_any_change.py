@@ -75,7 +75,7 @@ def test_what_passes_the_check_is_delivered_and_keeps_to_the_schema(
     change, known = drawn
     for name, options in CHOICES:
         chosen = make_envelope(name, options)
-        if not allowed(chosen, known):
+        if not is_allowed(chosen, known):
             continue
         note(f"{name} {options}")
         messages = list(encode([change], chosen))
@@ -88,7 +88,7 @@ def test_what_passes_the_check_is_delivered_and_keeps_to_the_schema(
                 assert_keeps_to_schema(name, key, value)
 
 
-def allowed(chosen: Envelope, known: Known) -> bool:
+def is_allowed(chosen: Envelope, known: Known) -> bool:
     """True when the capture can fill the envelope."""
     try:
         chosen.check(known)
@@ -101,20 +101,20 @@ def allowed(chosen: Envelope, known: Known) -> bool:
 def test_a_row_is_whole_or_refused_even_without_the_check(drawn: tuple[Change, Known]) -> None:
     change, _ = drawn
     columns = {name for name, _ in change.shape.columns}
-    for record in written(change, "datastream", {}):
+    for record in encode_or_refuse(change, "datastream", {}):
         assert set(record["payload"]) == columns
-    for record in written(change, "debezium", {}):
+    for record in encode_or_refuse(change, "debezium", {}):
         assert all(
             row is None or set(row) == columns for row in (record["before"], record["after"])
         )
-    for record in written(change, "ydb", {"mode": "NEW_AND_OLD_IMAGES"}):
+    for record in encode_or_refuse(change, "ydb", {"mode": "NEW_AND_OLD_IMAGES"}):
         existed = change.operation in (Operation.UPDATE, Operation.DELETE)
         assert ("newImage" in record, "oldImage" in record) == ("update" in record, existed)
         for name in {"newImage", "oldImage"} & set(record):
             assert set(record[name]) == columns - set(change.shape.primary_key)
 
 
-def written(change: Change, name: str, options: dict[str, object]) -> list[Any]:
+def encode_or_refuse(change: Change, name: str, options: dict[str, object]) -> list[Any]:
     """The record of a change; none when it is refused."""
     try:
         return [json.loads(next(encode([change], make_envelope(name, options)))[1] or b"")]
@@ -126,7 +126,7 @@ def written(change: Change, name: str, options: dict[str, object]) -> list[Any]:
 def test_the_payload_of_an_avro_event_is_the_row(drawn: tuple[Change, Known]) -> None:
     change, known = drawn
     avro = DatastreamAvro()
-    assume(allowed(avro, known))
+    assume(is_allowed(avro, known))
     schema = fastavro.parse_schema(event_schema(change.shape))
     ((_, value),) = encode([change], avro)
     assert value is not None
@@ -142,7 +142,7 @@ def test_the_payload_of_an_avro_event_is_the_row(drawn: tuple[Change, Known]) ->
     row = last_row(change)
     assert set(event["payload"]) == set(types)
     for name, cell in event["payload"].items():
-        assert same(from_avro(cell, types[name]), normal(row[name], types[name])), name
+        assert same(normalize_avro(cell, types[name]), normal(row[name], types[name])), name
 
 
 @pytest.mark.parametrize("name", ["plain", "datastream", "debezium", "ydb"])
@@ -150,7 +150,7 @@ def test_the_payload_of_an_avro_event_is_the_row(drawn: tuple[Change, Known]) ->
 def test_nothing_is_lost_in_the_cells_of_json(name: str, drawn: tuple[Change, Known]) -> None:
     change, known = drawn
     chosen = make_envelope(name)
-    assume(allowed(chosen, known))
+    assume(is_allowed(chosen, known))
     record = json.loads(next(encode([change], chosen))[1] or b"")
     readers: dict[str, Callable[[], tuple[Any, Any]]] = {
         "plain": lambda: (dict(change.key) | dict(change.new_values or {}), record["values"]),
@@ -166,9 +166,9 @@ def test_nothing_is_lost_in_the_cells_of_json(name: str, drawn: tuple[Change, Kn
     types = dict(change.shape.columns)
     assert list(shown) == [column for column, _ in change.shape.columns if column in row]
     for column, cell in shown.items():
-        assert same(from_json(cell, types[column], nested), normal(row[column], types[column])), (
-            column
-        )
+        assert same(
+            normalize_json(cell, types[column], nested), normal(row[column], types[column])
+        ), column
 
 
 def normal(value: Value, type_: Type) -> object:
@@ -185,10 +185,10 @@ def normal(value: Value, type_: Type) -> object:
     return value
 
 
-def from_avro(cell: Any, type_: Type) -> object:
+def normalize_avro(cell: Any, type_: Type) -> object:
     """A decoded cell of Avro, for comparison."""
     if isinstance(cell, list) and type_.element is not None:
-        return [from_avro(item, type_.element) for item in cell]
+        return [normalize_avro(item, type_.element) for item in cell]
     if isinstance(cell, datetime):
         text = cell.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
         return text, f"{cell.microsecond:06}".rstrip("0")
@@ -199,12 +199,12 @@ def from_avro(cell: Any, type_: Type) -> object:
     return cell
 
 
-def from_json(cell: Any, type_: Type, nested: bool) -> object:
+def normalize_json(cell: Any, type_: Type, nested: bool) -> object:
     """A cell of a JSON record, for comparison. ``nested``: a JSON column stands in it as JSON."""
     if cell is None:
         return None
     if type_.element is not None:
-        return [from_json(item, type_.element, nested) for item in cell]
+        return [normalize_json(item, type_.element, nested) for item in cell]
     if type_.code is TypeCode.INT64:
         return int(cell)
     if type_.code in (TypeCode.FLOAT32, TypeCode.FLOAT64):

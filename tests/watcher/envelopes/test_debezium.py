@@ -110,15 +110,19 @@ def event(given: Change, **options: object) -> Any:
 
 
 def test_an_insert_has_every_field_of_the_connector_in_its_order() -> None:
-    found = event(change(Operation.INSERT, NEW, {}), name="c", stream="s")
-    assert list(found) == ENVELOPE_FIELDS
-    assert list(found["source"]) == SOURCE_FIELDS
-    assert (found["op"], found["before"], found["after"]) == ("c", None, SHOWN)
-    assert found["transaction"] is None
-    assert (found["ts_ms"], found["ts_us"], found["ts_ns"]) == (READ // 1000, READ, READ * 1000)
-    version = found["source"].pop("version")
+    payload = event(change(Operation.INSERT, NEW, {}), name="c", stream="s")
+    assert list(payload) == ENVELOPE_FIELDS
+    assert list(payload["source"]) == SOURCE_FIELDS
+    assert (payload["op"], payload["before"], payload["after"]) == ("c", None, SHOWN)
+    assert payload["transaction"] is None
+    assert (payload["ts_ms"], payload["ts_us"], payload["ts_ns"]) == (
+        READ // 1000,
+        READ,
+        READ * 1000,
+    )
+    version = payload["source"].pop("version")
     assert isinstance(version, str)
-    assert found["source"] == {
+    assert payload["source"] == {
         "connector": "spanner",
         "name": "c",
         "ts_ms": AT // 1000,
@@ -148,18 +152,18 @@ def test_an_insert_has_every_field_of_the_connector_in_its_order() -> None:
 
 def test_an_update_has_both_rows_whole_where_the_capture_knows_them() -> None:
     given = change(Operation.UPDATE, NEW, {"Name": "old", "Tags": None})
-    found = event(given, before="required")
-    assert found["op"] == "u"
-    assert found["before"] == SHOWN | {"Name": "old", "Tags": None}
-    assert found["after"] == SHOWN
+    payload = event(given, before="required")
+    assert payload["op"] == "u"
+    assert payload["before"] == SHOWN | {"Name": "old", "Tags": None}
+    assert payload["after"] == SHOWN
     assert event(given, before="never")["before"] is None
 
 
 def test_a_delete_is_followed_by_the_tombstone_of_its_key() -> None:
     given = change(Operation.DELETE, None, NEW)
     (key, value), (tombstone, nothing) = encode([given], make_envelope("debezium"))
-    found = json.loads(value or b"")
-    assert (found["op"], found["before"], found["after"]) == ("d", SHOWN, None)
+    payload = json.loads(value or b"")
+    assert (payload["op"], payload["before"], payload["after"]) == ("d", SHOWN, None)
     assert (tombstone, nothing) == (key, None)
     assert json.loads(key or b"") == {"Id": 7}
     assert len(list(encode([given], make_envelope("debezium", {"tombstones": False})))) == 1
@@ -178,19 +182,19 @@ def test_what_the_row_was_before_is_never_made_up() -> None:
 
 def test_a_row_of_a_backfill_is_read() -> None:
     given = replace(change(Operation.READ, NEW, None, ValueCapture.NEW_ROW), origin=None)
-    found = event(given, low_watermark=True)
-    assert (found["op"], found["before"], found["after"]) == ("r", None, SHOWN)
-    assert found["source"]["snapshot"] == "true"
-    assert found["source"]["low_watermark"] == 0
-    assert found["source"]["server_transaction_id"] is None
+    payload = event(given, low_watermark=True)
+    assert (payload["op"], payload["before"], payload["after"]) == ("r", None, SHOWN)
+    assert payload["source"]["snapshot"] == "true"
+    assert payload["source"]["low_watermark"] == 0
+    assert payload["source"]["server_transaction_id"] is None
 
 
 def test_schemas_say_what_the_payload_holds() -> None:
     given = change(Operation.INSERT, NEW, {})
     ((key, value),) = encode([given], make_envelope("debezium", {"with_schema": True, "name": "c"}))
-    found, keyed = json.loads(value or b""), json.loads(key or b"")
-    assert found["payload"] == event(given, name="c")
-    schema = found["schema"]
+    message, keyed = json.loads(value or b""), json.loads(key or b"")
+    assert message["payload"] == event(given, name="c")
+    schema = message["schema"]
     assert (schema["name"], schema["version"]) == ("c.Everything.Envelope", 2)
     fields = {field["field"]: field for field in schema["fields"]}
     assert list(fields) == ENVELOPE_FIELDS

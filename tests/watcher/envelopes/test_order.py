@@ -36,7 +36,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 Pair = tuple[bytes | None, bytes | None]
 
 
-def on_spark(test: Test) -> Test:
+def mark_spark_test(test: Test) -> Test:
     """Marks a test that starts a Spark session."""
     marks = (pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"))
     for mark in marks:
@@ -68,7 +68,7 @@ def history(shape: Shape = ACCOUNTS) -> list[Change]:
     return changes
 
 
-def delivered(name: str, options: dict[str, object], changes: list[Change]) -> list[Pair]:
+def encode_shuffled(name: str, options: dict[str, object], changes: list[Change]) -> list[Pair]:
     """Records in any order, some of them twice."""
     drawn = random.Random(11)
     shuffled = changes + drawn.sample(changes, 20)
@@ -83,7 +83,7 @@ def last_of(name: str, options: dict[str, object], changes: list[Change]) -> set
     return {next(encode([change], chosen)) for change in last.values()}
 
 
-def framed(spark: SparkSession, pairs: list[Pair]) -> DataFrame:
+def make_frame(spark: SparkSession, pairs: list[Pair]) -> DataFrame:
     """A frame as a queue gives it."""
     rows = [(key, value, number) for number, (key, value) in enumerate(pairs)]
     return spark.createDataFrame(rows, "key binary, value binary, offset long")
@@ -97,34 +97,34 @@ def pairs_of(frame: DataFrame) -> list[Pair]:
 def test_the_newest_record_of_each_row_is_that_of_its_last_change(
     name: str, options: dict[str, object]
 ) -> None:
-    found = select_newest(delivered(name, options, history()), name)
-    assert len(found) == 6
-    assert set(found) == last_of(name, options, history())
+    newest = select_newest(encode_shuffled(name, options, history()), name)
+    assert len(newest) == 6
+    assert set(newest) == last_of(name, options, history())
 
 
-@on_spark
+@mark_spark_test
 @pytest.mark.parametrize(("name", "options"), FORMATS)
 def test_spark_finds_the_same_newest_records(
     spark: SparkSession, name: str, options: dict[str, object]
 ) -> None:
-    frame = framed(spark, delivered(name, options, history()))
-    found = pairs_of(frames.select_newest(frame, name, ties="offset"))
-    assert len(found) == 6
-    assert set(found) == last_of(name, options, history())
+    frame = make_frame(spark, encode_shuffled(name, options, history()))
+    newest = pairs_of(frames.select_newest(frame, name, ties="offset"))
+    assert len(newest) == 6
+    assert set(newest) == last_of(name, options, history())
 
 
-@on_spark
+@mark_spark_test
 @pytest.mark.parametrize(("name", "options"), FORMATS)
 def test_spark_drops_what_was_delivered_again(
     spark: SparkSession, name: str, options: dict[str, object]
 ) -> None:
-    pairs = delivered(name, options, history())
-    found = pairs_of(frames.drop_duplicates(framed(spark, pairs), name))
-    assert len(found) == len(history())
-    assert set(found) == {pair for pair in pairs if pair[1] is not None}
+    pairs = encode_shuffled(name, options, history())
+    distinct = pairs_of(frames.drop_duplicates(make_frame(spark, pairs), name))
+    assert len(distinct) == len(history())
+    assert set(distinct) == {pair for pair in pairs if pair[1] is not None}
 
 
-@on_spark
+@mark_spark_test
 @pytest.mark.parametrize(("name", "options"), FORMATS)
 def test_the_lines_of_a_watcher_are_read_as_keys_and_values(
     spark: SparkSession, name: str, options: dict[str, object]
@@ -133,8 +133,8 @@ def test_the_lines_of_a_watcher_are_read_as_keys_and_values(
     lines = [line for change in history() for line in JsonLines(chosen).encode(change)]
     lines += JsonLines(chosen).encode_resolved(AT)
     frame = spark.createDataFrame([(line,) for line in lines], "value string")
-    found = frames.select_newest(frames.parse_lines(frame, name), name)
-    values = {json.dumps(json.loads(row.value)) for row in found.collect()}
+    newest = frames.select_newest(frames.parse_lines(frame, name), name)
+    values = {json.dumps(json.loads(row.value)) for row in newest.collect()}
     last = last_of(name, options, history())
     assert values == {json.dumps(json.loads(value or b"")) for _, value in last}
 
@@ -142,17 +142,17 @@ def test_the_lines_of_a_watcher_are_read_as_keys_and_values(
 def test_rows_of_two_tables_with_the_same_key_are_two_rows() -> None:
     other = history(replace(ACCOUNTS, table="Savings"))
     for name in ("plain", "datastream", "debezium", "change-stream"):
-        found = select_newest(delivered(name, {}, history() + other), name)
-        assert set(found) == last_of(name, {}, history() + other)
+        newest = select_newest(encode_shuffled(name, {}, history() + other), name)
+        assert set(newest) == last_of(name, {}, history() + other)
 
 
-@on_spark
+@mark_spark_test
 def test_the_table_of_a_queue_tells_rows_of_ydb_apart(spark: SparkSession) -> None:
-    pairs = delivered("ydb", {"virtual_timestamps": True}, history())
-    frame = framed(spark, pairs)
+    pairs = encode_shuffled("ydb", {"virtual_timestamps": True}, history())
+    frame = make_frame(spark, pairs)
     both = frame.withColumn("table", F.lit("one")).union(frame.withColumn("table", F.lit("two")))
-    found = frames.select_newest(both, "ydb").groupBy("table").count().collect()
-    assert {row.table: row["count"] for row in found} == {"one": 6, "two": 6}
+    counts = frames.select_newest(both, "ydb").groupBy("table").count().collect()
+    assert {row.table: row["count"] for row in counts} == {"one": 6, "two": 6}
 
 
 @pytest.mark.parametrize("name", ["plain", "datastream", "debezium", "change-stream"])
@@ -169,16 +169,16 @@ def test_of_two_changes_in_one_transaction_the_later_one_is_newest(name: str) ->
         )
         for number in range(12)
     ]
-    found = select_newest(encode(reversed(changes), make_envelope(name)), name)
-    assert found == list(encode(changes[-1:], make_envelope(name)))
+    newest = select_newest(encode(reversed(changes), make_envelope(name)), name)
+    assert newest == list(encode(changes[-1:], make_envelope(name)))
 
 
-@on_spark
+@mark_spark_test
 def test_records_of_ydb_without_virtual_timestamps_cannot_be_ordered(spark: SparkSession) -> None:
-    pairs = delivered("ydb", {}, history())
+    pairs = encode_shuffled("ydb", {}, history())
     with pytest.raises(ConfigurationError, match="virtual_timestamps = true"):
         select_newest(pairs, "ydb")
     with pytest.raises(PySparkException, match="virtual_timestamps = true"):
-        frames.select_newest(framed(spark, pairs), "ydb").collect()
+        frames.select_newest(make_frame(spark, pairs), "ydb").collect()
     with pytest.raises(ConfigurationError, match="have no order"):
         select_newest(pairs, "datastream-avro")

@@ -115,19 +115,19 @@ def test_three_writes_are_four_messages_of_debezium(create_database: Create) -> 
     config = config_of(database, "SAMPLE", "debezium", options, stream={"name": "S"})
     begin(config)
     write_sample(database)
-    found = lines(config)
+    messages = lines(config)
     foo = {"THIS_IS_MY_PK": 1231535353, "FIELD1": "foo", "FIELD2": "TLV"}
     gone = foo | {"FIELD1": None}
-    payloads = [line["value"]["payload"] for line in found[:3]]
+    payloads = [line["value"]["payload"] for line in messages[:3]]
     assert [(p["op"], p["before"], p["after"]) for p in payloads] == [
         ("c", None, foo),
         ("u", foo, gone),
         ("d", gone, None),
     ]
     assert {p["source"]["change_stream_name"] for p in payloads} == {"S"}
-    assert found[3]["value"] is None
-    assert [line["key"]["payload"] for line in found] == [{"THIS_IS_MY_PK": 1231535353}] * 4
-    pairs = [(json.dumps(f["key"]).encode(), json.dumps(f["value"]).encode()) for f in found[:3]]
+    assert messages[3]["value"] is None
+    assert [line["key"]["payload"] for line in messages] == [{"THIS_IS_MY_PK": 1231535353}] * 4
+    pairs = [(json.dumps(f["key"]).encode(), json.dumps(f["value"]).encode()) for f in messages[:3]]
     assert order.select_newest(pairs, "debezium") == pairs[2:]
 
 
@@ -148,9 +148,9 @@ def test_a_bank_transfer_is_the_two_records_of_the_document(
         transaction.update("AccountBalance", columns, changed)
 
     database.run_in_transaction(transfer, transaction_tag=TRANSFER_TAG)
-    found = [line["data_change_record"] for line in lines(config) if "data_change_record" in line]
-    assert sorted(r["mods"][0]["keys"]["AccountId"] for r in found) == ["Id1", "Id2"]
-    for record in found:
+    records = [line["data_change_record"] for line in lines(config) if "data_change_record" in line]
+    assert sorted(r["mods"][0]["keys"]["AccountId"] for r in records) == ["Id1", "Id2"]
+    for record in records:
         (mod,) = record["mods"]
         account = mod["keys"]["AccountId"]
         at, before = record["commit_timestamp"], mod["old_values"]["LastUpdate"]
@@ -185,8 +185,8 @@ def test_writes_are_the_records_of_ydb(create_database: Create) -> None:
     with database.batch() as batch:
         batch.delete("Lorem", KeySet(keys=[[2, "two"]]))
     # They are two rows, so that either may come first.
-    found = sorted(lines(updates), key=lambda record: str(record["key"]))
-    assert found == [json.loads(YDB_UPDATE), json.loads(YDB_ERASE)]
+    records = sorted(lines(updates), key=lambda record: str(record["key"]))
+    assert records == [json.loads(YDB_UPDATE), json.loads(YDB_ERASE)]
     assert lines(images) == [json.loads(YDB_IMAGES)]
 
 

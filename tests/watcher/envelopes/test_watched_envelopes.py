@@ -81,11 +81,11 @@ def test_datastream_lines_carry_the_whole_row(singers: Database) -> None:
 
 def test_ydb_lines_end_with_a_barrier_above_them(singers: Database) -> None:
     write(singers)
-    found = records(singers, "ydb", virtual_timestamps=True, barriers=True)
-    assert found[0]["key"] == [1]
-    assert found[0]["newImage"]["LastName"] == "Richards"
-    assert found[0]["ts"] < found[-1]["resolved"]
-    assert [set(record) for record in found[1:]] == [{"resolved"}] * (len(found) - 1)
+    lines = records(singers, "ydb", virtual_timestamps=True, barriers=True)
+    assert lines[0]["key"] == [1]
+    assert lines[0]["newImage"]["LastName"] == "Richards"
+    assert lines[0]["ts"] < lines[-1]["resolved"]
+    assert [set(record) for record in lines[1:]] == [{"resolved"}] * (len(lines) - 1)
 
 
 def test_a_file_takes_the_records_of_an_envelope(singers: Database, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_change_that_lacks_something_is_not_tried_again(tmp_path: Path, skip: 
         retrying.write_change(lacking)
         assert [letter["id"] for letter in read_dead_letters(letters)] == [lacking.id]
     else:
-        with pytest.raises(EnvelopeError, match="carries only some of the row's values"):
+        with pytest.raises(EnvelopeError, match="has only some of the row's values"):
             retrying.write_change(lacking)
     retrying.write_change(whole)
     (line,) = file.getvalue().splitlines()
