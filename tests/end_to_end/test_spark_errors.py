@@ -115,9 +115,7 @@ def test_a_batch_read_of_what_is_not_kept_any_more_is_refused(
     spark: SparkSession, singers: Database
 ) -> None:
     window = {"startingTimestamp": ago(5), "endingTimestamp": ago(3)}
-    with pytest.raises(
-        PySparkException, match=r"no longer has the versions of .*_period"
-    ):
+    with pytest.raises(PySparkException, match=r"no longer has the versions of .*_period"):
         batch(spark, singers, **window).collect()
 
 

@@ -58,6 +58,7 @@ class Outages:
         """Once it is set, nothing is retried."""
         self._lock = threading.Lock()
         self._since: float | None = None
+        self._ended: float | None = None
         self._announced = False
 
     def record_failure(self, error: BaseException) -> None:
@@ -77,11 +78,16 @@ class Outages:
         if self._since is None:
             return
         with self._lock:
-            since, announced = self._since, self._announced
-            self._since, self._announced = None, False
+            since, announced, now = self._since, self._announced, time.monotonic()
+            self._since, self._announced, self._ended = None, False, now
         if announced and since is not None:
-            seconds = time.monotonic() - since
-            LOG.warning("%s answers again after %.1f s", self.database, seconds)
+            LOG.warning("%s answers again after %.1f s", self.database, now - since)
+
+    def happened_within(self, seconds: float) -> bool:
+        """Whether the database does not answer now, or did not so recently."""
+        with self._lock:
+            recent = self._ended is not None and time.monotonic() - self._ended < seconds
+            return recent or self._since is not None
 
     def pause(self, seconds: float) -> None:
         """Waits before a retry. Raises UnavailableError when the watcher is to stop."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from google.api_core.exceptions import GoogleAPICallError
 from google.api_core.retry import exponential_sleep_generator
 
-from watcher.errors import WatcherError
+from watcher.errors import LeaseExpiredError, WatcherError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings
@@ -78,12 +78,17 @@ class Recovery:
         self.failures += 1
         self._settings.metrics.count_retry("window")
         self._settings.lifecycle.note_failure()
-        outage = is_outage(error)
-        if outage:
-            self._settings.resolver.queries.outages.record_failure(error)
-        level = logging.INFO if outage else logging.WARNING
+        outages = self._settings.resolver.queries.outages
+        if is_outage(error):
+            outages.record_failure(error)
+        # A lease expires in a long outage: that is no error of its own.
+        expired = isinstance(error, LeaseExpiredError)
+        reported = is_outage(error) or (
+            expired and outages.happened_within(self._settings.config.lease)
+        )
+        level = logging.INFO if reported else logging.WARNING
         LOG.log(level, "trying again in %.1f s (failure %d): %s", pause, self.failures, error)
-        if not outage:
+        if not reported:
             self._lease.store_error(error)
         return pause
 
