@@ -40,7 +40,7 @@ def test_a_dropped_column_stops_the_query_or_is_null(
     for words in (
         "the schema of Singers has changed while the query ran",
         "FirstName",
-        "start the query again",
+        "restart the query",
         "'onSchemaChange' to 'nulls'",
     ):
         assert words in str(stopped.value)

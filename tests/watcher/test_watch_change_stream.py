@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -20,13 +21,20 @@ from typer.testing import CliRunner
 from emulator.process import spawn
 from watcher import Change, Operation, Watcher
 from watcher.captures import StreamRows
+from watcher.captures.changes import iterate_changes
+from watcher.captures.streamed_tables import StreamedTables
 from watcher.cli import app
-from watcher.consumers.positions import Position, SpannerPositions
+from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
 from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, NotWatchableError
+from watcher.runners.delivery.instance import Instance
+from watcher.runners.delivery.push import PushDelivery
+from watcher.runners.delivery.sinks import CallbackSink
 from watcher.runners.preflight import check
+from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner import resumption
+from watcher.spanner.queries import QueryClient
 from watcher.window import BEGINNING
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
@@ -387,3 +395,39 @@ def test_a_table_that_comes_later_is_watched_from_its_first_row(
     watcher.stop()
     thread.join(60)
     assert [change.key["Id"] for change in changes if change.table == "Later"] == [1, 2]
+
+
+def test_what_was_delivered_above_the_watermark_does_not_come_again_when_queries_are_reopened(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = TableResolver(parse_watch_config(options(database))).resolve_latest().source
+    assert isinstance(source, StreamedTables)
+    positions, changes = MemoryPositions(), list[Change]()
+    start = QueryClient(address_of(database)).fetch_read_timestamp()
+    for table in source.tables:
+        positions.save(Position("c", table, start), None)
+    sink = CallbackSink(lambda rows: changes.extend(iterate_changes(rows, "")))
+    push = PushDelivery(source, positions, Instance("c", None, lambda: None), sink, 0.1)
+    until = time.monotonic() + 60
+
+    def poll_until(key: int) -> None:
+        while not any(change.key == {"Id": key} for change in changes):
+            assert time.monotonic() < until
+            push.poll()
+
+    def insert(key: int) -> None:
+        with database.batch() as batch:
+            batch.insert("T", ("Id",), [(key,)])
+
+    insert(1)
+    poll_until(1)
+    monkeypatch.setattr("watcher.runners.delivery.push.SAVE_SECONDS", math.inf)
+    insert(2)
+    poll_until(2)
+    saved = positions.load_all("c")["T"]
+    push.replace_source(source)
+    insert(3)
+    poll_until(3)
+    push.close()
+    assert saved < changes[1].commit_timestamp
+    assert [change.key["Id"] for change in changes] == [1, 2, 3]

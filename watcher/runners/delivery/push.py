@@ -7,6 +7,7 @@ import time
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.records import DataRecord
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
@@ -19,13 +20,21 @@ from watcher.window import Window
 LOG = logging.getLogger("watcher")
 SAVE_SECONDS = 1.0
 
+RecordId = tuple[int, str, str]
+"""Commit timestamp, transaction, and the record's sequence in it."""
+
+
+def identify(record: DataRecord) -> RecordId:
+    """What no other record of a change stream has."""
+    return record.commit_timestamp, record.transaction_id, record.sequence
+
 
 class PushDelivery(WindowDelivery):
     """As ``WindowDelivery``, without windows: a change is delivered when it comes, the changes of a
     key in commit order. The position that is saved is the watermark, every second.
 
     At least once: after a crash or a stop everything above the saved watermark is delivered again;
-    after a drain nothing is.
+    after a drain nothing is, nor when queries are opened again while the watcher runs.
     """
 
     def __init__(
@@ -52,6 +61,8 @@ class PushDelivery(WindowDelivery):
         self._queries: OpenQueries | None = None
         self._starts: dict[str, int] = {}
         self._saved_at = 0.0
+        self._above: set[RecordId] = set()
+        """What was delivered above the saved watermark."""
 
     def replace_positions(self, positions: Positions) -> None:
         """As ``WindowDelivery.replace_positions``; the queries are opened again."""
@@ -89,11 +100,18 @@ class PushDelivery(WindowDelivery):
 
     def _deliver_window(self, until: int | None) -> Delivered:
         queries = self._queries or self._open()
-        taken = queries.take(self._seconds)
+        taken = [
+            (partition, record)
+            for partition, record in queries.take(self._seconds)
+            if identify(record) not in self._above
+        ]
         reached = min(self._starts.values())
         newest = max((record.commit_timestamp for _, record in taken), default=reached)
         rows = self._tables.convert_records(taken, Window(reached, max(reached, newest)))
         counts = self._deliver_rows(rows) if rows is not None else {}
+        # A table that is watched later begins with its own position.
+        watched = frozenset(self._tables.tables)
+        self._above |= {identify(each) for _, each in taken if each.shape.table in watched}
         mark = queries.watermark
         drained = until is not None and mark >= until
         if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
@@ -130,6 +148,7 @@ class PushDelivery(WindowDelivery):
         ]
         self._positions.save_all(moves, self._instance.owner)
         self._starts = {table: max(at, mark) for table, at in self._starts.items()}
+        self._above = {each for each in self._above if each[0] > mark}
         self._known = None
         self._saved_at = time.monotonic()
         LOG.info("watermark %s", format_timestamp(mark))
