@@ -35,6 +35,7 @@ from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLE
 from emulator.storage.horizon import CREATE_HORIZON, load_horizon
 from emulator.storage.integrity import CREATE_REFERENCES
 from emulator.storage.layout import table_layouts
+from emulator.storage.migration import refresh_indexes
 from emulator.storage.sqlite import Storage, run
 from emulator.storage.statements import create_statements, load_statements
 from emulator.values.requests import (
@@ -211,6 +212,7 @@ class Database:
         versions = replay_statements(load_statements(connection), dialect)
         newest = versions[-1]
         laid = table_layouts(newest.schema, {})
+        refresh_indexes(connection, laid)
         self._writer.versions = SchemaVersions(versions, load_archives(connection))
         self._writer.state = SchemaState(version, newest.schema, laid, newest.since)
         self._writer.versions.forget(self.oldest_readable(), ())

@@ -254,10 +254,14 @@ def key_objects(table: Table) -> dict[str, str]:
 
 
 def index_objects(index: Index, table: Table) -> dict[str, str]:
-    """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra."""
+    """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra.
+
+    A column that cannot be NULL has no condition in the index: SQLite removes the same condition
+    from queries before it compares the two, and would not find the index fit to be read.
+    """
     name = quote_name("i$" + index.name)
     on = f"ON {current_table(table.name)}"
-    filtered = filter_columns(index)
+    filtered = [name for name in filter_columns(index) if may_be_null(table, name)]
     where = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in filtered)
     where = f" WHERE {where}" if where else ""
     nullable = [p.column for p in index.parts if may_be_null(table, p.column)]

@@ -195,6 +195,16 @@ def column_value(
     return "NULL" if default is None else default
 
 
+def refresh_indexes(connection: apsw.Connection, layouts: Layouts) -> None:
+    """Creates anew what an earlier version of the server laid out in another way."""
+    existing = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index'"))
+    for layout in layouts.values():
+        for item, text in layout.objects.items():
+            name = item.strip('"').replace('""', '"')
+            if name in existing and existing[name] != text:
+                run(connection, f"DROP INDEX {item}", text)
+
+
 def drop_objects(
     connection: apsw.Connection, old: Layouts, new: Layouts, rebuilt: set[str]
 ) -> None:
