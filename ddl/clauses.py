@@ -185,13 +185,13 @@ def read_interleave(reader: TokenReader) -> Interleave:
     reader.expect("INTERLEAVE", "IN")
     enforced = reader.accept("PARENT")
     parent = reader.read_path("a table name")
-    return Interleave(parent, read_on_delete(reader), enforced)
+    return Interleave(parent, read_on_delete(reader) or OnDelete.NO_ACTION, enforced)
 
 
-def read_on_delete(reader: TokenReader) -> OnDelete:
-    """ON DELETE CASCADE | NO ACTION, or nothing."""
+def read_on_delete(reader: TokenReader) -> OnDelete | None:
+    """ON DELETE CASCADE | NO ACTION; None where nothing is written, which means NO ACTION."""
     if not reader.accept("ON", "DELETE"):
-        return OnDelete.NO_ACTION
+        return None
     if reader.accept("CASCADE"):
         return OnDelete.CASCADE
     reader.expect("NO", "ACTION")
@@ -201,10 +201,18 @@ def read_on_delete(reader: TokenReader) -> OnDelete:
 def read_foreign_key(reader: TokenReader, name: str | None) -> ForeignKey:
     """FOREIGN KEY (...) REFERENCES t (...) [ON DELETE ...]."""
     reader.expect("FOREIGN", "KEY")
-    columns = reader.read_names()
+    columns = read_some_names(reader)
     reader.expect("REFERENCES")
     table = reader.read_path("a table name")
-    return ForeignKey(name, columns, table, reader.read_names(), read_on_delete(reader))
+    return ForeignKey(name, columns, table, read_some_names(reader), read_on_delete(reader))
+
+
+def read_some_names(reader: TokenReader) -> tuple[str, ...]:
+    """As ``read_names``, but one column at least."""
+    if reader.peek("(", ")"):
+        reader.expect("(")
+        reader.fail("a column name")
+    return reader.read_names()
 
 
 def read_not_null_columns(reader: TokenReader) -> tuple[str, ...]:

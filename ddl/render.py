@@ -156,10 +156,11 @@ def render_drop_constraint(step: steps.DropConstraint, spelling: Spelling) -> st
 
 @_render.register
 def render_set_row_deletion_policy(step: steps.SetRowDeletionPolicy, spelling: Spelling) -> str:
-    """ADD | DROP ROW DELETION POLICY."""
+    """ADD | REPLACE | DROP ROW DELETION POLICY."""
     if step.policy is None:
         return render_alter_table(step.table, spelling.write_drop_policy(), spelling)
-    return render_alter_table(step.table, f"ADD {spelling.write_policy(step.policy)}", spelling)
+    action = f"{'REPLACE' if step.replaces else 'ADD'} {spelling.write_policy(step.policy)}"
+    return render_alter_table(step.table, action, spelling)
 
 
 @_render.register

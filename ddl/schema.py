@@ -122,22 +122,38 @@ class Interleave:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """FOREIGN KEY (columns) REFERENCES table (referenced_columns)."""
+    """FOREIGN KEY (columns) REFERENCES table (referenced_columns).
+
+    ``on_delete`` None was not written, which means NO ACTION. ``generated_name`` is the name that
+    the database gave to a constraint without one; only the embedded server knows it.
+    """
 
     name: str | None
     columns: tuple[str, ...]
     referenced_table: str
     referenced_columns: tuple[str, ...]
-    on_delete: OnDelete = OnDelete.NO_ACTION
+    on_delete: OnDelete | None = None
     enforced: bool = True
+    generated_name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name by which statements and messages refer to it; empty when nobody knows it."""
+        return self.name or self.generated_name or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """CONSTRAINT name CHECK (expression)."""
+    """CONSTRAINT name CHECK (expression); ``generated_name`` as in a foreign key."""
 
     name: str | None
     expression: str
+    generated_name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name by which statements and messages refer to it; empty when nobody knows it."""
+        return self.name or self.generated_name or ""
 
 
 @dataclass(frozen=True, slots=True)

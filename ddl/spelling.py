@@ -160,11 +160,12 @@ class Spelling(ABC):
         """INTERLEAVE IN ..."""
         words = "INTERLEAVE IN PARENT" if interleave.enforced else "INTERLEAVE IN"
         parent = self.quote_name(interleave.parent)
-        return f"{words} {parent}{self.write_on_delete(interleave.on_delete)}"
+        cascades = interleave.on_delete is OnDelete.CASCADE
+        return f"{words} {parent}{self.write_on_delete(OnDelete.CASCADE if cascades else None)}"
 
-    def write_on_delete(self, action: OnDelete) -> str:
-        """ON DELETE ... with a blank before it, or nothing for the default."""
-        return f" ON DELETE {action.value}" if action is not OnDelete.NO_ACTION else ""
+    def write_on_delete(self, action: OnDelete | None) -> str:
+        """ON DELETE ... with a blank before it, or nothing for None."""
+        return f" ON DELETE {action.value}" if action is not None else ""
 
     def write_not_null_filter(self, columns: Iterable[str]) -> str:
         """WHERE a IS NOT NULL AND ... with a blank before it, or nothing."""

@@ -139,6 +139,7 @@ class SetRowDeletionPolicy:
 
     table: str
     policy: RowDeletionPolicy | None
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

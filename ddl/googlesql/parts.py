@@ -19,7 +19,7 @@ def read_column(reader: TokenReader) -> Column:
         pass
     options = cast("Options", clauses.pop("options", ()))
     commit = any(n == "allow_commit_timestamp" and v.lower() == "true" for n, v in options)
-    others = tuple(pair for pair in options if pair[0] != "allow_commit_timestamp")
+    others = tuple(pair for pair in options if not sets_nothing(*pair))
     return Column(
         name,
         type_,
@@ -27,6 +27,11 @@ def read_column(reader: TokenReader) -> Column:
         options=others,
         **clauses,  # type: ignore[arg-type]
     )
+
+
+def sets_nothing(name: str, value: str) -> bool:
+    """True for what need not be kept as text: it has a field of its own, or is the default."""
+    return name == "allow_commit_timestamp" and value.lower() in {"true", "null"}
 
 
 def read_column_clause(reader: TokenReader, clauses: dict[str, object]) -> bool:

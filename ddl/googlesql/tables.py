@@ -26,6 +26,7 @@ from ddl.schema import (
     ForeignKey,
     Interleave,
     KeyPart,
+    OnDelete,
     RowDeletionPolicy,
     Table,
 )
@@ -120,13 +121,14 @@ def read_alter_table(reader: TokenReader) -> Step:
     if reader.accept("DROP"):
         return read_drop_from_table(reader, table)
     if reader.accept("REPLACE"):
-        return steps.SetRowDeletionPolicy(table, read_row_deletion_policy(reader))
+        policy = read_row_deletion_policy(reader)
+        return steps.SetRowDeletionPolicy(table, policy, replaces=True)
     if reader.accept("ALTER"):
         reader.accept("COLUMN")
         return read_alter_column(reader, table)
     reader.expect("SET")
     if reader.peek("ON", "DELETE"):
-        return steps.SetOnDelete(table, read_on_delete(reader))
+        return steps.SetOnDelete(table, read_on_delete(reader) or OnDelete.NO_ACTION)
     if reader.peek("INTERLEAVE"):
         return steps.SetInterleave(table, read_interleave(reader))
     return reader.fail("ON DELETE or INTERLEAVE IN")

@@ -7,15 +7,26 @@ from collections.abc import Container, Mapping, Sequence
 import apsw
 
 from ddl import steps
-from ddl.errors import DdlError, NameNotFoundError
+from ddl.errors import (
+    ConstraintNotFoundError,
+    DdlError,
+    InvalidDefinitionError,
+    NameNotFoundError,
+)
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
-from ddl.schema import Column, Dialect, Schema, TypeCode
+from ddl.schema import Dialect, Schema
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step
 from emulator.engine.refusals import translate_error
 from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
+from emulator.engine.schema_rules import (
+    SchemaChange,
+    check_change,
+    name_constraints,
+    refuse_drop_of_managed_index,
+)
 from emulator.engine.state import SchemaState
 from emulator.engine.versions import SchemaVersion
 from emulator.engine.view_rules import check_views
@@ -36,7 +47,6 @@ from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.sqlite_text import quote_name
-from emulator.values.types import FLOATS
 
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
@@ -58,7 +68,6 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
         step = parse_step(text, state.schema.dialect)
         proto_bundle.check_bundle(step, descriptors)
         refuse_options(step)
-        refuse_types(step)
         refuse_long_names_and_keys(step)
         schema = evolve_schema(state.schema, step)
         refuse_too_many(schema)
@@ -119,7 +128,8 @@ def replay_statements(
     """The schemas after each of a database's statements, from the empty one on."""
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
-        schema = evolve_schema(versions[-1].schema, parse_step(statement.text, dialect))
+        step = parse_step(statement.text, dialect)
+        schema = evolve_schema(versions[-1].schema, step, checked=False)
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
 
@@ -137,15 +147,6 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     return step
 
 
-def step_columns(step: steps.Step) -> tuple[Column, ...]:
-    """The columns that a step defines."""
-    if isinstance(step, steps.CreateTable):
-        return step.table.columns
-    if isinstance(step, steps.AddColumn | steps.AlterColumn):
-        return (step.column,)
-    return ()
-
-
 def refuse_options(step: steps.Step) -> None:
     """Options of a database that would change answers and do not here."""
     for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
@@ -157,34 +158,24 @@ def refuse_options(step: steps.Step) -> None:
             raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
 
 
-def refuse_types(step: steps.Step) -> None:
-    """INTERVAL is a type of expressions only; only arrays of floats are vectors."""
-    for column in step_columns(step):
-        element = column.type.element
-        vector = column.type.vector_length is not None
-        if vector and (element is None or element.code not in FLOATS):
-            raise invalid_argument(
-                f"Column {column.name}: `vector_length` can only be applied on ARRAY<FLOAT32> or "
-                "ARRAY<FLOAT64>."
-            )
-        if vector and column.generated is not None and not column.stored:
-            raise invalid_argument(
-                f"Column {column.name}: `vector_length` cannot be applied on a generated column "
-                "that is not stored."
-            )
-        if TypeCode.INTERVAL in (column.type.code, element and element.code):
-            raise failed_precondition(f"Column {column.name}: INTERVAL cannot be a column type.")
+def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> Schema:
+    """The schema after a step, in the server's errors.
 
-
-def evolve_schema(schema: Schema, step: steps.Step) -> Schema:
-    """The schema after a step, in the server's errors."""
+    ``checked`` is False for a statement that was executed long ago, maybe under other rules.
+    """
     try:
-        taken = resolve_step(schema, step)
+        taken = resolve_step(schema, name_constraints(schema, step))
         after = schema if taken is None else apply_step(schema, taken)
-    except NameNotFoundError as error:
+    except (NameNotFoundError, ConstraintNotFoundError) as error:
+        if isinstance(step, steps.DropIndex):
+            refuse_drop_of_managed_index(schema, step.name)
         raise not_found(str(error)) from error
+    except InvalidDefinitionError as error:
+        raise invalid_argument(str(error)) from error
     except DdlError as error:
         raise failed_precondition(str(error)) from error
+    if taken is not None and checked:
+        check_change(SchemaChange(schema, taken, after))
     retention_seconds(after.options)
     check_streams(after)
     return check_views(schema, after, step)
@@ -215,7 +206,7 @@ def default_expressions(schema: Schema, names: Container[str]) -> Mapping[tuple[
     """The defaults of the columns of some tables (in lower case), as SQLite text."""
     return {
         (table.name.casefold(), column.name.casefold()): compile_expression(
-            column.default, table, schema
+            column.default, table, schema, column.type
         ).sql
         for table in schema.tables
         if table.name.casefold() in names

@@ -142,7 +142,7 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     parts = [quote_name(column.name), storage_class]
     generated = None
     if column.generated is not None:
-        compiled = compile_expression(column.generated, table, schema)
+        compiled = compile_expression(column.generated, table, schema, column.type)
         if compiled.draws:
             raise invalid_argument(
                 f"Generated column {table.name}.{column.name} may not draw from a sequence."
