@@ -10,12 +10,14 @@ from ddl import steps
 from ddl.errors import (
     ConstraintNotFoundError,
     DdlError,
+    DdlSyntaxError,
     InvalidDefinitionError,
     NameNotFoundError,
 )
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
 from ddl.schema import Dialect, Schema
+from ddl.tokens import TokenKind
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step
@@ -52,6 +54,7 @@ LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
 ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+QUOTES = "'"
 DEFAULT_TIME_ZONE = "America/Los_Angeles"
 RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
@@ -138,6 +141,8 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
     try:
         step = parse_statement(text, dialect)
+    except DdlSyntaxError as error:
+        raise refuse_syntax(text, error) from error
     except DdlError as error:
         raise invalid_argument(f"Error parsing Spanner DDL statement: {text} : {error}") from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
@@ -145,6 +150,25 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
         raise unimplemented(step.kind)
     return step
+
+
+def refuse_syntax(text: str, error: DdlSyntaxError) -> SpannerError:
+    """A syntax error in Spanner's words; blank lines before the statement count."""
+    before = text[: len(text) - len(text.lstrip())]
+    line = error.line + before.count("\n")
+    column = error.column
+    actual = error.actual
+    if actual == TokenKind.END.value:
+        actual, column = "'EOF'", max(column - 1, 1)
+    if error.expected.startswith(("a ", "an ", "the name")):
+        words = "identifier" if "name" in error.expected else error.expected
+        words = f"Encountered {actual} while parsing: {words}"
+    else:
+        words = f"Expecting '{error.expected.strip(QUOTES)}' but found {actual}"
+    return invalid_argument(
+        f"Error parsing Spanner DDL statement: {text} : Syntax error on line {line}, column"
+        f" {column}: {words}"
+    )
 
 
 def refuse_options(step: steps.Step) -> None:
@@ -170,6 +194,9 @@ def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> 
         if isinstance(step, steps.DropIndex):
             refuse_drop_of_managed_index(schema, step.name)
         raise not_found(str(error)) from error
+    except DdlSyntaxError as error:
+        text = step.item.text if isinstance(step, steps.CreateVerbatim) else ""
+        raise refuse_syntax(text, error) from error
     except InvalidDefinitionError as error:
         raise invalid_argument(str(error)) from error
     except DdlError as error:

@@ -26,8 +26,16 @@ def view_query(text: str) -> exp.Query:
     return tree
 
 
+def has_value_rows(text: str) -> bool:
+    """Whether a view's rows are values: its one column needs no name."""
+    tree = view_query(text)
+    while isinstance(tree, exp.Subquery):
+        tree = tree.this
+    return isinstance(tree, exp.Select) and str(tree.args.get("kind") or "").upper() == "VALUE"
+
+
 def check_view_query(tree: exp.Expr) -> None:
-    """No parameters, no WITH, no stars, and every column with its table (strict resolution)."""
+    """No parameters, no WITH, no locks, no stars."""
     if tree.find(exp.Parameter) is not None:
         raise errors.invalid_argument("Query parameters cannot be used inside SQL view bodies")
     if tree.find(exp.With) is not None:
@@ -37,7 +45,13 @@ def check_view_query(tree: exp.Expr) -> None:
             raise errors.invalid_argument(
                 "SELECT * is not allowed in strict name resolution mode; name the columns"
             )
-    for column in tree.find_all(exp.Column):
+    if any(query.args.get("locks") for query in tree.find_all(exp.Query)):
+        raise errors.invalid_argument("Unexpected lock mode in query")
+
+
+def check_strict_names(text: str) -> None:
+    """Every column in a view is named with its table. Raises INVALID_ARGUMENT."""
+    for column in view_query(text).find_all(exp.Column):
         if not column.table and not is_alias(column):
             raise errors.invalid_argument(
                 f"Column name {column.name} cannot be used without a qualifier in strict name"

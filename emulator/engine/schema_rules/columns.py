@@ -53,6 +53,12 @@ def check_definition(table: Table, column: Column) -> None:
             "`vector_length` can only be applied on ARRAY<FLOAT32>or ARRAY<FLOAT64>, but it is"
             f" applied on {place}."
         )
+    computed = column.generated is not None and not column.stored
+    if column.type.vector_length is not None and computed:
+        raise invalid_argument(
+            "`vector_length` cannot be applied on generated column or default column,but it is"
+            f" applied on {place}."
+        )
     if TypeCode.INTERVAL in (column.type.code, element and element.code):
         raise failed_precondition(f"Column {place}: INTERVAL cannot be a column type.")
 

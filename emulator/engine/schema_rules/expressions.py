@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ddl.dialect import parse_expression
 from ddl.errors import DdlSyntaxError
+from ddl.references import find_referenced_columns
 from ddl.rules import COMMIT_TIMESTAMP, normalize
 from ddl.schema import Check, Column, Schema, Table, Type, TypeCode
 from ddl.tokens import Token, TokenKind, tokenize
@@ -53,6 +54,7 @@ def check_column_expression(
             check_default(schema, table, column)
         refuse_other_commit_default(column)
     if column.generated is not None:
+        refuse_commit_timestamp_source(table, column)
         if column.default is not None:
             raise failed_precondition(
                 f"Column {table.name}.{column.name} with a DEFAULT value cannot be a generated"
@@ -143,6 +145,17 @@ def refuse_commit_timestamp(column: Column | None) -> None:
             f"Column `{column.name}` has option commit_timestamp, which is not supported in check"
             " constraint."
         )
+
+
+def refuse_commit_timestamp_source(table: Table, column: Column) -> None:
+    """No generated column is made of a commit timestamp."""
+    for name in find_referenced_columns(column.generated or "", table):
+        source = table.column(name)
+        if source is not None and source.allow_commit_timestamp:
+            raise failed_precondition(
+                f"Cannot use commit timestamp column `{source.name}` as a dependency of a"
+                " materialized generated column."
+            )
 
 
 def depends_on_written(schema: Schema, table: Table, name: str) -> bool:

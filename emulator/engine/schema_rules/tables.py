@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddl import steps
-from ddl.names import require_table, same_name
-from ddl.rules import check_interleave
-from ddl.schema import ForeignKey, Index, OnDelete, Schema, Table, TypeCode
+from ddl.names import require_column, require_table, same_name
+from ddl.rules import check_interleave, name_type
+from ddl.schema import ForeignKey, Index, KeyPart, OnDelete, Schema, Table, TypeCode
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
 
@@ -237,25 +237,30 @@ def check_index_parent(schema: Schema, index: Index) -> None:
     table = schema.table(index.table)
     if table is None:
         raise not_found(f"Table not found: {index.table}")
-    if not same_name(parent.name, table.name) and parent not in list_ancestors(schema, table):
-        raise failed_precondition(
-            f"Cannot interleave index {index.name} of table {table.name} within table"
-            f" {parent.name} because {parent.name} is not an ancestor of {table.name}."
-        )
-    names = [part.column for part in index.parts][: len(parent.primary_key)]
-    keys = [part.column for part in parent.primary_key]
-    if [name.casefold() for name in names] != [name.casefold() for name in keys]:
+    own = {part.column.casefold() for part in index.parts}
+    rest = tuple(part for part in table.primary_key if part.column.casefold() not in own)
+    parts = (*index.parts, *rest)
+    names = [part.column.casefold() for part in parts[: len(parent.primary_key)]]
+    remote = names != [part.column.casefold() for part in parent.primary_key]
+    if len(index.parts if remote else parts) < len(parent.primary_key):
         raise failed_precondition(
             f"Index {index.name} specifies keys that are not a prefix of the keys of table"
             f" {parent.name}, yet is to be interleaved in {parent.name}."
         )
+    for part, parent_part in zip(parts, parent.primary_key, strict=False):
+        check_index_key_part(table, parent, index, part, parent_part)
 
 
-def list_ancestors(schema: Schema, table: Table) -> list[Table]:
-    """The tables in which a table is interleaved, the nearest first."""
-    ancestors: list[Table] = []
-    parent = schema.table(table.interleave.parent) if table.interleave is not None else None
-    while parent is not None and parent not in ancestors:
-        ancestors.append(parent)
-        parent = schema.table(parent.interleave.parent) if parent.interleave is not None else None
-    return ancestors
+def check_index_key_part(
+    table: Table, parent: Table, index: Index, part: KeyPart, parent_part: KeyPart
+) -> None:
+    """A key part of an index has the order and the type of its parent's; names may differ."""
+    where = f"Index {index.name} references parent key column {parent_part.column}"
+    if part.descending != parent_part.descending:
+        raise failed_precondition(
+            f"{where} with incorrect order {'ASC' if part.descending else 'DESC'}."
+        )
+    mine = name_type(require_column(table, part.column).type)
+    theirs = name_type(require_column(parent, parent_part.column).type)
+    if mine != theirs:
+        raise failed_precondition(f"{where} with incorrect type {mine} (should be {theirs}).")
