@@ -16,7 +16,7 @@ from ddl.errors import (
 )
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
-from ddl.schema import Dialect, Schema
+from ddl.schema import Column, Dialect, Schema, Table
 from ddl.tokens import TokenKind
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
@@ -41,14 +41,16 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.sql.compile import compile_expression
+from emulator.sql.sequences import identity_counter
 from emulator.storage.archives import Archive
+from emulator.storage.conversions import refuse_invalid_text
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import table_layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
 from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.sqlite_text import quote_name
+from emulator.values.sqlite_text import quote_name, quote_text
 
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
@@ -110,6 +112,7 @@ class DdlChange:
         writer, schema, before = self._writer, self._schema, self._writer.state
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
+        refuse_invalid_values(connection, before.schema, schema)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
         check_existing_rows(connection, self._step, schema, micros)
         proto_bundle.save_bundle(connection, self._step, self._descriptors)
@@ -230,16 +233,35 @@ def layouts_not_in(layouts: Layouts, others: Layouts) -> Layouts:
 
 
 def default_expressions(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], str]:
-    """The defaults of the columns of some tables (in lower case), as SQLite text."""
+    """What fills the new columns of some tables (in lower case), as SQLite text."""
     return {
-        (table.name.casefold(), column.name.casefold()): compile_expression(
-            column.default, table, schema, column.type
-        ).sql
+        (table.name.casefold(), column.name.casefold()): text
         for table in schema.tables
         if table.name.casefold() in names
         for column in table.columns
-        if column.default is not None
+        if (text := value_of_new_column(column, table, schema)) is not None
     }
+
+
+def value_of_new_column(column: Column, table: Table, schema: Schema) -> str | None:
+    """The value that the rows that are there already get, as SQLite text; None for NULL."""
+    if column.identity is not None:
+        return f"next_value_({quote_text(identity_counter(table.name, column.name))})"
+    if column.default is None:
+        return None
+    return compile_expression(column.default, table, schema, column.type).sql
+
+
+def refuse_invalid_values(connection: apsw.Connection, before: Schema, after: Schema) -> None:
+    """Values that cannot be converted to the new type of their column are FAILED_PRECONDITION."""
+    for table in after.tables:
+        old_table = before.table(table.name)
+        if old_table is None or old_table is table:
+            continue
+        for column in table.columns:
+            old = old_table.column(column.name)
+            if old is not None and old.type != column.type:
+                refuse_invalid_text(connection, old_table, old, column.type)
 
 
 def check_existing_rows(

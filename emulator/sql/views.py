@@ -23,15 +23,28 @@ def view_query(text: str) -> exp.Query:
     if not isinstance(tree, exp.Query):
         raise errors.invalid_argument("A view is defined by a query")
     check_view_query(tree)
+    if kind_of_rows(tree) == "STRUCT":
+        # The fields of such rows are the columns of the view.
+        innermost_query(tree).set("kind", None)
     return tree
 
 
 def has_value_rows(text: str) -> bool:
     """Whether a view's rows are values: its one column needs no name."""
-    tree = view_query(text)
-    while isinstance(tree, exp.Subquery):
-        tree = tree.this
-    return isinstance(tree, exp.Select) and str(tree.args.get("kind") or "").upper() == "VALUE"
+    return kind_of_rows(view_query(text)) == "VALUE"
+
+
+def kind_of_rows(tree: exp.Query) -> str:
+    """STRUCT or VALUE for SELECT AS STRUCT or VALUE, else nothing."""
+    return str(innermost_query(tree).args.get("kind") or "").upper()
+
+
+def innermost_query(tree: exp.Query) -> exp.Expr:
+    """A query without the parentheses around it."""
+    inner: exp.Expr = tree
+    while isinstance(inner, exp.Subquery):
+        inner = inner.this
+    return inner
 
 
 def check_view_query(tree: exp.Expr) -> None:

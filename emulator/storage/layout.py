@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ddl import sequences
+from ddl.rules import name_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
@@ -42,10 +43,12 @@ LENGTHS_MAX = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """``definition`` is SQLite's; ``generated`` the expression; ``default`` that of a backfill."""
+    """``definition`` is SQLite's; ``kind`` the type of the values; ``generated`` the expression;
+    ``default`` what fills the rows that are there already."""
 
     name: str
     storage_class: str
+    kind: str
     definition: str
     generated: str | None
     stored: bool
@@ -162,10 +165,11 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     return ColumnLayout(
         column.name,
         storage_class,
+        name_type(column.type),
         " ".join(parts),
         generated,
         column.stored,
-        column.default,
+        "IDENTITY" if column.identity is not None else column.default,
     )
 
 
