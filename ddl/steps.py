@@ -185,9 +185,10 @@ class AlterIndexStoring:
 
 @dataclass(frozen=True, slots=True)
 class CreateChangeStream:
-    """CREATE CHANGE STREAM."""
+    """CREATE CHANGE STREAM [IF NOT EXISTS]."""
 
     change_stream: ChangeStream
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +204,10 @@ class AlterChangeStream:
 
 @dataclass(frozen=True, slots=True)
 class DropChangeStream:
-    """DROP CHANGE STREAM."""
+    """DROP CHANGE STREAM [IF EXISTS]."""
 
     name: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ddl import steps
 from ddl.clauses import (
     Options,
+    read_alteration_as_text,
     read_foreign_key,
     read_interleave,
     read_on_delete,
@@ -116,6 +117,8 @@ def read_constraint(reader: TokenReader) -> Check | ForeignKey:
 def read_alter_table(reader: TokenReader) -> Step:
     """ALTER TABLE, after these words."""
     table = reader.read_path("a table name")
+    if (other := read_alteration_as_text(reader)) is not None:
+        return other
     if reader.accept("ADD"):
         return read_add(reader, table)
     if reader.accept("DROP"):

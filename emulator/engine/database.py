@@ -22,7 +22,8 @@ from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.schema_changes import change_schema, replay_statements, retention_seconds
+from emulator.engine.schema_changes import change_schema, replay_statements
+from emulator.engine.schema_rules.options import retention_seconds
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
 from emulator.engine.state import SchemaState
@@ -135,7 +136,7 @@ class Database:
 
     def ddl(self) -> list[str]:
         """Statements that create the same schema again."""
-        return render_schema(self.schema)
+        return render_schema(self.schema, self.name.rpartition("/")[2])
 
     def read_only(self, bound: TimestampBound) -> ReadOnlyTransaction:
         """A read-only transaction; returns when its timestamp can be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 import apsw
 
@@ -17,7 +18,6 @@ from ddl.errors import (
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
 from ddl.schema import Column, Dialect, Schema, Table
-from ddl.tokens import TokenKind
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step
@@ -29,12 +29,14 @@ from emulator.engine.schema_rules import (
     name_constraints,
     refuse_drop_of_managed_index,
 )
+from emulator.engine.schema_rules.grants import grants_after
+from emulator.engine.schema_rules.options import refuse_options, retention_seconds
+from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.engine.state import SchemaState
 from emulator.engine.versions import SchemaVersion
 from emulator.engine.view_rules import check_views
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import (
-    SpannerError,
     failed_precondition,
     invalid_argument,
     not_found,
@@ -55,11 +57,6 @@ from emulator.values.sqlite_text import quote_name, quote_text
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
 ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
-DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-QUOTES = "'"
-DEFAULT_TIME_ZONE = "America/Los_Angeles"
-RETENTION_SECONDS_MIN = 3_600
-RETENTION_SECONDS_MAX = 7 * 86_400
 
 
 def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
@@ -72,7 +69,7 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
         state = writer.state
         step = parse_step(text, state.schema.dialect)
         proto_bundle.check_bundle(step, descriptors)
-        refuse_options(step)
+        refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
         schema = evolve_schema(state.schema, step)
         refuse_too_many(schema)
@@ -155,36 +152,6 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     return step
 
 
-def refuse_syntax(text: str, error: DdlSyntaxError) -> SpannerError:
-    """A syntax error in Spanner's words; blank lines before the statement count."""
-    before = text[: len(text) - len(text.lstrip())]
-    line = error.line + before.count("\n")
-    column = error.column
-    actual = error.actual
-    if actual == TokenKind.END.value:
-        actual, column = "'EOF'", max(column - 1, 1)
-    if error.expected.startswith(("a ", "an ", "the name")):
-        words = "identifier" if "name" in error.expected else error.expected
-        words = f"Encountered {actual} while parsing: {words}"
-    else:
-        words = f"Expecting '{error.expected.strip(QUOTES)}' but found {actual}"
-    return invalid_argument(
-        f"Error parsing Spanner DDL statement: {text} : Syntax error on line {line}, column"
-        f" {column}: {words}"
-    )
-
-
-def refuse_options(step: steps.Step) -> None:
-    """Options of a database that would change answers and do not here."""
-    for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
-        if name.casefold() == "default_time_zone" and (value or DEFAULT_TIME_ZONE) not in {
-            DEFAULT_TIME_ZONE,
-            f"'{DEFAULT_TIME_ZONE}'",
-            f'"{DEFAULT_TIME_ZONE}"',
-        }:
-            raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
-
-
 def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> Schema:
     """The schema after a step, in the server's errors.
 
@@ -193,12 +160,14 @@ def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> 
     try:
         taken = resolve_step(schema, name_constraints(schema, step))
         after = schema if taken is None else apply_step(schema, taken)
+        after = replace(after, grants=grants_after(after, step))
     except (NameNotFoundError, ConstraintNotFoundError) as error:
         if isinstance(step, steps.DropIndex):
             refuse_drop_of_managed_index(schema, step.name)
         raise not_found(str(error)) from error
     except DdlSyntaxError as error:
         text = step.item.text if isinstance(step, steps.CreateVerbatim) else ""
+        text = step.text if isinstance(step, steps.OtherStatement) else text
         raise refuse_syntax(text, error) from error
     except InvalidDefinitionError as error:
         raise invalid_argument(str(error)) from error
@@ -314,22 +283,3 @@ def refuse_future_timestamps(
             f"Setting allow_commit_timestamp option on column {column.name} is not allowed because "
             f"it has a timestamp in the future: {row[0]}"
         )
-
-
-def retention_seconds(options: Mapping[str, str]) -> int:
-    """``version_retention_period``: one hour to seven days, one hour by default."""
-    text = options.get("version_retention_period", "1h").strip("'\"")
-    number, unit = text[:-1], text[-1:]
-    if not number.isdigit() or unit not in DURATION_SECONDS:
-        raise invalid_retention(text)
-    seconds = int(number) * DURATION_SECONDS[unit]
-    if not RETENTION_SECONDS_MIN <= seconds <= RETENTION_SECONDS_MAX:
-        raise invalid_retention(text)
-    return seconds
-
-
-def invalid_retention(text: str) -> SpannerError:
-    """A retention period that Spanner does not offer."""
-    return invalid_argument(
-        f"Invalid version_retention_period '{text}': it must be between 1h and 7d, such as '36h'."
-    )

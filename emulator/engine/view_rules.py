@@ -82,7 +82,7 @@ def refusal(before: Schema, step: steps.Step, view: Verbatim, error: SpannerErro
         )
     dropped = {
         steps.DropTable: "TABLE",
-        steps.DropVerbatim: "VIEW",
+        steps.DropVerbatim: step.kind if isinstance(step, steps.DropVerbatim) else "",
         steps.DropIndex: "INDEX",
         steps.DropColumn: "column",
     }.get(type(step))

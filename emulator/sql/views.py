@@ -10,6 +10,7 @@ from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.views import read_view
 from emulator import errors
+from emulator.sql.sequences import FUNCTIONS
 
 
 @lru_cache(maxsize=1_000)
@@ -65,11 +66,17 @@ def check_view_query(tree: exp.Expr) -> None:
 def check_strict_names(text: str) -> None:
     """Every column in a view is named with its table. Raises INVALID_ARGUMENT."""
     for column in view_query(text).find_all(exp.Column):
-        if not column.table and not is_alias(column):
+        if not column.table and not is_alias(column) and not is_sequence(column):
             raise errors.invalid_argument(
                 f"Column name {column.name} cannot be used without a qualifier in strict name"
                 " resolution mode"
             )
+
+
+def is_sequence(column: exp.Column) -> bool:
+    """Whether a name follows the word SEQUENCE in a call."""
+    call = column.parent
+    return isinstance(call, exp.Anonymous) and call.name.upper() in FUNCTIONS
 
 
 def is_star(node: exp.Expr) -> bool:

@@ -121,6 +121,8 @@ def tables_referred_to(table: Table) -> set[str]:
 def table_layout(part: Schema) -> TableLayout:
     """The layout of the first table of a part."""
     table, indexes = part.tables[0], part.indexes
+    if not table.columns:
+        raise unimplemented(f"The table {table.name} without columns")
     columns = tuple(column_layout(column, table, part) for column in table.columns)
     checks = tuple(check_text(number, table, part) for number in range(len(table.checks)))
     checks += key_check(table)

@@ -21,6 +21,7 @@ def check_columns(change: SchemaChange) -> None:
         for column in table.columns:
             if before is None or before.column(column.name) is not column:
                 check_definition(table, column)
+                refuse_unknown_kind(change, column)
     for table, column in change.dropped_columns():
         refuse_drop_of_policy_column(table, column)
     for old_table, old, table, column in change.altered_columns():
@@ -61,6 +62,17 @@ def check_definition(table: Table, column: Column) -> None:
         )
     if TypeCode.INTERVAL in (column.type.code, element and element.code):
         raise failed_precondition(f"Column {place}: INTERVAL cannot be a column type.")
+
+
+def refuse_unknown_kind(change: SchemaChange, column: Column) -> None:
+    """An IDENTITY has a kind, or the database has one for all of them."""
+    default = "default_sequence_kind" in change.after.options
+    if column.identity is not None and column.identity.default_kind and not default:
+        raise invalid_argument(
+            f"The sequence kind of an identity column {column.name} is not specified. Please"
+            " specify the sequence kind explicitly or set the database option"
+            " `default_sequence_kind`."
+        )
 
 
 def check_length(type_: Type, place: str) -> None:
