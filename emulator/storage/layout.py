@@ -10,9 +10,10 @@ from ddl.rules import name_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
+from emulator.sql.statements import Expression
 from emulator.storage import change_streams, integrity
 from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
-from emulator.values.sqlite_text import quote_name
+from emulator.values.sqlite_text import quote_name, quote_text
 
 STORAGE_CLASSES = {
     TypeCode.BOOL: "INTEGER",
@@ -152,7 +153,7 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
             raise invalid_argument(
                 f"Generated column {table.name}.{column.name} may not draw from a sequence."
             )
-        generated = compiled.sql
+        generated = evaluate_subqueries(compiled)
         parts.append(f"AS ({generated}) {'STORED' if column.stored else 'VIRTUAL'}")
     if column.not_null:
         parts.append("NOT NULL")
@@ -173,6 +174,18 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
         column.stored,
         "IDENTITY" if column.identity is not None else column.default,
     )
+
+
+def evaluate_subqueries(expression: Expression) -> str:
+    """An expression as SQLite takes it in the definition of a table: without subqueries, which is
+    what functions of arrays compile to."""
+    if "(SELECT " not in expression.sql:
+        return expression.sql
+    names = [quote_name(name) for name in expression.columns]
+    values = ", ".join(f"?{number} AS {name}" for number, name in enumerate(names, 1))
+    source = f" FROM (SELECT {values})" if names else ""
+    query = quote_text(f"SELECT {expression.sql}{source}")
+    return f"evaluate_({', '.join([query, *names])})"
 
 
 def length_check(column: Column) -> str | None:
@@ -232,7 +245,7 @@ def long_columns(table: Table, names: list[str]) -> list[str]:
 def check_text(number: int, table: Table, schema: Schema) -> str:
     """A CHECK constraint; its SQLite name carries its number in the table."""
     check = table.checks[number]
-    condition = compile_expression(check.expression, table, schema).sql
+    condition = evaluate_subqueries(compile_expression(check.expression, table, schema))
     return f"CONSTRAINT {quote_name(f'check${table.name}${number}')} CHECK ({condition})"
 
 

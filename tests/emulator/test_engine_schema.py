@@ -354,3 +354,17 @@ def test_expressions_have_the_types_of_their_columns(table: Database) -> None:
     )
     write(table, INSERT, "T", "K N", (3, 30))
     assert query(table, "SELECT F, F / 4, D = 1 FROM T WHERE K = 1") == [(10.0, 2.5, 1)]
+
+
+def test_generated_columns_and_checks_look_into_arrays() -> None:
+    ddl = (
+        "CREATE TABLE A (K INT64, L ARRAY<INT64>, First INT64 AS (ARRAY_FIRST(L)) STORED, "
+        "Has BOOL AS (ARRAY_INCLUDES(L, 2)), CONSTRAINT Small CHECK (ARRAY_MAX(L) < 9)) "
+        "PRIMARY KEY (K)"
+    )
+    with open_database(ddl) as database:
+        write(database, INSERT, "A", "K L", (1, "[3,2]"), (2, "[4]"), (3, None))
+        sql = "SELECT First, Has FROM A ORDER BY K"
+        assert query(database, sql) == [(3, 1), (4, 0), (None, None)]
+        with pytest.raises(SpannerError, match="Small"):
+            write(database, INSERT, "A", "K L", (4, "[9]"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -80,7 +81,7 @@ def list_constraint_names(table: Table) -> Iterator[str]:
 
 def check_names(change: SchemaChange) -> None:
     """Checks the names of everything that a step creates."""
-    refuse_repeated_names(change.after)
+    refuse_repeated_names(change)
     step = change.step
     match step:
         case steps.CreateTable(table):
@@ -106,13 +107,16 @@ def check_names(change: SchemaChange) -> None:
         check_column_names(table, old)
 
 
-def refuse_repeated_names(schema: Schema) -> None:
-    """No two objects have the same name."""
-    seen: set[str] = set()
-    for name in list_global_names(schema):
-        if name.casefold() in seen:
-            raise failed_precondition(f"Duplicate name in schema: {name}.")
-        seen.add(name.casefold())
+def refuse_repeated_names(change: SchemaChange) -> None:
+    """No two objects have the same name; the error gives it as the new one writes it."""
+    names = list(list_global_names(change.after))
+    counts = Counter(name.casefold() for name in names)
+    if len(counts) == len(names):
+        return
+    known = set(list_global_names(change.before))
+    repeated = [name for name in names if counts[name.casefold()] > 1]
+    name = next((name for name in repeated if name not in known), repeated[0])
+    raise failed_precondition(f"Duplicate name in schema: {name}.")
 
 
 def check_object_name(kind: str, name: str) -> None:
