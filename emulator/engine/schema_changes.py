@@ -141,10 +141,8 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
     try:
         step = parse_statement(text, dialect)
-    except DdlSyntaxError as error:
-        raise refuse_syntax(text, error) from error
     except DdlError as error:
-        raise invalid_argument(f"Error parsing Spanner DDL statement: {text} : {error}") from error
+        raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
         raise unimplemented(f"CREATE {step.item.kind}")
     if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:

@@ -27,6 +27,15 @@ COMMIT_DEFAULTS = {
     TypeCode.TIMESTAMP: COMMIT_TIMESTAMP,
     TypeCode.INT64: "PENDING_COMMIT_TIMESTAMP_INT64()",
 }
+UNKNOWN_FUNCTION = "Function not found: "
+GOOGLESQL_ONLY = frozenset(
+    {
+        *("ASCII", "CHR", "UNICODE", "INITCAP", "INSTR", "LEFT", "RIGHT", "SOUNDEX", "TRANSLATE"),
+        *("REGEXP_INSTR", "REGEXP_SUBSTR", "CONTAINS_SUBSTR", "CBRT", "CSCH", "COTH", "SECH"),
+        *("RAND", "RANGE_BUCKET", "SESSION_USER", "DATETIME", "TIME", "LAST_DAY", "TYPEOF"),
+    }
+)
+"""Functions of GoogleSQL that Spanner does not have."""
 NOT_COUNTED = (exp.Identifier, exp.Paren, exp.DataType, exp.Var, exp.If)
 """Parts of a syntax tree that are no expressions of their own."""
 
@@ -190,7 +199,10 @@ def check_expression(
     try:
         columns = compile_expression(text, table, schema, drop_length(target)).columns
     except SpannerError as error:
-        raise locate_error(error, f"({text})") from error
+        message = error.message
+        if message.removeprefix(UNKNOWN_FUNCTION).upper() in GOOGLESQL_ONLY:
+            message = f"Unsupported built-in function: {message.removeprefix(UNKNOWN_FUNCTION)}"
+        raise locate_error(SpannerError(error.code, message), f"({text})") from error
     if not may_vary:
         refuse_volatile_functions(tokens, use)
     refuse_depth(text)

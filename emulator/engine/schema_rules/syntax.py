@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from ddl.errors import DdlSyntaxError
+from ddl.errors import DdlError, DdlSyntaxError
 from ddl.tokens import TokenKind
 from emulator.errors import SpannerError, invalid_argument
 
 QUOTES = "'\""
 
 
-def refuse_syntax(text: str, error: DdlSyntaxError) -> SpannerError:
+def refuse_syntax(text: str, error: DdlError) -> SpannerError:
     """A syntax error in Spanner's words; blank lines before the statement count."""
+    if not isinstance(error, DdlSyntaxError):
+        return invalid_argument(f"Error parsing Spanner DDL statement: {text} : {error}")
     before = text[: len(text) - len(text.lstrip())]
     line = error.line + before.count("\n")
     column = error.column
