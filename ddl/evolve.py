@@ -152,6 +152,12 @@ def drop_verbatim(step: steps.DropVerbatim, schema: Schema) -> Schema:
 
 
 @_apply.register
+def alter_table_if_exists(step: steps.AlterTableIfExists, schema: Schema) -> Schema:
+    """ALTER TABLE IF EXISTS."""
+    return schema if schema.table(step.table) is None else apply_step(schema, step.step)
+
+
+@_apply.register
 def skip_other_statement(step: steps.OtherStatement, schema: Schema) -> Schema:
     """A statement that changes nothing in the model."""
     return schema

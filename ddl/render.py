@@ -266,6 +266,12 @@ def render_drop_verbatim(step: steps.DropVerbatim, spelling: Spelling) -> str:
 
 
 @_render.register
+def render_alter_table_if_exists(step: steps.AlterTableIfExists, spelling: Spelling) -> str:
+    """ALTER TABLE IF EXISTS."""
+    return str(_render(step.step, spelling)).replace("ALTER TABLE", "ALTER TABLE IF EXISTS", 1)
+
+
+@_render.register
 def render_other_statement(step: steps.OtherStatement, spelling: Spelling) -> str:
     """A statement that is kept as text."""
     return step.text

@@ -251,6 +251,14 @@ class DropVerbatim:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterTableIfExists:
+    """ALTER TABLE IF EXISTS: ``step`` is what it does to a table that exists."""
+
+    table: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
 class OtherStatement:
     """A statement that changes nothing in the model (GRANT, REVOKE, ANALYZE, ...)."""
 
@@ -286,5 +294,6 @@ Step = (
     | DropNamedSchema
     | CreateVerbatim
     | DropVerbatim
+    | AlterTableIfExists
     | OtherStatement
 )

@@ -116,6 +116,11 @@ def read_constraint(reader: TokenReader) -> Check | ForeignKey:
 
 def read_alter_table(reader: TokenReader) -> Step:
     """ALTER TABLE, after these words."""
+    if reader.accept("IF", "EXISTS"):
+        start = reader.mark()
+        table = reader.read_path("a table name")
+        reader.reset(start)
+        return steps.AlterTableIfExists(table, read_alter_table(reader))
     table = reader.read_path("a table name")
     if (other := read_alteration_as_text(reader)) is not None:
         return other

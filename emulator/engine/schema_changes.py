@@ -67,7 +67,7 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
-        step = parse_step(text, state.schema.dialect)
+        step = resolve_table(parse_step(text, state.schema.dialect), state.schema)
         proto_bundle.check_bundle(step, descriptors)
         refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
@@ -131,8 +131,9 @@ def replay_statements(
     """The schemas after each of a database's statements, from the empty one on."""
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
-        step = parse_step(statement.text, dialect)
-        schema = evolve_schema(versions[-1].schema, step, checked=False)
+        schema = versions[-1].schema
+        step = resolve_table(parse_step(statement.text, dialect), schema)
+        schema = evolve_schema(schema, step, checked=False)
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
 
@@ -145,8 +146,9 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
         raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
         raise unimplemented(f"CREATE {step.item.kind}")
-    if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
-        raise unimplemented(step.kind)
+    inner = step.step if isinstance(step, steps.AlterTableIfExists) else step
+    if isinstance(inner, steps.OtherStatement) and inner.kind not in ALTERATIONS:
+        raise unimplemented(inner.kind)
     return step
 
 
@@ -176,6 +178,15 @@ def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> 
     retention_seconds(after.options)
     check_streams(after)
     return check_views(schema, after, step)
+
+
+def resolve_table(step: steps.Step, schema: Schema) -> steps.Step:
+    """The step of ALTER TABLE IF EXISTS, or one that does nothing where the table is missing."""
+    if not isinstance(step, steps.AlterTableIfExists):
+        return step
+    if schema.table(step.table) is None:
+        return steps.OtherStatement("ANALYZE", "")
+    return step.step
 
 
 def rewrite(

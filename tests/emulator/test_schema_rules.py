@@ -93,6 +93,7 @@ ALTERED = [
     ("V SET OPTIONS (wrong = true)", PRECONDITION, "Option: wrong is unknown"),
 ]
 STATEMENTS = [
+    ("ALTER TABLE IF EXISTS P DROP COLUMN K", INVALID, "Cannot drop key column K from table P"),
     ("DROP TABLE P", PRECONDITION, "interleaved tables: Child"),
     ("ALTER TABLE P DROP COLUMN K", INVALID, "Cannot drop key column K from table P"),
     ("ALTER TABLE P DROP COLUMN V", PRECONDITION, "it is used by index ByV"),
@@ -180,6 +181,8 @@ def test_what_spanner_refuses(statement: str, code: grpc.StatusCode, words: str)
         "ALTER TABLE P ADD COLUMN X NUMERIC DEFAULT (1)",
         "ALTER TABLE P ADD CHECK (G > 0)",
         "ALTER TABLE Old REPLACE ROW DELETION POLICY (OLDER_THAN(At, INTERVAL 2 DAY))",
+        "ALTER TABLE IF EXISTS Missing ADD COLUMN X INT64",
+        "ALTER TABLE IF EXISTS P ADD COLUMN X INT64",
         "CREATE CHANGE STREAM IF NOT EXISTS OfP FOR ALL",
         "DROP CHANGE STREAM IF EXISTS Missing",
         "CREATE TABLE X (Y INT64) PRIMARY KEY (Y DESC)",
