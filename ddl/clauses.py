@@ -30,6 +30,13 @@ VERBATIM_KINDS = (
     "FUNCTION",
     "PLACEMENT",
 )
+ALTERATIONS_AS_TEXT = (
+    ("RENAME", "TO"),
+    ("ADD", "SYNONYM"),
+    ("DROP", "SYNONYM"),
+    ("SET", "OPTIONS"),
+)
+"""What ALTER TABLE and ALTER INDEX may say that the model does not look into."""
 OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
 EXPECTED_KIND = "TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object"
 
@@ -76,8 +83,8 @@ def read_alter_verbatim(reader: TokenReader) -> Step:
 def read_drop(reader: TokenReader) -> Step:
     """DROP ..., after the word."""
     if reader.accept("CHANGE", "STREAM"):
-        reader.accept("IF", "EXISTS")
-        return steps.DropChangeStream(reader.read_path())
+        if_exists = reader.accept("IF", "EXISTS")
+        return steps.DropChangeStream(reader.read_path(), if_exists)
     step_types: dict[str, Callable[[str, bool], Step]] = {
         "TABLE": steps.DropTable,
         "INDEX": steps.DropIndex,
@@ -101,12 +108,23 @@ def read_other_statement(reader: TokenReader) -> Step:
     return steps.OtherStatement(kind, reader.text)
 
 
+def read_alteration_as_text(reader: TokenReader) -> Step | None:
+    """RENAME TO, a synonym or options, after the name of a table or an index."""
+    for words in ALTERATIONS_AS_TEXT:
+        if reader.peek(*words):
+            reader.read_rest()
+            return steps.OtherStatement(" ".join(words), reader.text)
+    return None
+
+
 def read_alter_index(reader: TokenReader, stored_column: tuple[str, ...]) -> Step:
     """ALTER INDEX i ADD | DROP a stored column, after the first two words.
 
     ``stored_column`` holds the keywords before the column's name.
     """
     name = reader.read_path("an index name")
+    if (other := read_alteration_as_text(reader)) is not None:
+        return other
     add = reader.accept("ADD")
     if not add:
         reader.expect("DROP")
@@ -185,13 +203,15 @@ def read_interleave(reader: TokenReader) -> Interleave:
     reader.expect("INTERLEAVE", "IN")
     enforced = reader.accept("PARENT")
     parent = reader.read_path("a table name")
-    return Interleave(parent, read_on_delete(reader), enforced)
+    if not enforced and reader.peek("ON", "DELETE"):
+        reader.fail("the end of INTERLEAVE IN, which has no ON DELETE")
+    return Interleave(parent, read_on_delete(reader) or OnDelete.NO_ACTION, enforced)
 
 
-def read_on_delete(reader: TokenReader) -> OnDelete:
-    """ON DELETE CASCADE | NO ACTION, or nothing."""
+def read_on_delete(reader: TokenReader) -> OnDelete | None:
+    """ON DELETE CASCADE | NO ACTION; None where nothing is written, which means NO ACTION."""
     if not reader.accept("ON", "DELETE"):
-        return OnDelete.NO_ACTION
+        return None
     if reader.accept("CASCADE"):
         return OnDelete.CASCADE
     reader.expect("NO", "ACTION")
@@ -201,10 +221,18 @@ def read_on_delete(reader: TokenReader) -> OnDelete:
 def read_foreign_key(reader: TokenReader, name: str | None) -> ForeignKey:
     """FOREIGN KEY (...) REFERENCES t (...) [ON DELETE ...]."""
     reader.expect("FOREIGN", "KEY")
-    columns = reader.read_names()
+    columns = read_some_names(reader)
     reader.expect("REFERENCES")
     table = reader.read_path("a table name")
-    return ForeignKey(name, columns, table, reader.read_names(), read_on_delete(reader))
+    return ForeignKey(name, columns, table, read_some_names(reader), read_on_delete(reader))
+
+
+def read_some_names(reader: TokenReader) -> tuple[str, ...]:
+    """As ``read_names``, but one column at least."""
+    if reader.peek("(", ")"):
+        reader.expect("(")
+        reader.fail("a column name")
+    return reader.read_names()
 
 
 def read_not_null_columns(reader: TokenReader) -> tuple[str, ...]:

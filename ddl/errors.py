@@ -4,6 +4,8 @@ DdlError
 ├── DdlSyntaxError       the text is not a statement of Spanner's DDL; says line and column
 ├── SchemaError          the statement does not fit the schema
 │   ├── DuplicateNameError    the name is in use
+│   ├── InvalidDefinitionError   the definition is wrong in itself
+│   ├── ConstraintNotFoundError  the table has no constraint of this name
 │   └── NameNotFoundError     the statement names an object that does not exist
 ├── PlanError            the request cannot be planned; nothing was changed
 └── ApplyError           the database refused a plan, or has another schema than the plan
@@ -35,6 +37,10 @@ class SchemaError(DdlError):
     """The statement does not fit the schema."""
 
 
+class InvalidDefinitionError(SchemaError):
+    """The definition is wrong in itself, or asks for a change that Spanner never makes."""
+
+
 class DuplicateNameError(SchemaError):
     """The name is in use."""
 
@@ -51,6 +57,15 @@ class NameNotFoundError(SchemaError):
         super().__init__(f"{kind} not found: {name}")
         self.kind = kind
         self.name = name
+
+
+class ConstraintNotFoundError(SchemaError):
+    """The table has no foreign key or check of this name."""
+
+    def __init__(self, name: str, table: str) -> None:
+        super().__init__(f"{name} is not a constraint in {table}")
+        self.name = name
+        self.table = table
 
 
 class PlanError(DdlError):

@@ -64,6 +64,8 @@ def alter_index_storing(step: steps.AlterIndexStoring, schema: Schema) -> Schema
 @_apply.register
 def create_change_stream(step: steps.CreateChangeStream, schema: Schema) -> Schema:
     """CREATE CHANGE STREAM."""
+    if step.if_not_exists and schema.change_stream(step.change_stream.name):
+        return schema
     check_name_is_free(schema, step.change_stream.name)
     check_change_stream(schema, step.change_stream)
     return replace(schema, change_streams=(*schema.change_streams, step.change_stream))
@@ -91,6 +93,8 @@ def drop_change_stream(step: steps.DropChangeStream, schema: Schema) -> Schema:
     """DROP CHANGE STREAM."""
     stream = schema.change_stream(step.name)
     if stream is None:
+        if step.if_exists:
+            return schema
         raise NameNotFoundError("Change Stream", step.name)
     return replace(
         schema, change_streams=tuple(s for s in schema.change_streams if s is not stream)
@@ -145,6 +149,12 @@ def drop_verbatim(step: steps.DropVerbatim, schema: Schema) -> Schema:
     if rest == schema.verbatim and not step.if_exists:
         raise NameNotFoundError(step.kind.capitalize(), step.name)
     return replace(schema, verbatim=rest)
+
+
+@_apply.register
+def alter_table_if_exists(step: steps.AlterTableIfExists, schema: Schema) -> Schema:
+    """ALTER TABLE IF EXISTS."""
+    return schema if schema.table(step.table) is None else apply_step(schema, step.step)
 
 
 @_apply.register

@@ -7,6 +7,7 @@ from functools import singledispatch
 from ddl import steps
 from ddl.errors import DdlError
 from ddl.googlesql.spelling import GoogleSqlSpelling
+from ddl.grants import render_grants
 from ddl.postgres.spelling import PostgreSqlSpelling
 from ddl.schema import Dialect, Schema, Type
 from ddl.spelling import Spelling
@@ -25,18 +26,24 @@ def render_step(step: Step, dialect: Dialect = Dialect.GOOGLESQL) -> str:
     return str(_render(step, SPELLINGS[dialect]))
 
 
-def render_schema(schema: Schema) -> list[str]:
-    """Statements that create the same schema again, in an order that works."""
+def render_schema(schema: Schema, database: str | None = None) -> list[str]:
+    """Statements that create the same schema again, in an order that works.
+
+    With the name of the ``database`` its options are told, too.
+    """
     spelling = SPELLINGS[schema.dialect]
     before = [item.text for item in schema.verbatim if item.kind in KINDS_BEFORE_TABLES]
     after = [item.text for item in schema.verbatim if item.kind not in KINDS_BEFORE_TABLES]
+    options = schema.options.items() if database is not None else ()
     return [
+        *(spelling.alter_database(database or "", [option]) for option in options),
         *(f"CREATE SCHEMA {spelling.quote_name(name)}" for name in schema.named_schemas),
         *before,
         *map(spelling.create_table, schema.tables),
         *map(spelling.create_index, schema.indexes),
         *after,
         *map(spelling.create_change_stream, schema.change_streams),
+        *render_grants(schema.grants, spelling.quote_name),
     ]
 
 
@@ -156,10 +163,11 @@ def render_drop_constraint(step: steps.DropConstraint, spelling: Spelling) -> st
 
 @_render.register
 def render_set_row_deletion_policy(step: steps.SetRowDeletionPolicy, spelling: Spelling) -> str:
-    """ADD | DROP ROW DELETION POLICY."""
+    """ADD | REPLACE | DROP ROW DELETION POLICY."""
     if step.policy is None:
         return render_alter_table(step.table, spelling.write_drop_policy(), spelling)
-    return render_alter_table(step.table, f"ADD {spelling.write_policy(step.policy)}", spelling)
+    action = f"{'REPLACE' if step.replaces else 'ADD'} {spelling.write_policy(step.policy)}"
+    return render_alter_table(step.table, action, spelling)
 
 
 @_render.register
@@ -199,7 +207,9 @@ def render_alter_index_storing(step: steps.AlterIndexStoring, spelling: Spelling
 @_render.register
 def render_create_change_stream(step: steps.CreateChangeStream, spelling: Spelling) -> str:
     """CREATE CHANGE STREAM."""
-    return spelling.create_change_stream(step.change_stream)
+    text = spelling.create_change_stream(step.change_stream)
+    optional = "CREATE CHANGE STREAM IF NOT EXISTS"
+    return text.replace("CREATE CHANGE STREAM", optional, 1) if step.if_not_exists else text
 
 
 @_render.register
@@ -219,7 +229,8 @@ def render_alter_change_stream(step: steps.AlterChangeStream, spelling: Spelling
 @_render.register
 def render_drop_change_stream(step: steps.DropChangeStream, spelling: Spelling) -> str:
     """DROP CHANGE STREAM."""
-    return f"DROP CHANGE STREAM {spelling.quote_name(step.name)}"
+    optional = "IF EXISTS " if step.if_exists else ""
+    return f"DROP CHANGE STREAM {optional}{spelling.quote_name(step.name)}"
 
 
 @_render.register
@@ -252,6 +263,12 @@ def render_drop_verbatim(step: steps.DropVerbatim, spelling: Spelling) -> str:
     """DROP of an object that is kept as text; a proto bundle has no name."""
     optional = "IF EXISTS " if step.if_exists else ""
     return f"DROP {step.kind} {optional}{spelling.quote_name(step.name)}".rstrip()
+
+
+@_render.register
+def render_alter_table_if_exists(step: steps.AlterTableIfExists, spelling: Spelling) -> str:
+    """ALTER TABLE IF EXISTS."""
+    return str(_render(step.step, spelling)).replace("ALTER TABLE", "ALTER TABLE IF EXISTS", 1)
 
 
 @_render.register

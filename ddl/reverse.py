@@ -95,7 +95,8 @@ def reverse_set_row_deletion_policy(
     step: steps.SetRowDeletionPolicy, before: Schema
 ) -> tuple[Step, ...]:
     old = require_table(before, step.table).row_deletion_policy
-    return (steps.SetRowDeletionPolicy(step.table, old),)
+    replaces = step.policy is not None and old is not None
+    return (steps.SetRowDeletionPolicy(step.table, old, replaces),)
 
 
 @_reverse.register

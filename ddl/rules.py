@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from ddl.errors import SchemaError
+from ddl.errors import InvalidDefinitionError, SchemaError
 from ddl.names import require_column, require_table, same_name
 from ddl.references import find_referenced_columns
-from ddl.schema import ChangeStream, Column, Index, Schema, Table, TypeCode
+from ddl.schema import ChangeStream, Column, Index, Schema, Table, Type, TypeCode
 
 INDEX_KEY_PARTS_MAX = 16
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
-NO_PRIMARY_KEY_TYPES = frozenset(
-    {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.TOKENLIST}
+NO_KEY_TYPES = frozenset(
+    {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.FLOAT32, TypeCode.TOKENLIST}
 )
-NO_INDEX_KEY_TYPES = frozenset({TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO})
+"""The types that a primary key, an index and a foreign key cannot have."""
+NO_INDEX_KEY_TYPES = NO_KEY_TYPES | {TypeCode.PROTO}
 
 
 def check_table(schema: Schema, table: Table) -> None:
@@ -23,32 +24,102 @@ def check_table(schema: Schema, table: Table) -> None:
             raise SchemaError(f"Duplicate column name {table.name}.{column.name}.")
         seen.add(column.name.casefold())
         check_column(table, column)
-    for part in table.primary_key:
-        code = require_column(table, part.column).type.code
-        if code in NO_PRIMARY_KEY_TYPES:
-            raise SchemaError(
-                f"Key column {table.name}.{part.column} has type {code.value},"
-                " but is part of the primary key."
-            )
+    check_primary_key(table)
     if table.interleave is not None:
         check_interleave(schema, table)
 
 
+def check_primary_key(table: Table) -> None:
+    """Checks that a key names existing columns, each once, of types that can be sorted."""
+    seen: set[str] = set()
+    for part in table.primary_key:
+        column = table.column(part.column)
+        if column is None:
+            raise SchemaError(
+                f"Table {table.name} references nonexistent key column {part.column}."
+            )
+        if column.name.casefold() in seen:
+            raise InvalidDefinitionError(
+                f"Table {table.name} references key column {column.name} more than once."
+            )
+        seen.add(column.name.casefold())
+        if column.type.code in NO_KEY_TYPES:
+            raise InvalidDefinitionError(
+                f"Column {table.name}.{column.name} has type {column.type.code.value}, but is part"
+                " of the primary key."
+            )
+
+
 def check_interleave(schema: Schema, table: Table) -> None:
-    """Checks that a child's key begins with its parent's, of the same types. Raises SchemaError."""
+    """Checks that a child's key begins with its parent's. Raises SchemaError."""
     assert table.interleave is not None
     parent = require_table(schema, table.interleave.parent)
-    if len(table.primary_key) < len(parent.primary_key):
-        raise SchemaError(f"The key of {table.name} must begin with the key of {parent.name}.")
-    for part, parent_part in zip(table.primary_key, parent.primary_key, strict=False):
-        if (
-            not same_name(part.column, parent_part.column)
-            or part.descending != parent_part.descending
-        ):
-            raise SchemaError(f"The key of {table.name} must begin with the key of {parent.name}.")
-        column = require_column(table, part.column)
-        if column.type != require_column(parent, parent_part.column).type:
-            raise SchemaError(f"{table.name}.{column.name} must have the type of {parent.name}'s.")
+    positions = {part.column.casefold(): n for n, part in enumerate(table.primary_key)}
+    for number, parent_part in enumerate(parent.primary_key):
+        position = positions.get(parent_part.column.casefold())
+        if position is None:
+            raise SchemaError(
+                f"Table {table.name} does not reference parent key column {parent_part.column}."
+            )
+        if position != number:
+            raise SchemaError(
+                f"Table {table.name} references parent key column {parent_part.column} at incorrect"
+                f" position {position}."
+            )
+        part = table.primary_key[number]
+        if part.descending != parent_part.descending:
+            raise SchemaError(
+                f"Table {table.name} references parent key column {parent_part.column} with"
+                f" incorrect order {'ASC' if part.descending else 'DESC'}."
+            )
+        check_shared_key_column(table, parent, parent_part.column)
+
+
+def check_shared_key_column(table: Table, parent: Table, name: str) -> None:
+    """Checks that a key column is defined alike in a child and its parent. Raises SchemaError."""
+    mine, theirs = require_column(table, name), require_column(parent, name)
+    where = f"Table {table.name} references parent key column {theirs.name}"
+    if name_type(mine.type) != name_type(theirs.type):
+        raise SchemaError(
+            f"{where} with incorrect type {name_type(mine.type)} (should be"
+            f" {name_type(theirs.type)})."
+        )
+    if mine.type.length != theirs.type.length:
+        raise SchemaError(
+            f"{where} with incorrect length {mine.type.length or 'MAX'} (should be"
+            f" {theirs.type.length or 'MAX'})."
+        )
+
+
+def name_type(type_: Type) -> str:
+    """A type as messages write it: without lengths."""
+    if type_.element is not None:
+        return f"ARRAY<{name_type(type_.element)}>"
+    if type_.code is TypeCode.STRUCT:
+        fields = (f"{field.name} {name_type(field.type)}" for field in type_.fields)
+        return f"STRUCT<{', '.join(fields)}>"
+    return type_.proto_name or str(type_.code.value)
+
+
+def is_type_change_allowed(old: Type, new: Type) -> bool:
+    """Whether the values of a column can be converted in place; lengths are another matter."""
+    if old.element is not None and new.element is not None:
+        return is_type_change_allowed(old.element, new.element)
+    codes = (old.code, new.code)
+    return old.code is new.code or codes in CONVERSIONS or codes[::-1] in CONVERSIONS
+
+
+CONVERSIONS = frozenset(
+    {
+        (TypeCode.STRING, TypeCode.BYTES),
+        (TypeCode.BYTES, TypeCode.PROTO),
+        (TypeCode.INT64, TypeCode.ENUM),
+        (TypeCode.INT64, TypeCode.PROTO),
+        (TypeCode.ENUM, TypeCode.PROTO),
+    }
+)
+"""Types that convert into each other. DDL names an ENUM as it names a PROTO: only the bundle tells
+them apart, so that such a column may be either."""
 
 
 def check_column(table: Table, column: Column) -> None:
@@ -59,7 +130,8 @@ def check_column(table: Table, column: Column) -> None:
         TypeCode.INT64,
     }:
         raise SchemaError(
-            f"Option allow_commit_timestamp is only allowed on TIMESTAMP columns, not {place}."
+            f"Column {place} has invalid allow_commit_timestamp option. Option only allowed on"
+            " TIMESTAMP columns."
         )
     if column.on_update is not None:
         check_on_update(table, column)
@@ -69,15 +141,36 @@ def check_column(table: Table, column: Column) -> None:
 
 def check_on_update(table: Table, column: Column) -> None:
     """Checks ON UPDATE: the commit timestamp only, with the same DEFAULT, outside the key."""
-    place = f"{table.name}.{column.name}"
-    if normalize(column.on_update) != COMMIT_TIMESTAMP:
-        raise SchemaError(f"ON UPDATE of {place} must be {COMMIT_TIMESTAMP}.")
-    if normalize(column.default) != COMMIT_TIMESTAMP:
-        raise SchemaError(f"ON UPDATE of {place} needs DEFAULT ({COMMIT_TIMESTAMP}).")
-    if not column.allow_commit_timestamp:
-        raise SchemaError(f"ON UPDATE of {place} needs the option allow_commit_timestamp=true.")
     if is_in_primary_key(table, column):
-        raise SchemaError(f"ON UPDATE is not allowed on the key column {place}.")
+        raise InvalidDefinitionError(
+            f"Column {table.name}.{column.name} with ON UPDATE cannot be a part of or the whole"
+            " primary key."
+        )
+    if column.default is None:
+        raise InvalidDefinitionError(
+            f"Column `{column.name}` with an ON UPDATE expression must have an identical DEFAULT"
+            " value expression."
+        )
+    if remove_prefix(column.default) != remove_prefix(column.on_update):
+        raise InvalidDefinitionError(
+            f"The ON UPDATE expression of column `{column.name}` does not match the DEFAULT value"
+            " expression."
+        )
+    if normalize(column.on_update) != COMMIT_TIMESTAMP:
+        raise InvalidDefinitionError(
+            f"{COMMIT_TIMESTAMP} is the only supported ON UPDATE expression."
+        )
+    if not column.allow_commit_timestamp:
+        raise SchemaError(
+            f"Cannot use default value expression {COMMIT_TIMESTAMP} on column `{column.name}`"
+            " without the allow_commit_timestamp column option."
+        )
+
+
+def remove_prefix(expression: str | None) -> str:
+    """An expression without blanks; what PostgreSQL writes is folded."""
+    text = "".join((expression or "").split())
+    return normalize(text) if text.upper().startswith("SPANNER.") else text
 
 
 def normalize(expression: str | None) -> str:
@@ -91,24 +184,31 @@ def check_generated_column(table: Table, column: Column) -> None:
         source = table.column(name)
         if source is not None and source.allow_commit_timestamp:
             raise SchemaError(
-                f"Generated column {table.name}.{column.name} may not depend on the commit"
-                f" timestamp column {name}."
+                f"Cannot use commit timestamp column `{name}` as a dependency of a materialized"
+                " generated column."
             )
 
 
 def check_column_is_unused(schema: Schema, table: Table, column: Column) -> None:
     """Checks that nothing depends on a column that is to be dropped. Raises SchemaError."""
-    place = f"{table.name}.{column.name}"
     if is_in_primary_key(table, column):
-        raise SchemaError(f"Cannot drop key column {place}.")
+        raise InvalidDefinitionError(
+            f"Cannot drop key column {column.name} from table {table.name}."
+        )
     for index in schema.indexes_of(table.name):
         names = [part.column for part in index.parts] + list(index.storing)
         if any(same_name(name, column.name) for name in names):
-            raise SchemaError(f"Cannot drop column {place} used by index {index.name}.")
+            raise SchemaError(
+                f"Cannot drop column {column.name} from table {table.name} because it is used by"
+                f" index {index.name}."
+            )
     for other in table.columns:
         names = list(find_referenced_columns(other.generated or "", table))
-        if any(same_name(name, column.name) for name in names):
-            raise SchemaError(f"Cannot drop column {place} used by generated column {other.name}.")
+        if other is not column and any(same_name(name, column.name) for name in names):
+            raise SchemaError(
+                f"Cannot drop column `{column.name}` from table `{table.name}` because it is"
+                f" referenced by generated column `{other.name}`."
+            )
 
 
 def is_in_primary_key(table: Table, column: Column) -> bool:
@@ -121,27 +221,46 @@ def check_index(table: Table, index: Index) -> None:
 
     Raises SchemaError.
     """
+    if not index.parts:
+        raise InvalidDefinitionError(f"Index {index.name} does not specify any key columns.")
     if len(index.parts) > INDEX_KEY_PARTS_MAX:
-        raise SchemaError(
-            f"Index {index.name} has {len(index.parts)} key parts; {INDEX_KEY_PARTS_MAX} is the"
-            " limit."
+        raise InvalidDefinitionError(
+            f"Index {index.name} has too many keys ({len(index.parts)}); the limit is"
+            f" {INDEX_KEY_PARTS_MAX}."
         )
-    seen: set[str] = set()
     for name in [part.column for part in index.parts] + list(index.storing):
         if table.column(name) is None:
-            raise SchemaError(
+            raise InvalidDefinitionError(
                 f"Index {index.name} specifies key column {name}"
                 f" which does not exist in the index's base table {table.name}."
             )
-        if name.casefold() in seen:
-            raise SchemaError(f"Index {index.name} names column {name} twice.")
-        seen.add(name.casefold())
     for part in index.parts:
-        code = require_column(table, part.column).type.code
-        if code in NO_INDEX_KEY_TYPES:
+        type_ = require_column(table, part.column).type
+        if type_.code in NO_INDEX_KEY_TYPES:
             raise SchemaError(
-                f"Cannot index column {table.name}.{part.column}: type {code.value} has no order."
+                f"Cannot reference {name_type(type_)} {part.column} in the creation of index"
+                f" {index.name}."
             )
+    check_index_names_columns_once(index)
+
+
+def check_index_names_columns_once(index: Index) -> None:
+    """Checks that no column is named twice, nor stored though it is in the key anyway."""
+    keys = [part.column.casefold() for part in index.parts]
+    stored = [name.casefold() for name in index.storing]
+    for number, part in enumerate(index.parts):
+        if part.column.casefold() in keys[:number]:
+            raise InvalidDefinitionError(
+                f"Index {index.name} specifies key column {part.column} twice."
+            )
+    for number, name in enumerate(index.storing):
+        if name.casefold() in keys:
+            raise InvalidDefinitionError(
+                f"Index {index.name} specifies stored column {name} already specified as primary"
+                " key."
+            )
+        if name.casefold() in stored[:number]:
+            raise InvalidDefinitionError(f"Index {index.name} specifies key column {name} twice.")
 
 
 def check_change_stream(schema: Schema, stream: ChangeStream) -> None:

@@ -139,6 +139,7 @@ class SetRowDeletionPolicy:
 
     table: str
     policy: RowDeletionPolicy | None
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +185,10 @@ class AlterIndexStoring:
 
 @dataclass(frozen=True, slots=True)
 class CreateChangeStream:
-    """CREATE CHANGE STREAM."""
+    """CREATE CHANGE STREAM [IF NOT EXISTS]."""
 
     change_stream: ChangeStream
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +204,10 @@ class AlterChangeStream:
 
 @dataclass(frozen=True, slots=True)
 class DropChangeStream:
-    """DROP CHANGE STREAM."""
+    """DROP CHANGE STREAM [IF EXISTS]."""
 
     name: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +251,14 @@ class DropVerbatim:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterTableIfExists:
+    """ALTER TABLE IF EXISTS: ``step`` is what it does to a table that exists."""
+
+    table: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
 class OtherStatement:
     """A statement that changes nothing in the model (GRANT, REVOKE, ANALYZE, ...)."""
 
@@ -283,5 +294,6 @@ Step = (
     | DropNamedSchema
     | CreateVerbatim
     | DropVerbatim
+    | AlterTableIfExists
     | OtherStatement
 )

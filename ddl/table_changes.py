@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddl import steps
-from ddl.errors import SchemaError
+from ddl.errors import ConstraintNotFoundError, InvalidDefinitionError, SchemaError
 from ddl.names import check_name_is_free, require_column, require_table, same_name
 from ddl.rules import (
     check_column,
     check_column_is_unused,
     check_interleave,
     check_table,
+    is_type_change_allowed,
+    name_type,
 )
-from ddl.schema import Column, Schema, Table, TypeCode
+from ddl.schema import Column, Schema, Table
+
+COMMIT_OPTION = "allow_commit_timestamp"
 
 
 def replace_table(schema: Schema, table: Table) -> Schema:
@@ -49,11 +53,11 @@ def drop_table(step: steps.DropTable, schema: Schema) -> Schema:
     ]
     if children:
         raise SchemaError(
-            f"Cannot drop table {table.name} with interleaved tables: {', '.join(children)}."
+            f"Cannot drop table {table.name} with interleaved tables: {','.join(sorted(children))}."
         )
     indexes = [index.name for index in schema.indexes_of(table.name)]
     if indexes:
-        raise SchemaError(f"Cannot drop table {table.name} with indices: {', '.join(indexes)}.")
+        raise SchemaError(f"Cannot drop table {table.name} with indices: {','.join(indexes)}.")
     return replace(schema, tables=tuple(t for t in schema.tables if t is not table))
 
 
@@ -64,7 +68,8 @@ def add_column(step: steps.AddColumn, schema: Schema) -> Schema:
         if step.if_not_exists:
             return schema
         raise SchemaError(f"Duplicate column name {table.name}.{column.name}.")
-    if column.not_null and column.default is None and column.generated is None:
+    sources = (column.default, column.generated, column.identity)
+    if column.not_null and all(source is None for source in sources):
         raise SchemaError(
             f"Cannot add NOT NULL column {table.name}.{column.name} to existing table {table.name}."
         )
@@ -83,23 +88,21 @@ def drop_column(step: steps.DropColumn, schema: Schema) -> Schema:
 
 
 def alter_column(step: steps.AlterColumn, schema: Schema) -> Schema:
-    """ALTER COLUMN with a whole definition. DEFAULT, ON UPDATE and options stay if not given."""
+    """ALTER COLUMN with a whole definition: only the options stay if they are not given."""
     table = require_table(schema, step.table)
     old, new = require_column(table, step.column.name), step.column
-    if old.type.code is not new.type.code and {old.type.code, new.type.code} != {
-        TypeCode.STRING,
-        TypeCode.BYTES,
-    }:
-        raise SchemaError(
-            f"Cannot change type of column `{table.name}.{old.name}` from"
-            f" `{old.type.code.value}` to `{new.type.code.value}`."
+    if not is_type_change_allowed(old.type, new.type):
+        raise InvalidDefinitionError(
+            f"Cannot change type of column `{old.name}` from `{name_type(old.type)}` to"
+            f" `{name_type(new.type)}`"
         )
+    given = {name for name, _ in new.options}
     column = replace(
         new,
         name=old.name,
-        default=new.default if new.default is not None else old.default,
-        on_update=new.on_update if new.on_update is not None else old.on_update,
-        allow_commit_timestamp=old.allow_commit_timestamp,
+        allow_commit_timestamp=new.allow_commit_timestamp
+        or (old.allow_commit_timestamp and COMMIT_OPTION not in given),
+        options=(*(o for o in old.options if o[0] not in given), *new.options),
     )
     return replace_column(schema, table, column)
 
@@ -121,9 +124,10 @@ def set_default(step: steps.SetDefault, schema: Schema) -> Schema:
     """SET DEFAULT | DROP DEFAULT: ON UPDATE needs the default."""
     table = require_table(schema, step.table)
     column = require_column(table, step.column)
-    if step.expression is None and column.on_update is not None:
+    if step.expression is not None and column.generated is not None:
         raise SchemaError(
-            f"Cannot drop the default of {table.name}.{column.name} while it has ON UPDATE."
+            f"Column {table.name}.{column.name} with a DEFAULT value cannot be a generated column"
+            " and vice versa."
         )
     return replace_column(schema, table, replace(column, default=step.expression))
 
@@ -140,20 +144,21 @@ def set_column_options(step: steps.SetColumnOptions, schema: Schema) -> Schema:
     table = require_table(schema, step.table)
     column = require_column(table, step.column)
     for name, value in step.options:
-        if name != "allow_commit_timestamp":
+        if name != COMMIT_OPTION:
             raise SchemaError(f"Option: {name} is unknown.")
-        column = replace(column, allow_commit_timestamp=(value or "").lower() == "true")
+        others = tuple(option for option in column.options if option[0] != COMMIT_OPTION)
+        column = replace(column, allow_commit_timestamp=False, options=others)
+        if value is not None and value.lower() == "true":
+            column = replace(column, allow_commit_timestamp=True)
+        elif value is not None:
+            column = replace(column, options=(*others, (name, value)))
     return replace_column(schema, table, column)
 
 
 def add_foreign_key(step: steps.AddForeignKey, schema: Schema) -> Schema:
-    """ADD FOREIGN KEY: both sides must exist."""
+    """ADD FOREIGN KEY: both tables must exist."""
     table, key = require_table(schema, step.table), step.foreign_key
-    referenced_table = require_table(schema, key.referenced_table)
-    for name in key.columns:
-        require_column(table, name)
-    for name in key.referenced_columns:
-        require_column(referenced_table, name)
+    require_table(schema, key.referenced_table)
     return replace_table(schema, replace(table, foreign_keys=(*table.foreign_keys, key)))
 
 
@@ -166,20 +171,18 @@ def add_check(step: steps.AddCheck, schema: Schema) -> Schema:
 def drop_constraint(step: steps.DropConstraint, schema: Schema) -> Schema:
     """DROP CONSTRAINT: a foreign key or a check."""
     table = require_table(schema, step.table)
-    keys = tuple(k for k in table.foreign_keys if not same_name(k.name or "", step.name))
-    checks = tuple(c for c in table.checks if not same_name(c.name or "", step.name))
+    keys = tuple(k for k in table.foreign_keys if not same_name(k.label, step.name))
+    checks = tuple(c for c in table.checks if not same_name(c.label, step.name))
     if keys == table.foreign_keys and checks == table.checks:
-        raise SchemaError(f"{step.name} is not a constraint in {table.name}.")
+        raise ConstraintNotFoundError(step.name, table.name)
     return replace_table(schema, replace(table, foreign_keys=keys, checks=checks))
 
 
 def set_row_deletion_policy(step: steps.SetRowDeletionPolicy, schema: Schema) -> Schema:
     """ADD | REPLACE | DROP ROW DELETION POLICY."""
     table = require_table(schema, step.table)
-    if step.policy is not None:
-        require_column(table, step.policy.column)
-    elif table.row_deletion_policy is None:
-        raise SchemaError(f"Table {table.name} has no row deletion policy.")
+    if table.row_deletion_policy is None and (step.policy is None or step.replaces):
+        raise InvalidDefinitionError(f"ROW DELETION POLICY does not exist on table {table.name}.")
     return replace_table(schema, replace(table, row_deletion_policy=step.policy))
 
 
@@ -187,7 +190,9 @@ def set_on_delete(step: steps.SetOnDelete, schema: Schema) -> Schema:
     """SET ON DELETE of an interleaved table."""
     table = require_table(schema, step.table)
     if table.interleave is None:
-        raise SchemaError(f"Table {table.name} is not interleaved in another.")
+        raise InvalidDefinitionError(
+            f"Cannot SET ON DELETE on table {table.name} that does not have an INTERLEAVE clause."
+        )
     interleave = replace(table.interleave, on_delete=step.on_delete)
     return replace_table(schema, replace(table, interleave=interleave))
 

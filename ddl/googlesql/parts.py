@@ -19,7 +19,7 @@ def read_column(reader: TokenReader) -> Column:
         pass
     options = cast("Options", clauses.pop("options", ()))
     commit = any(n == "allow_commit_timestamp" and v.lower() == "true" for n, v in options)
-    others = tuple(pair for pair in options if pair[0] != "allow_commit_timestamp")
+    others = tuple(pair for pair in options if not sets_nothing(*pair))
     return Column(
         name,
         type_,
@@ -27,6 +27,11 @@ def read_column(reader: TokenReader) -> Column:
         options=others,
         **clauses,  # type: ignore[arg-type]
     )
+
+
+def sets_nothing(name: str, value: str) -> bool:
+    """True for what need not be kept as text: it has a field of its own, or is the default."""
+    return name == "allow_commit_timestamp" and value.lower() in {"true", "null"}
 
 
 def read_column_clause(reader: TokenReader, clauses: dict[str, object]) -> bool:
@@ -46,7 +51,7 @@ def read_column_clause(reader: TokenReader, clauses: dict[str, object]) -> bool:
     elif reader.accept("GENERATED", "BY", "DEFAULT", "AS", "IDENTITY"):
         clauses["identity"] = read_identity(reader)
     elif reader.accept("AUTO_INCREMENT"):
-        clauses["identity"] = Identity()
+        clauses["identity"] = Identity(default_kind=True)
     elif reader.peek("OPTIONS"):
         clauses["options"] = read_options(reader)
     else:
@@ -57,8 +62,8 @@ def read_column_clause(reader: TokenReader, clauses: dict[str, object]) -> bool:
 def read_identity(reader: TokenReader) -> Identity:
     """(BIT_REVERSED_POSITIVE [SKIP RANGE a, b] [START COUNTER WITH n])."""
     if not reader.accept("("):
-        return Identity()
-    start_counter, skip_range = None, None
+        return Identity(default_kind=True)
+    start_counter, skip_range, default_kind = None, None, True
     while not reader.accept(")"):
         if reader.accept("SKIP", "RANGE"):
             low = reader.read_number()
@@ -68,7 +73,8 @@ def read_identity(reader: TokenReader) -> Identity:
             start_counter = reader.read_number()
         else:
             reader.expect("BIT_REVERSED_POSITIVE")
-    return Identity(start_counter, skip_range)
+            default_kind = False
+    return Identity(start_counter, skip_range, default_kind)
 
 
 def read_options(reader: TokenReader) -> Options:

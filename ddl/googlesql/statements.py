@@ -54,10 +54,12 @@ def read_create_index(reader: TokenReader) -> Step:
 
 def read_create_change_stream(reader: TokenReader) -> Step:
     """CREATE CHANGE STREAM, after these words."""
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     name = reader.read_path()
     tables, for_all = read_watches(reader) if reader.accept("FOR") else ((), False)
     options = read_options(reader) if reader.peek("OPTIONS") else ()
-    return steps.CreateChangeStream(ChangeStream(name, tables, for_all, options))
+    stream = ChangeStream(name, tables, for_all, options)
+    return steps.CreateChangeStream(stream, if_not_exists)
 
 
 def read_alter(reader: TokenReader) -> Step:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ddl import steps
 from ddl.clauses import (
     Options,
+    read_alteration_as_text,
     read_foreign_key,
     read_interleave,
     read_on_delete,
@@ -26,6 +27,7 @@ from ddl.schema import (
     ForeignKey,
     Interleave,
     KeyPart,
+    OnDelete,
     RowDeletionPolicy,
     Table,
 )
@@ -114,19 +116,27 @@ def read_constraint(reader: TokenReader) -> Check | ForeignKey:
 
 def read_alter_table(reader: TokenReader) -> Step:
     """ALTER TABLE, after these words."""
+    if reader.accept("IF", "EXISTS"):
+        start = reader.mark()
+        table = reader.read_path("a table name")
+        reader.reset(start)
+        return steps.AlterTableIfExists(table, read_alter_table(reader))
     table = reader.read_path("a table name")
+    if (other := read_alteration_as_text(reader)) is not None:
+        return other
     if reader.accept("ADD"):
         return read_add(reader, table)
     if reader.accept("DROP"):
         return read_drop_from_table(reader, table)
     if reader.accept("REPLACE"):
-        return steps.SetRowDeletionPolicy(table, read_row_deletion_policy(reader))
+        policy = read_row_deletion_policy(reader)
+        return steps.SetRowDeletionPolicy(table, policy, replaces=True)
     if reader.accept("ALTER"):
         reader.accept("COLUMN")
         return read_alter_column(reader, table)
     reader.expect("SET")
     if reader.peek("ON", "DELETE"):
-        return steps.SetOnDelete(table, read_on_delete(reader))
+        return steps.SetOnDelete(table, read_on_delete(reader) or OnDelete.NO_ACTION)
     if reader.peek("INTERLEAVE"):
         return steps.SetInterleave(table, read_interleave(reader))
     return reader.fail("ON DELETE or INTERLEAVE IN")

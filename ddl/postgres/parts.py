@@ -72,7 +72,7 @@ class ColumnClauses:
         self.identity: Identity | None = None
         self.hidden = False
         self.checks: list[Check] = []
-        self.references: tuple[str, tuple[str, ...], OnDelete] | None = None
+        self.references: tuple[str, tuple[str, ...], OnDelete | None] | None = None
 
     def read(self, reader: TokenReader) -> bool:
         """Reads one clause; False when there is none."""

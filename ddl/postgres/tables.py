@@ -9,7 +9,7 @@ from ddl.clauses import read_foreign_key, read_interleave, read_on_delete, start
 from ddl.postgres.parts import read_column, read_expression, read_key_parts, read_ttl
 from ddl.postgres.types import read_type
 from ddl.reader import TokenReader
-from ddl.schema import Check, Column, ForeignKey, KeyPart, Table
+from ddl.schema import Check, Column, ForeignKey, KeyPart, OnDelete, Table
 from ddl.steps import Step
 
 IDENTITY_CHANGES = (("RESTART",), ("SET", "SKIP"), ("SET", "NO"))
@@ -100,7 +100,7 @@ def read_alter_table(reader: TokenReader) -> Step:
         return read_alter_column(reader, table)
     reader.expect("SET")
     if reader.peek("ON", "DELETE"):
-        return steps.SetOnDelete(table, read_on_delete(reader))
+        return steps.SetOnDelete(table, read_on_delete(reader) or OnDelete.NO_ACTION)
     return steps.SetInterleave(table, read_interleave(reader))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddl.references import find_referenced_columns
-from ddl.schema import Schema, Table
+from ddl.schema import OnDelete, Schema, Table
 from emulator.catalog.tables import split_name
 from emulator.values.system_tables import Row
 
@@ -17,7 +17,7 @@ def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str
         keys = tuple(part.column for part in table.primary_key)
         yield table, f"PK_{last}", "PRIMARY KEY", keys
         for number, key in enumerate(table.foreign_keys, 1):
-            name = key.name or f"FK_{last}_{split_name(key.referenced_table)[1]}_{number}"
+            name = key.label or f"FK_{last}_{split_name(key.referenced_table)[1]}_{number}"
             yield table, name, "FOREIGN KEY", key.columns
 
 
@@ -26,7 +26,7 @@ def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
     for table in schema.tables:
         last = split_name(table.name)[1]
         for number, check in enumerate(table.checks, 1):
-            yield table, check.name or f"CK_{last}_{number}", check.expression
+            yield table, check.label or f"CK_{last}_{number}", check.expression
         for column in table.columns:
             if column.not_null:
                 yield table, f"CK_IS_NOT_NULL_{last}_{column.name}", f"{column.name} IS NOT NULL"
@@ -60,7 +60,7 @@ def constraint_usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple
             target = schema.table(key.referenced_table)
             if target is not None:
                 last = split_name(table.name)[1]
-                name = key.name or f"FK_{last}_{split_name(target.name)[1]}_{number}"
+                name = key.label or f"FK_{last}_{split_name(target.name)[1]}_{number}"
                 yield table, name, target, key.referenced_columns
     for table, name, clause in check_rows(schema):
         yield table, name, table, find_referenced_columns(clause, table)
@@ -90,7 +90,7 @@ def referential_constraints(schema: Schema) -> Iterator[Row]:
     for table in schema.tables:
         for number, key in enumerate(table.foreign_keys, 1):
             target = split_name(key.referenced_table)
-            name = key.name or f"FK_{split_name(table.name)[1]}_{target[1]}_{number}"
+            name = key.label or f"FK_{split_name(table.name)[1]}_{target[1]}_{number}"
             yield (
                 "",
                 split_name(table.name)[0],
@@ -100,6 +100,6 @@ def referential_constraints(schema: Schema) -> Iterator[Row]:
                 f"PK_{target[1]}",
                 "SIMPLE",
                 "NO ACTION",
-                key.on_delete.value,
+                (key.on_delete or OnDelete.NO_ACTION).value,
                 "COMMITTED",
             )

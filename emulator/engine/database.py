@@ -22,7 +22,8 @@ from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
-from emulator.engine.schema_changes import change_schema, replay_statements, retention_seconds
+from emulator.engine.schema_changes import change_schema, replay_statements
+from emulator.engine.schema_rules.options import retention_seconds
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
 from emulator.engine.state import SchemaState
@@ -35,6 +36,7 @@ from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLE
 from emulator.storage.horizon import CREATE_HORIZON, load_horizon
 from emulator.storage.integrity import CREATE_REFERENCES
 from emulator.storage.layout import table_layouts
+from emulator.storage.migration import refresh_indexes
 from emulator.storage.sqlite import Storage, run
 from emulator.storage.statements import create_statements, load_statements
 from emulator.values.requests import (
@@ -134,7 +136,7 @@ class Database:
 
     def ddl(self) -> list[str]:
         """Statements that create the same schema again."""
-        return render_schema(self.schema)
+        return render_schema(self.schema, self.name.rpartition("/")[2])
 
     def read_only(self, bound: TimestampBound) -> ReadOnlyTransaction:
         """A read-only transaction; returns when its timestamp can be read."""
@@ -211,6 +213,7 @@ class Database:
         versions = replay_statements(load_statements(connection), dialect)
         newest = versions[-1]
         laid = table_layouts(newest.schema, {})
+        refresh_indexes(connection, laid)
         self._writer.versions = SchemaVersions(versions, load_archives(connection))
         self._writer.state = SchemaState(version, newest.schema, laid, newest.since)
         self._writer.versions.forget(self.oldest_readable(), ())

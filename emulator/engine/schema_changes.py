@@ -3,48 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 import apsw
 
 from ddl import steps
-from ddl.errors import DdlError, NameNotFoundError
+from ddl.errors import (
+    ConstraintNotFoundError,
+    DdlError,
+    DdlSyntaxError,
+    InvalidDefinitionError,
+    NameNotFoundError,
+)
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
-from ddl.schema import Column, Dialect, Schema, TypeCode
+from ddl.schema import Column, Dialect, Schema, Table
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step
 from emulator.engine.refusals import translate_error
 from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
+from emulator.engine.schema_rules import (
+    SchemaChange,
+    check_change,
+    name_constraints,
+    refuse_drop_of_managed_index,
+)
+from emulator.engine.schema_rules.grants import grants_after
+from emulator.engine.schema_rules.options import refuse_options, retention_seconds
+from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.engine.state import SchemaState
 from emulator.engine.versions import SchemaVersion
 from emulator.engine.view_rules import check_views
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import (
-    SpannerError,
     failed_precondition,
     invalid_argument,
     not_found,
     unimplemented,
 )
 from emulator.sql.compile import compile_expression
+from emulator.sql.sequences import identity_counter
 from emulator.storage.archives import Archive
+from emulator.storage.conversions import refuse_invalid_text
 from emulator.storage.integrity import missing_parents, missing_references
 from emulator.storage.layout import table_layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
 from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
 from emulator.values.forms import timestamp_from_micros
-from emulator.values.sqlite_text import quote_name
-from emulator.values.types import FLOATS
+from emulator.values.sqlite_text import quote_name, quote_text
 
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
 ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
-DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-DEFAULT_TIME_ZONE = "America/Los_Angeles"
-RETENTION_SECONDS_MIN = 3_600
-RETENTION_SECONDS_MAX = 7 * 86_400
 
 
 def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
@@ -55,10 +67,9 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
-        step = parse_step(text, state.schema.dialect)
+        step = resolve_table(parse_step(text, state.schema.dialect), state.schema)
         proto_bundle.check_bundle(step, descriptors)
-        refuse_options(step)
-        refuse_types(step)
+        refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
         schema = evolve_schema(state.schema, step)
         refuse_too_many(schema)
@@ -98,6 +109,7 @@ class DdlChange:
         writer, schema, before = self._writer, self._schema, self._writer.state
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
+        refuse_invalid_values(connection, before.schema, schema)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
         check_existing_rows(connection, self._step, schema, micros)
         proto_bundle.save_bundle(connection, self._step, self._descriptors)
@@ -119,7 +131,9 @@ def replay_statements(
     """The schemas after each of a database's statements, from the empty one on."""
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
-        schema = evolve_schema(versions[-1].schema, parse_step(statement.text, dialect))
+        schema = versions[-1].schema
+        step = resolve_table(parse_step(statement.text, dialect), schema)
+        schema = evolve_schema(schema, step, checked=False)
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
 
@@ -129,65 +143,50 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     try:
         step = parse_statement(text, dialect)
     except DdlError as error:
-        raise invalid_argument(f"Error parsing Spanner DDL statement: {text} : {error}") from error
+        raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
         raise unimplemented(f"CREATE {step.item.kind}")
-    if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
-        raise unimplemented(step.kind)
+    inner = step.step if isinstance(step, steps.AlterTableIfExists) else step
+    if isinstance(inner, steps.OtherStatement) and inner.kind not in ALTERATIONS:
+        raise unimplemented(inner.kind)
     return step
 
 
-def step_columns(step: steps.Step) -> tuple[Column, ...]:
-    """The columns that a step defines."""
-    if isinstance(step, steps.CreateTable):
-        return step.table.columns
-    if isinstance(step, steps.AddColumn | steps.AlterColumn):
-        return (step.column,)
-    return ()
+def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> Schema:
+    """The schema after a step, in the server's errors.
 
-
-def refuse_options(step: steps.Step) -> None:
-    """Options of a database that would change answers and do not here."""
-    for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
-        if name.casefold() == "default_time_zone" and (value or DEFAULT_TIME_ZONE) not in {
-            DEFAULT_TIME_ZONE,
-            f"'{DEFAULT_TIME_ZONE}'",
-            f'"{DEFAULT_TIME_ZONE}"',
-        }:
-            raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
-
-
-def refuse_types(step: steps.Step) -> None:
-    """INTERVAL is a type of expressions only; only arrays of floats are vectors."""
-    for column in step_columns(step):
-        element = column.type.element
-        vector = column.type.vector_length is not None
-        if vector and (element is None or element.code not in FLOATS):
-            raise invalid_argument(
-                f"Column {column.name}: `vector_length` can only be applied on ARRAY<FLOAT32> or "
-                "ARRAY<FLOAT64>."
-            )
-        if vector and column.generated is not None and not column.stored:
-            raise invalid_argument(
-                f"Column {column.name}: `vector_length` cannot be applied on a generated column "
-                "that is not stored."
-            )
-        if TypeCode.INTERVAL in (column.type.code, element and element.code):
-            raise failed_precondition(f"Column {column.name}: INTERVAL cannot be a column type.")
-
-
-def evolve_schema(schema: Schema, step: steps.Step) -> Schema:
-    """The schema after a step, in the server's errors."""
+    ``checked`` is False for a statement that was executed long ago, maybe under other rules.
+    """
     try:
-        taken = resolve_step(schema, step)
+        taken = resolve_step(schema, name_constraints(schema, step))
         after = schema if taken is None else apply_step(schema, taken)
-    except NameNotFoundError as error:
+        after = replace(after, grants=grants_after(after, step))
+    except (NameNotFoundError, ConstraintNotFoundError) as error:
+        if isinstance(step, steps.DropIndex):
+            refuse_drop_of_managed_index(schema, step.name)
         raise not_found(str(error)) from error
+    except DdlSyntaxError as error:
+        text = step.item.text if isinstance(step, steps.CreateVerbatim) else ""
+        text = step.text if isinstance(step, steps.OtherStatement) else text
+        raise refuse_syntax(text, error) from error
+    except InvalidDefinitionError as error:
+        raise invalid_argument(str(error)) from error
     except DdlError as error:
         raise failed_precondition(str(error)) from error
+    if taken is not None and checked:
+        check_change(SchemaChange(schema, taken, after))
     retention_seconds(after.options)
     check_streams(after)
     return check_views(schema, after, step)
+
+
+def resolve_table(step: steps.Step, schema: Schema) -> steps.Step:
+    """The step of ALTER TABLE IF EXISTS, or one that does nothing where the table is missing."""
+    if not isinstance(step, steps.AlterTableIfExists):
+        return step
+    if schema.table(step.table) is None:
+        return steps.OtherStatement("ANALYZE", "")
+    return step.step
 
 
 def rewrite(
@@ -212,16 +211,35 @@ def layouts_not_in(layouts: Layouts, others: Layouts) -> Layouts:
 
 
 def default_expressions(schema: Schema, names: Container[str]) -> Mapping[tuple[str, str], str]:
-    """The defaults of the columns of some tables (in lower case), as SQLite text."""
+    """What fills the new columns of some tables (in lower case), as SQLite text."""
     return {
-        (table.name.casefold(), column.name.casefold()): compile_expression(
-            column.default, table, schema
-        ).sql
+        (table.name.casefold(), column.name.casefold()): text
         for table in schema.tables
         if table.name.casefold() in names
         for column in table.columns
-        if column.default is not None
+        if (text := value_of_new_column(column, table, schema)) is not None
     }
+
+
+def value_of_new_column(column: Column, table: Table, schema: Schema) -> str | None:
+    """The value that the rows that are there already get, as SQLite text; None for NULL."""
+    if column.identity is not None:
+        return f"next_value_({quote_text(identity_counter(table.name, column.name))})"
+    if column.default is None:
+        return None
+    return compile_expression(column.default, table, schema, column.type).sql
+
+
+def refuse_invalid_values(connection: apsw.Connection, before: Schema, after: Schema) -> None:
+    """Values that cannot be converted to the new type of their column are FAILED_PRECONDITION."""
+    for table in after.tables:
+        old_table = before.table(table.name)
+        if old_table is None or old_table is table:
+            continue
+        for column in table.columns:
+            old = old_table.column(column.name)
+            if old is not None and old.type != column.type:
+                refuse_invalid_text(connection, old_table, old, column.type)
 
 
 def check_existing_rows(
@@ -274,22 +292,3 @@ def refuse_future_timestamps(
             f"Setting allow_commit_timestamp option on column {column.name} is not allowed because "
             f"it has a timestamp in the future: {row[0]}"
         )
-
-
-def retention_seconds(options: Mapping[str, str]) -> int:
-    """``version_retention_period``: one hour to seven days, one hour by default."""
-    text = options.get("version_retention_period", "1h").strip("'\"")
-    number, unit = text[:-1], text[-1:]
-    if not number.isdigit() or unit not in DURATION_SECONDS:
-        raise invalid_retention(text)
-    seconds = int(number) * DURATION_SECONDS[unit]
-    if not RETENTION_SECONDS_MIN <= seconds <= RETENTION_SECONDS_MAX:
-        raise invalid_retention(text)
-    return seconds
-
-
-def invalid_retention(text: str) -> SpannerError:
-    """A retention period that Spanner does not offer."""
-    return invalid_argument(
-        f"Invalid version_retention_period '{text}': it must be between 1h and 7d, such as '36h'."
-    )

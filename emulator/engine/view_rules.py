@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ddl import steps
 from ddl.schema import Schema, Type, Verbatim
-from ddl.views import KIND, list_views
+from ddl.views import KIND, find_view, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import CompiledQuery
 from emulator.sql.types import name_of
+from emulator.sql.views import check_strict_names, has_value_rows
 from emulator.storage.history import table_source
+from emulator.values.requests import ResultColumn
 
 Columns = tuple[tuple[str, Type], ...]
 
@@ -40,12 +43,13 @@ def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
     for view in sorted(items, key=lambda view: not defines(step, view)):
         try:
             query = compile_view(after, view)
+            if defines(step, view):
+                check_strict_names(view.text)
+                check_names(view, query.columns)
         except SpannerError as error:
-            raise refusal(step, view, error) from error
+            raise refusal(before, step, view, error) from error
         columns = tuple((column.name, column.type) for column in query.columns)
-        if defines(step, view):
-            check_names(view, columns)
-        else:
+        if not defines(step, view):
             check_types(before, step, view, columns)
         uses[view.name.casefold()] = {*query.views} - {view.name.casefold()}
     return replace(after, verbatim=order_views(after.verbatim, uses))
@@ -61,21 +65,26 @@ def defines(step: steps.Step, view: Verbatim) -> bool:
     return isinstance(step, steps.CreateVerbatim) and same_object(step.item, view)
 
 
-def refusal(step: steps.Step, view: Verbatim, error: SpannerError) -> SpannerError:
+def refusal(before: Schema, step: steps.Step, view: Verbatim, error: SpannerError) -> SpannerError:
     """Spanner's error for a step that makes a view invalid."""
     if defines(step, view):
         if "is recursive" in error.message:
             return failed_precondition(
                 f"Cannot replace VIEW `{view.name}` because new definition is recursive."
             )
+        if find_view(before, view.name) is not None:
+            return failed_precondition(
+                f"Cannot replace VIEW `{view.name}` because new definition is invalid with the "
+                f"following diagnostic message:\n\n{error.message}"
+            )
         return invalid_argument(
             f"Error analyzing the definition of view `{view.name}`: {error.message}"
         )
     dropped = {
         steps.DropTable: "TABLE",
-        steps.DropVerbatim: "VIEW",
+        steps.DropVerbatim: step.kind if isinstance(step, steps.DropVerbatim) else "",
         steps.DropIndex: "INDEX",
-        steps.DropColumn: "COLUMN",
+        steps.DropColumn: "column",
     }.get(type(step))
     if dropped is not None:
         return failed_precondition(
@@ -83,8 +92,9 @@ def refusal(step: steps.Step, view: Verbatim, error: SpannerError) -> SpannerErr
             f"{view.name}."
         )
     return failed_precondition(
-        f"Cannot alter `{step_subject(step)}`. The new definition causes the definition of VIEW "
-        f"`{view.name}` to become invalid with the following diagnostic message: {error.message}"
+        f"Cannot alter {altered_kind(step)}`{step_subject(step)}`. The new definition causes the "
+        f"definition of VIEW `{view.name}` to become invalid with the following diagnostic "
+        f"message: {error.message}"
     )
 
 
@@ -93,8 +103,8 @@ def step_subject(step: steps.Step) -> str:
     match step:
         case steps.DropTable(name) | steps.DropIndex(name) | steps.DropVerbatim(_, name):
             return name
-        case steps.DropColumn(table, column):
-            return f"{table}.{column}"
+        case steps.DropColumn(_, column):
+            return column
         case steps.AlterColumn(table, column) | steps.AddColumn(table, column):
             return f"{table}.{column.name}"
         case steps.CreateVerbatim(item):
@@ -103,29 +113,41 @@ def step_subject(step: steps.Step) -> str:
             return type(step).__name__
 
 
-def check_names(view: Verbatim, columns: Columns) -> None:
+def altered_kind(step: steps.Step) -> str:
+    """The kind of what a step changes, with a blank after it."""
+    if isinstance(step, steps.AlterColumn | steps.AddColumn):
+        return "column "
+    return "VIEW " if isinstance(step, steps.CreateVerbatim) else ""
+
+
+def check_names(view: Verbatim, columns: Sequence[ResultColumn]) -> None:
     """Every column of a view has a name of its own (the compiler invents $n for the others)."""
+    if has_value_rows(view.text):
+        return
     seen: set[str] = set()
-    for number, (name, _) in enumerate(columns, 1):
-        repeated = name.casefold() in seen
-        seen.add(name.casefold())
-        if not name or repeated or name.startswith("$"):
+    for number, column in enumerate(columns, 1):
+        folded = column.name.casefold()
+        if not folded or folded.startswith("$"):
             raise invalid_argument(
-                f"Error analyzing the definition of view `{view.name}`: column {number} has no name"
-                " of its own"
+                f"CREATE VIEW columns must be named, but column {number} has no name"
             )
+        if folded in seen:
+            raise invalid_argument(f"CREATE VIEW has columns with duplicate name {column.name}")
+        seen.add(folded)
 
 
 def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Columns) -> None:
     """A step may not change the type of another view's column."""
     if not any(same_object(view, item) for item in list_views(before)):
         return
-    for (name, was), (_, now) in zip(view_columns(before, view), columns, strict=False):
+    for (_, was), (_, now) in zip(view_columns(before, view), columns, strict=False):
         if was != now:
             raise failed_precondition(
-                f"Cannot alter `{step_subject(step)}`. Action would implicitly change the type of "
-                f"an output column for VIEW `{view.name}` from `{name_of(was)}` to "
-                f"`{name_of(now)}` ({name})."
+                f"Cannot alter {altered_kind(step)}`{step_subject(step)}`. Action would implicitly "
+                f"change the type of an output column for VIEW `{view.name}` from "
+                f"`{name_of(was)}` to `{name_of(now)}`.\nTip: Give explicit type to output columns "
+                "in the VIEW definition before making this change by adding casts/conversions to "
+                "the intended final output type."
             )
 
 

@@ -12,6 +12,7 @@ from ddl.errors import DdlError
 from ddl.parse import parse_statement
 from emulator import limits, unsupported
 from emulator.engine.clock import wall_micros
+from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.services.calls import Call, RpcContext
 from emulator.services.operations import run_in_background, set_response
@@ -185,9 +186,7 @@ def check_syntax(statement: str) -> None:
     try:
         parse_statement(statement)
     except DdlError as error:
-        raise invalid_argument(
-            f"Error parsing Spanner DDL statement: {statement} : {error}"
-        ) from error
+        raise refuse_syntax(statement, error) from error
 
 
 def operation_name(database: str, identifier: str = "") -> str:

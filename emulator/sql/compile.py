@@ -14,12 +14,13 @@ from emulator import errors
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
+from emulator.sql.coerce import coerce
 from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
 from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
-from emulator.sql.types import Columns, drop_length
+from emulator.sql.types import Columns, Typed, drop_length, name_of
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS
@@ -28,6 +29,7 @@ from emulator.values.types import STRING
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
 NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
+TYPE_MISMATCH = re.compile(r"Expected type .+; found .+")
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
     "OPTIMIZER_VERSION",
@@ -63,6 +65,8 @@ def locate_error(error: SpannerError, sql: str) -> SpannerError:
     """The error with line, column and a mark under the name that was not found."""
     missing = NAME_NOT_FOUND.fullmatch(error.message)
     place = missing and re.search(rf"(?<![\w`]){re.escape(missing[1])}(?!\w)", sql)
+    if TYPE_MISMATCH.fullmatch(error.message):
+        place = re.search(r"[^(\s]", sql)
     if not place:
         return error
     lines = sql[: place.start()].split("\n")
@@ -131,8 +135,13 @@ def refuse_structs(columns: Columns) -> None:
         )
 
 
-def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
-    """Compiles an expression of a table's definition; its columns come out unqualified."""
+def compile_expression(
+    sql: str, table: Table, schema: Schema, target: Type | None = None
+) -> Expression:
+    """Compiles an expression of a table's definition; its columns come out unqualified.
+
+    With a ``target`` it is converted to the type of the column that takes it.
+    """
     try:
         tree = parse_expression(sql)
     except DdlSyntaxError as error:
@@ -141,6 +150,8 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
     alias = "$t"
     scope: Scope = table_scope(table, alias)
     typed = QUERIES.expressions.compile(tree, scope, context)
+    if target is not None:
+        typed = assign(typed, target, context)
     qualifier = quote_name(alias) + "."
     named = [c.name for c in table.columns if qualifier + quote_name(c.name) in typed.sql]
     return Expression(
@@ -150,6 +161,16 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
         context.bindings(STRING),
         context.draws,
     )
+
+
+def assign(typed: Typed, target: Type, context: Context) -> Typed:
+    """A value as the type of its column. Raises INVALID_ARGUMENT if it does not convert."""
+    converted = coerce(typed, target, context)
+    if converted is None:
+        raise errors.invalid_argument(
+            f"Expected type {name_of(target)}; found {name_of(typed.type)}"
+        )
+    return converted
 
 
 def refuse_tables(table: Table, index: Index | None, alias: str) -> str:

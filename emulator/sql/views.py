@@ -10,6 +10,7 @@ from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.views import read_view
 from emulator import errors
+from emulator.sql.sequences import FUNCTIONS
 
 
 @lru_cache(maxsize=1_000)
@@ -23,11 +24,32 @@ def view_query(text: str) -> exp.Query:
     if not isinstance(tree, exp.Query):
         raise errors.invalid_argument("A view is defined by a query")
     check_view_query(tree)
+    if kind_of_rows(tree) == "STRUCT":
+        # The fields of such rows are the columns of the view.
+        innermost_query(tree).set("kind", None)
     return tree
 
 
+def has_value_rows(text: str) -> bool:
+    """Whether a view's rows are values: its one column needs no name."""
+    return kind_of_rows(view_query(text)) == "VALUE"
+
+
+def kind_of_rows(tree: exp.Query) -> str:
+    """STRUCT or VALUE for SELECT AS STRUCT or VALUE, else nothing."""
+    return str(innermost_query(tree).args.get("kind") or "").upper()
+
+
+def innermost_query(tree: exp.Query) -> exp.Expr:
+    """A query without the parentheses around it."""
+    inner: exp.Expr = tree
+    while isinstance(inner, exp.Subquery):
+        inner = inner.this
+    return inner
+
+
 def check_view_query(tree: exp.Expr) -> None:
-    """No parameters, no WITH, no stars, and every column with its table (strict resolution)."""
+    """No parameters, no WITH, no locks, no stars."""
     if tree.find(exp.Parameter) is not None:
         raise errors.invalid_argument("Query parameters cannot be used inside SQL view bodies")
     if tree.find(exp.With) is not None:
@@ -37,12 +59,24 @@ def check_view_query(tree: exp.Expr) -> None:
             raise errors.invalid_argument(
                 "SELECT * is not allowed in strict name resolution mode; name the columns"
             )
-    for column in tree.find_all(exp.Column):
-        if not column.table and not is_alias(column):
+    if any(query.args.get("locks") for query in tree.find_all(exp.Query)):
+        raise errors.invalid_argument("Unexpected lock mode in query")
+
+
+def check_strict_names(text: str) -> None:
+    """Every column in a view is named with its table. Raises INVALID_ARGUMENT."""
+    for column in view_query(text).find_all(exp.Column):
+        if not column.table and not is_alias(column) and not is_sequence(column):
             raise errors.invalid_argument(
                 f"Column name {column.name} cannot be used without a qualifier in strict name"
                 " resolution mode"
             )
+
+
+def is_sequence(column: exp.Column) -> bool:
+    """Whether a name follows the word SEQUENCE in a call."""
+    call = column.parent
+    return isinstance(call, exp.Anonymous) and call.name.upper() in FUNCTIONS
 
 
 def is_star(node: exp.Expr) -> bool:

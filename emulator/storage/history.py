@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ddl.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
 from emulator.storage.archives import Archive
+from emulator.storage.layout import filter_columns, may_be_null
 from emulator.storage.sqlite import current_table, history_table, index_name
 from emulator.values.sqlite_text import quote_name
 
@@ -25,13 +26,24 @@ class Placement:
     archives: Mapping[str, Archive] = field(default_factory=dict)
     later: Schema | None = None
 
-    def has_index(self, index: Index) -> bool:
-        """Whether SQLite can be told to use an index; without it a read scans the table."""
+    def has_index(self, index: Index, table: Table) -> bool:
+        """Whether SQLite can be told to use an index; without it a read scans the table.
+
+        A filter column that may be NULL only later is one that the query need not have excluded.
+        """
         if self.later is None:
             return True
-        return index.table.casefold() not in self.archives and (
-            self.later.index(index.name) == index
+        if index.table.casefold() in self.archives or self.later.index(index.name) != index:
+            return False
+        later = self.later.table(table.name)
+        return later is not None and nullable_filters(index, later) <= nullable_filters(
+            index, table
         )
+
+
+def nullable_filters(index: Index, table: Table) -> set[str]:
+    """The columns whose NULLs keep rows out of an index."""
+    return {name.casefold() for name in filter_columns(index) if may_be_null(table, name)}
 
 
 AS_IT_IS = Placement()
@@ -58,7 +70,7 @@ def table_source(
 
     def text(table: Table, index: Index | None, alias: str) -> str:
         hint = ""
-        if index is not None and placement.has_index(index):
+        if index is not None and placement.has_index(index, table):
             hint = f" INDEXED BY {index_name(index.name)}"
         name = table.name.casefold()
         if name in as_of:

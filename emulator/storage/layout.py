@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ddl import sequences
+from ddl.rules import name_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
+from emulator.sql.statements import Expression
 from emulator.storage import change_streams, integrity
 from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
-from emulator.values.sqlite_text import quote_name
+from emulator.values.sqlite_text import quote_name, quote_text
 
 STORAGE_CLASSES = {
     TypeCode.BOOL: "INTEGER",
@@ -42,10 +44,12 @@ LENGTHS_MAX = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """``definition`` is SQLite's; ``generated`` the expression; ``default`` that of a backfill."""
+    """``definition`` is SQLite's; ``kind`` the type of the values; ``generated`` the expression;
+    ``default`` what fills the rows that are there already."""
 
     name: str
     storage_class: str
+    kind: str
     definition: str
     generated: str | None
     stored: bool
@@ -118,6 +122,8 @@ def tables_referred_to(table: Table) -> set[str]:
 def table_layout(part: Schema) -> TableLayout:
     """The layout of the first table of a part."""
     table, indexes = part.tables[0], part.indexes
+    if not table.columns:
+        raise unimplemented(f"The table {table.name} without columns")
     columns = tuple(column_layout(column, table, part) for column in table.columns)
     checks = tuple(check_text(number, table, part) for number in range(len(table.checks)))
     checks += key_check(table)
@@ -142,12 +148,12 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     parts = [quote_name(column.name), storage_class]
     generated = None
     if column.generated is not None:
-        compiled = compile_expression(column.generated, table, schema)
+        compiled = compile_expression(column.generated, table, schema, column.type)
         if compiled.draws:
             raise invalid_argument(
                 f"Generated column {table.name}.{column.name} may not draw from a sequence."
             )
-        generated = compiled.sql
+        generated = evaluate_subqueries(compiled)
         parts.append(f"AS ({generated}) {'STORED' if column.stored else 'VIRTUAL'}")
     if column.not_null:
         parts.append("NOT NULL")
@@ -162,11 +168,24 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     return ColumnLayout(
         column.name,
         storage_class,
+        name_type(column.type),
         " ".join(parts),
         generated,
         column.stored,
-        column.default,
+        "IDENTITY" if column.identity is not None else column.default,
     )
+
+
+def evaluate_subqueries(expression: Expression) -> str:
+    """An expression as SQLite takes it in the definition of a table: without subqueries, which is
+    what functions of arrays compile to."""
+    if "(SELECT " not in expression.sql:
+        return expression.sql
+    names = [quote_name(name) for name in expression.columns]
+    values = ", ".join(f"?{number} AS {name}" for number, name in enumerate(names, 1))
+    source = f" FROM (SELECT {values})" if names else ""
+    query = quote_text(f"SELECT {expression.sql}{source}")
+    return f"evaluate_({', '.join([query, *names])})"
 
 
 def length_check(column: Column) -> str | None:
@@ -226,7 +245,7 @@ def long_columns(table: Table, names: list[str]) -> list[str]:
 def check_text(number: int, table: Table, schema: Schema) -> str:
     """A CHECK constraint; its SQLite name carries its number in the table."""
     check = table.checks[number]
-    condition = compile_expression(check.expression, table, schema).sql
+    condition = evaluate_subqueries(compile_expression(check.expression, table, schema))
     return f"CONSTRAINT {quote_name(f'check${table.name}${number}')} CHECK ({condition})"
 
 
@@ -254,10 +273,14 @@ def key_objects(table: Table) -> dict[str, str]:
 
 
 def index_objects(index: Index, table: Table) -> dict[str, str]:
-    """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra."""
+    """A secondary index. NULLs are equal in a UNIQUE one of Spanner: SQLite needs an extra.
+
+    A column that cannot be NULL has no condition in the index: SQLite removes the same condition
+    from queries before it compares the two, and would not find the index fit to be read.
+    """
     name = quote_name("i$" + index.name)
     on = f"ON {current_table(table.name)}"
-    filtered = filter_columns(index)
+    filtered = [name for name in filter_columns(index) if may_be_null(table, name)]
     where = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in filtered)
     where = f" WHERE {where}" if where else ""
     nullable = [p.column for p in index.parts if may_be_null(table, p.column)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import apsw
 
 from emulator.storage.archives import Archive, archive_table, is_empty
+from emulator.storage.conversions import CONVERSIONS, register_conversions
 from emulator.storage.layout import ColumnLayout, TableLayout
 from emulator.storage.sqlite import current_table, history_table, run
 from emulator.values.sqlite_text import quote_name
@@ -33,6 +34,7 @@ def migrate(
 ) -> list[Archive]:
     """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing.
     ``old`` and ``new`` may leave out what stays as it is. Returns what it put away."""
+    register_conversions(connection)
     both = old.keys() & new.keys()
     rebuilt = {name for name in both if needs_rebuild(connection, old[name], new[name])}
     drop_objects(connection, old, new, rebuilt)
@@ -69,14 +71,14 @@ def needs_rebuild(connection: apsw.Connection, old: TableLayout, new: TableLayou
 def keeps_values(old: TableLayout, new: TableLayout) -> bool:
     """Whether every value of the old columns is found in the new ones: an earlier schema can go on
     reading the table."""
-    kept = {c.name: (c.storage_class, c.generated) for c in new.columns}
-    return all(kept.get(c.name) == (c.storage_class, c.generated) for c in old.columns)
+    kept = {c.name: (c.kind, c.generated) for c in new.columns}
+    return all(kept.get(c.name) == (c.kind, c.generated) for c in old.columns)
 
 
 def same_columns(old: TableLayout, new: TableLayout) -> bool:
     """Whether the new columns begin with the old ones, unchanged."""
     first = new.columns[: len(old.columns)]
-    return [c.definition for c in old.columns] == [c.definition for c in first]
+    return [(c.kind, c.definition) for c in old.columns] == [(c.kind, c.definition) for c in first]
 
 
 def add_columns(connection: apsw.Connection, old: TableLayout, new: TableLayout) -> None:
@@ -185,14 +187,23 @@ def column_value(
 ) -> str:
     """The SQL text of a column's value in a row that exists already."""
     old = before.get(column.name.casefold())
-    if old is not None and old.storage_class == column.storage_class:
-        return quote_name(old.name)
     if old is not None:
-        return f"CAST({quote_name(old.name)} AS {column.storage_class})"
+        conversion = CONVERSIONS.get((old.kind, column.kind), "{}")
+        return conversion.format(quote_name(old.name))
     if column.generated is not None:
         return column.generated
     default = backfill.defaults.get((table.name.casefold(), column.name.casefold()))
     return "NULL" if default is None else default
+
+
+def refresh_indexes(connection: apsw.Connection, layouts: Layouts) -> None:
+    """Creates anew what an earlier version of the server laid out in another way."""
+    existing = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index'"))
+    for layout in layouts.values():
+        for item, text in layout.objects.items():
+            name = item.strip('"').replace('""', '"')
+            if name in existing and existing[name] != text:
+                run(connection, f"DROP INDEX {item}", text)
 
 
 def drop_objects(

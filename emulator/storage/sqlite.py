@@ -132,6 +132,7 @@ class Storage:
         connection.create_scalar_function("fits_", fits, 2, deterministic=True)
         connection.create_scalar_function("array_fits_", array_fits, 3, deterministic=True)
         connection.create_scalar_function("vector_fits_", vector_fits, 2, deterministic=True)
+        connection.create_scalar_function("evaluate_", Evaluator(), -1, deterministic=True)
         connection.create_scalar_function("next_value_", refuse_drawing, 1)
         connection.create_scalar_function("sequence_state_", counter_state, 2)
         run(connection, "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = ON")
@@ -152,6 +153,22 @@ def fits(*arguments: apsw.SQLiteValue) -> int:
     """Whether a string has at most so many characters (SQLite's own length stops at NUL)."""
     value, length = arguments
     return int(not isinstance(value, str) or not isinstance(length, int) or len(value) <= length)
+
+
+class Evaluator:
+    """Evaluates a query over some values: SQLite takes no subquery into a generated column or a
+    CHECK. The first argument is the query, the others are its parameters."""
+
+    def __init__(self) -> None:
+        self._connection: apsw.Connection | None = None
+
+    def __call__(self, *arguments: apsw.SQLiteValue) -> apsw.SQLiteValue:
+        if self._connection is None:
+            self._connection = apsw.Connection(":memory:")
+            register(self._connection)
+        query, *values = arguments
+        result: apsw.SQLiteValue = self._connection.execute(str(query), values).get
+        return result
 
 
 def array_fits(*arguments: apsw.SQLiteValue) -> int:

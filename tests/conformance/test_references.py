@@ -272,11 +272,14 @@ def test_interleaved_in_without_parent_binds_nothing(database: Database) -> None
 @pytest.mark.ddl(*LOOSE)
 def test_a_table_is_bound_to_its_parent_once_every_row_has_one(database: Database) -> None:
     commit(database, insert("Threads", "U T", (1, 1)))
-    bind = "ALTER TABLE Threads SET INTERLEAVE IN PARENT Users ON DELETE CASCADE"
+    bind = "ALTER TABLE Threads SET INTERLEAVE IN PARENT Users"
+    with pytest.raises(exceptions.MethodNotImplemented, match="ON DELETE NO ACTION first"):
+        ddl(database, f"{bind} ON DELETE CASCADE")
     with pytest.raises(exceptions.FailedPrecondition, match="Parent-child row existence"):
         ddl(database, bind)
     commit(database, insert("Users", "U", (1,)))
     ddl(database, bind)
+    ddl(database, f"{bind} ON DELETE CASCADE")
     with pytest.raises(exceptions.NotFound):
         commit(database, insert("Threads", "U T", (2, 1)))
     ddl(database, "ALTER TABLE Threads SET INTERLEAVE IN Users")

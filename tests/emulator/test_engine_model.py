@@ -33,7 +33,6 @@ VALUES: dict[str, list[Stored]] = {
     "STRING(MAX)": [None, "", "a", "B", "ä", "a\0b"],
     "BYTES(MAX)": [None, b"", b"\0", b"a", b"\xff"],
     "FLOAT64": [None, "NaN", -math.inf, -1.5, 0.0, 2.5, math.inf],
-    "FLOAT32": [None, "NaN", -math.inf, -1.5, 0.0, math.inf],
     "BOOL": [None, 0, 1],
     "DATE": [None, "1999-12-31", "2024-02-29"],
 }

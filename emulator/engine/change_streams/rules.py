@@ -41,12 +41,12 @@ def check(schema: Schema) -> None:
 
 def check_options(stream: ChangeStream) -> None:
     """Raises for unknown options and invalid values."""
-    for name, _ in stream.options:
+    for name, value in stream.options:
         if name == "partition_mode":
             if option(stream, name, "IMMUTABLE_KEY_RANGE") != "IMMUTABLE_KEY_RANGE":
                 raise unimplemented("partition_mode = 'MUTABLE_KEY_RANGE' of a change stream")
         elif name in FLAGS:
-            if option(stream, name, "false").casefold() not in {"true", "false"}:
+            if value.casefold() not in {"true", "false", "null"}:
                 raise failed_precondition(f"Option {name} can only take bool_value.")
         elif name not in {"retention_period", "value_capture_type"}:
             raise failed_precondition(f"Invalid Change Stream Option: {name}.")

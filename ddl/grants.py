@@ -1,0 +1,94 @@
+"""GRANT and REVOKE: privileges of database roles as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+from ddl.reader import TokenReader
+from ddl.schema import Grant
+
+KINDS = ("CHANGE STREAM", "TABLE FUNCTION", "TABLE", "VIEW", "SEQUENCE", "SCHEMA", "MODEL")
+USAGE = "USAGE"
+ROLE = "ROLE"
+
+
+def change_grants(grants: tuple[Grant, ...], text: str) -> tuple[Grant, ...]:
+    """The privileges after a GRANT or REVOKE statement. Raises DdlSyntaxError."""
+    reader = TokenReader(text)
+    revokes = reader.accept("REVOKE")
+    if not revokes:
+        reader.expect("GRANT")
+    named = list(read_grants(reader, "FROM" if revokes else "TO"))
+    if revokes:
+        return tuple(grant for grant in grants if not any(covers(each, grant) for each in named))
+    return (*grants, *(grant for grant in named if grant not in grants))
+
+
+def covers(revoked: Grant, grant: Grant) -> bool:
+    """Whether REVOKE of one takes the other away; without columns it is about all of them."""
+    same = [(g.privilege, g.kind, g.name.casefold(), g.role.casefold()) for g in (revoked, grant)]
+    return same[0] == same[1] and (not revoked.columns or revoked.columns == grant.columns)
+
+
+def read_grants(reader: TokenReader, before_roles: str) -> Iterator[Grant]:
+    """What follows GRANT or REVOKE, one privilege on one object for one role at a time."""
+    if reader.accept(ROLE):
+        privileges: list[tuple[str, tuple[str, ...]]] = [(USAGE, ())]
+        kind, names = ROLE, read_name_list(reader)
+    else:
+        privileges = read_privileges(reader)
+        kind, names = read_objects(reader)
+    reader.expect(before_roles, ROLE)
+    roles = read_name_list(reader)
+    reader.expect_end()
+    for role in roles:
+        for name in names:
+            yield from (Grant(word, columns, kind, name, role) for word, columns in privileges)
+
+
+def read_privileges(reader: TokenReader) -> list[tuple[str, tuple[str, ...]]]:
+    """SELECT, INSERT(a, b), ...: up to ON, which is taken."""
+    privileges = []
+    while True:
+        word = reader.read_name("a privilege").upper()
+        privileges.append((word, reader.read_names() if reader.peek("(") else ()))
+        if not reader.accept(","):
+            break
+    reader.expect("ON")
+    return privileges
+
+
+def read_objects(reader: TokenReader) -> tuple[str, list[str]]:
+    """The kind and the names of the objects; ALL ... IN SCHEMA is a kind."""
+    if reader.accept("ALL"):
+        words = [reader.advance().text.upper()]
+        while not reader.accept("IN", "SCHEMA"):
+            words.append(reader.read_name("IN SCHEMA").upper())
+        return f"ALL {' '.join(words)} IN SCHEMA", read_name_list(reader)
+    for kind in KINDS:
+        if reader.accept(*kind.split()):
+            return kind, read_name_list(reader)
+    return reader.fail("TABLE, VIEW, CHANGE STREAM, TABLE FUNCTION, SEQUENCE or SCHEMA")
+
+
+def read_name_list(reader: TokenReader) -> list[str]:
+    """Names, separated by commas."""
+    names = [reader.read_path()]
+    while reader.accept(","):
+        names.append(reader.read_path())
+    return names
+
+
+def render_grants(grants: Iterable[Grant], quote_name: Callable[[str], str]) -> list[str]:
+    """GRANT statements, one for each object and role."""
+
+    def write(grant: Grant) -> str:
+        columns = ", ".join(map(quote_name, grant.columns))
+        return f"{grant.privilege}({columns})" if columns else grant.privilege
+
+    texts = []
+    for (kind, name, role), group in groupby(grants, lambda g: (g.kind, g.name, g.role)):
+        what = ROLE if kind == ROLE else f"{', '.join(map(write, group))} ON {kind}"
+        texts.append(f"GRANT {what} {quote_name(name)} TO ROLE {quote_name(role)}")
+    return texts

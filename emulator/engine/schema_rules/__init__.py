@@ -1,0 +1,24 @@
+"""Spanner's rules for a change of the schema, each with Spanner's refusal."""
+
+from __future__ import annotations
+
+from emulator.engine.schema_rules.change import SchemaChange
+from emulator.engine.schema_rules.columns import check_columns
+from emulator.engine.schema_rules.expressions import check_expressions
+from emulator.engine.schema_rules.foreign_keys import (
+    check_foreign_keys,
+    refuse_drop_of_managed_index,
+)
+from emulator.engine.schema_rules.names import check_names, name_constraints
+from emulator.engine.schema_rules.tables import check_tables
+
+__all__ = ["SchemaChange", "check_change", "name_constraints", "refuse_drop_of_managed_index"]
+
+
+def check_change(change: SchemaChange) -> None:
+    """Raises SpannerError for a change that Spanner would refuse."""
+    check_names(change)
+    check_columns(change)
+    check_expressions(change)
+    check_foreign_keys(change)
+    check_tables(change)

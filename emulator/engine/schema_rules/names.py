@@ -1,0 +1,189 @@
+"""Names: how they may look, which are reserved, and that each is used once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ddl import steps
+from ddl.schema import Check, ForeignKey, Schema, Table
+from emulator.catalog.constraint_names import name_check, name_foreign_key
+from emulator.engine.schema_rules.change import SchemaChange
+from emulator.errors import failed_precondition, invalid_argument, not_found
+from emulator.limits import NAME_CHARACTERS_MAX
+from emulator.sql.aggregates import AGGREGATE_CALLS
+from emulator.sql.calls import SPECIAL
+from emulator.sql.signatures import SIGNATURES
+
+OBJECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+RESERVED_PREFIXES = ("PK_", "CK_IS_NOT_NULL_")
+RESERVED_SCHEMAS = frozenset(
+    {
+        *("information_schema", "definition_schema", "spanner_sys", "spanner_placement", "spanner"),
+        *("pg_information_schema", "pg_catalog", "pg", "public", "default"),
+        *("safe", "aead", "kll_quantiles", "keys", "hll_count", "net", "ml"),
+    }
+)
+RESERVED_SCHEMA_PREFIXES = ("spanner_", "pg_")
+UNNAMED_KINDS = frozenset({"ROLE", "PROTO BUNDLE"})
+"""Objects whose names are a matter of their own, or that have none."""
+
+
+def name_constraints(schema: Schema, step: steps.Step) -> steps.Step:
+    """The step with names for its constraints that have none. Two are never given the same."""
+    taken = set(list_global_names(schema))
+    if isinstance(step, steps.AddForeignKey):
+        return replace(step, foreign_key=label_foreign_key(step.table, step.foreign_key, taken))
+    if isinstance(step, steps.AddCheck):
+        return replace(step, check=label_check(step.table, step.check, taken))
+    if isinstance(step, steps.CreateTable):
+        table = step.table
+        keys = tuple(label_foreign_key(table.name, key, taken) for key in table.foreign_keys)
+        checks = tuple(label_check(table.name, check, taken) for check in table.checks)
+        return replace(step, table=replace(table, foreign_keys=keys, checks=checks))
+    return step
+
+
+def label_foreign_key(table: str, key: ForeignKey, taken: set[str]) -> ForeignKey:
+    """A foreign key with a name, which is added to the names that are taken."""
+    if key.name is not None:
+        return key
+    name = name_foreign_key(table, key.referenced_table, taken)
+    taken.add(name)
+    return replace(key, generated_name=name)
+
+
+def label_check(table: str, check: Check, taken: set[str]) -> Check:
+    """A CHECK with a name, which is added to the names that are taken."""
+    if check.name is not None:
+        return check
+    name = name_check(table, taken)
+    taken.add(name)
+    return replace(check, generated_name=name)
+
+
+def list_global_names(schema: Schema) -> Iterator[str]:
+    """The names that tables, indexes, change streams, views, sequences and constraints share."""
+    for items in (schema.tables, schema.indexes, schema.change_streams):
+        yield from (item.name for item in items)
+    yield from (item.name for item in schema.verbatim if item.kind not in UNNAMED_KINDS)
+    for table in schema.tables:
+        yield from list_constraint_names(table)
+
+
+def list_constraint_names(table: Table) -> Iterator[str]:
+    """The names of the constraints of a table."""
+    yield from (key.label for key in table.foreign_keys)
+    yield from (check.label for check in table.checks)
+
+
+def check_names(change: SchemaChange) -> None:
+    """Checks the names of everything that a step creates."""
+    refuse_repeated_names(change)
+    step = change.step
+    match step:
+        case steps.CreateTable(table):
+            check_object_name("Table", table.name)
+            check_constraint_names(table, None)
+            refuse_missing_schema(change.after, table.name)
+        case steps.CreateIndex(index):
+            check_index_name(index.name, index.table)
+        case steps.CreateChangeStream(stream):
+            check_object_name("Change Stream", stream.name)
+        case steps.CreateNamedSchema(name):
+            check_schema_name(name)
+        case steps.CreateVerbatim(item) if item.kind == "SEQUENCE":
+            check_object_name("Sequence", item.name)
+            refuse_missing_schema(change.after, item.name)
+        case steps.CreateVerbatim(item) if item.kind == "VIEW":
+            refuse_function_name(item.name)
+            refuse_missing_schema(change.after, item.name)
+        case _:
+            pass
+    for old, table in change.tables():
+        check_constraint_names(table, old)
+        check_column_names(table, old)
+
+
+def refuse_repeated_names(change: SchemaChange) -> None:
+    """No two objects have the same name; the error gives it as the new one writes it."""
+    names = list(list_global_names(change.after))
+    counts = Counter(name.casefold() for name in names)
+    if len(counts) == len(names):
+        return
+    known = set(list_global_names(change.before))
+    repeated = [name for name in names if counts[name.casefold()] > 1]
+    name = next((name for name in repeated if name not in known), repeated[0])
+    raise failed_precondition(f"Duplicate name in schema: {name}.")
+
+
+def check_object_name(kind: str, name: str) -> None:
+    """A letter, then letters, digits and underscores; not too long."""
+    last = name.rpartition(".")[2]
+    if not OBJECT_NAME.match(last) or len(last) > NAME_CHARACTERS_MAX:
+        raise invalid_argument(f"{kind} name not valid: {name}.")
+
+
+def check_constraint_names(table: Table, old: Table | None) -> None:
+    """The names of the new constraints of a table."""
+    known = set(list_constraint_names(old)) if old is not None else set()
+    named = [("Foreign Key", key.name) for key in table.foreign_keys]
+    named += [("Check Constraint", check.name) for check in table.checks]
+    for kind, name in named:
+        if name is None or name in known:
+            continue
+        check_object_name(kind, name)
+        for prefix in RESERVED_PREFIXES:
+            if name.upper().startswith(prefix):
+                raise invalid_argument(
+                    f"Invalid {kind} name: {name}. Prefix {prefix} cannot be used."
+                )
+
+
+def check_column_names(table: Table, old: Table | None) -> None:
+    """The names of the new columns of a table."""
+    for column in table.columns:
+        if old is not None and old.column(column.name) is not None:
+            continue
+        if column.name.startswith("_") or len(column.name) > NAME_CHARACTERS_MAX:
+            raise invalid_argument(f"Column name not valid: {column.name}.")
+
+
+def check_index_name(name: str, table: str) -> None:
+    """An index is in the schema of its table; two names are reserved."""
+    check_object_name("Index", name)
+    if name.rpartition(".")[0].casefold() != table.rpartition(".")[0].casefold():
+        raise failed_precondition(
+            f"Index {name} does not match the schema of the indexed table {table}."
+        )
+    if name.upper() == "PRIMARY_KEY":
+        raise invalid_argument("Cannot use reserved name PRIMARY_KEY for a secondary index")
+    if name.startswith("Dir_"):
+        raise invalid_argument(f"Index name not valid: {name}.")
+
+
+def check_schema_name(name: str) -> None:
+    """The names of Spanner's own schemas are reserved."""
+    check_object_name("Schema", name)
+    folded = name.casefold()
+    if folded in RESERVED_SCHEMAS or folded.startswith(RESERVED_SCHEMA_PREFIXES):
+        raise invalid_argument(f"Schema name not valid: {name}.")
+
+
+def refuse_missing_schema(schema: Schema, name: str) -> None:
+    """An object is created in a named schema that exists."""
+    owner = name.rpartition(".")[0].casefold()
+    if owner and owner not in {each.casefold() for each in schema.named_schemas}:
+        raise not_found(f"Schema not found: {name.rpartition('.')[0]}")
+
+
+def refuse_function_name(name: str) -> None:
+    """A view may not be called as a function is."""
+    upper = name.upper()
+    if upper in SIGNATURES or upper in SPECIAL or upper in AGGREGATE_CALLS:
+        raise failed_precondition(
+            f"Cannot create a View with the same name as builtin function `{name}`. This may be"
+            " supported in a future release."
+        )

@@ -1,0 +1,70 @@
+"""The options of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ddl import steps
+from ddl.schema import Schema
+from emulator.errors import (
+    SpannerError,
+    failed_precondition,
+    invalid_argument,
+    unimplemented,
+)
+
+DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+DEFAULT_TIME_ZONE = "America/Los_Angeles"
+RETENTION_SECONDS_MIN = 3_600
+RETENTION_SECONDS_MAX = 7 * 86_400
+QUOTES = "'"
+DATABASE_OPTIONS = frozenset(
+    {
+        *("default_leader", "witness_location", "read_lease_regions", "columnar_policy"),
+        *("optimizer_version", "optimizer_statistics_package"),
+        *("version_retention_period", "default_sequence_kind", "default_time_zone"),
+        "use_unenforced_foreign_key_for_query_optimization",
+    }
+)
+
+
+def refuse_options(step: steps.Step, schema: Schema) -> None:
+    """Options of a database that Spanner does not know, or that would change answers and do not
+    here."""
+    for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
+        if name not in DATABASE_OPTIONS:
+            raise invalid_argument(f"Option: {name} is unknown.")
+        if name == "default_sequence_kind":
+            if value is None and name in schema.options:
+                raise failed_precondition(
+                    "The default_sequence_kind option may not be unset once set."
+                )
+            if value is not None and value.strip(QUOTES) != "bit_reversed_positive":
+                raise invalid_argument(
+                    "The default_sequence_kind option only supports string or null."
+                )
+        if name.casefold() == "default_time_zone" and (value or DEFAULT_TIME_ZONE) not in {
+            DEFAULT_TIME_ZONE,
+            f"'{DEFAULT_TIME_ZONE}'",
+            f'"{DEFAULT_TIME_ZONE}"',
+        }:
+            raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
+
+
+def retention_seconds(options: Mapping[str, str]) -> int:
+    """``version_retention_period``: one hour to seven days, one hour by default."""
+    text = options.get("version_retention_period", "1h").strip("'\"")
+    number, unit = text[:-1], text[-1:]
+    if not number.isdigit() or unit not in DURATION_SECONDS:
+        raise invalid_retention(text)
+    seconds = int(number) * DURATION_SECONDS[unit]
+    if not RETENTION_SECONDS_MIN <= seconds <= RETENTION_SECONDS_MAX:
+        raise invalid_retention(text)
+    return seconds
+
+
+def invalid_retention(text: str) -> SpannerError:
+    """A retention period that Spanner does not offer."""
+    return invalid_argument(
+        f"Invalid version_retention_period '{text}': it must be between 1h and 7d, such as '36h'."
+    )
