@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from emulator.sql.grammar.parser import Parser
+from emulator.sql.grammar.reserved import RESERVED
 from emulator.sql.grammar.table import END
 from emulator.sql.grammar.tokens import Kind, Token
-from emulator.sql.grammar.words import RESERVED
+
 
 DECLARED = {
     "IDENTIFIER": "identifier",

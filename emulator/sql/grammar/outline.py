@@ -33,6 +33,10 @@ class Outline:
     tokens: tuple[Token, ...]
     parts: tuple[Reduction, ...]
 
+    def named(self, *names: str) -> list[Reduction]:
+        """The parts of these rules."""
+        return [each for each in self.parts if each.rule.origin in names]
+
 
 def parse(sql: str, start: str, watched: frozenset[str]) -> Outline:
     """Parses a statement or an expression (``start``).
@@ -56,11 +60,7 @@ def parse(sql: str, start: str, watched: frozenset[str]) -> Outline:
 def take(parser: Parser, terminals: list[str], number: int, token: Token) -> None:
     """Hands a token to the parser, as one terminal or more."""
     for terminal in terminals:
-        if not parser.accepts(terminal) if terminal in ENDED_BY_NAME else False:
-            raise GrammarError(describe_wrong_token(parser, token), token.start)
-        if terminal in ENDED_BY_NAME:
+        if terminal in ENDED_BY_NAME and parser.accepts(terminal):
             raise FeatureError(ENDED_BY_NAME[terminal])
-        before = list(parser.stack)
         if not parser.take(terminal, number):
-            parser.stack = before
             raise GrammarError(describe_wrong_token(parser, token), token.start)

@@ -60,7 +60,7 @@ class Parser:
 
     def take(self, terminal: str, number: int) -> bool:
         """Takes a token, the ``number``-th of the statement; False where it cannot stand here."""
-        states, rules, stack, starts = self.table.states, self.table.rules, self.stack, self.starts
+        states, rules, stack = self.table.states, self.table.rules, self.stack
         end = self.table.ends[self.start] if terminal == END else -1
         while True:
             action = states[stack[-1]].get(terminal)
@@ -68,11 +68,31 @@ class Parser:
                 return False
             if action >= 0:
                 stack.append(action)
-                starts.append(number)
+                self.starts.append(number)
                 return True
-            self.reduce(rules[-1 - action], number)
+            rule = rules[-1 - action]
+            if rule.length == 1 and rule.origin not in self.watched:
+                stack[-1] = self.climb(terminal)
+            else:
+                self.reduce(rule, number)
             if stack[-1] == end:
                 return True
+
+    def climb(self, terminal: str) -> int:
+        """The state after the reductions of one symbol to one symbol, such as a sum of one."""
+        states, below = self.table.states, self.stack[-2]
+        key = (below, self.stack[-1], terminal)
+        state = self.table.climbs.get(key)
+        if state is None:
+            state = self.stack[-1]
+            while True:
+                action = states[state].get(terminal, 0)
+                rule = self.table.rules[-1 - action] if action < 0 else None
+                if rule is None or rule.length != 1 or rule.origin in self.watched:
+                    break
+                state = states[below][rule.origin]
+            self.table.climbs[key] = state
+        return state
 
     def reduce(self, rule: Rule, number: int) -> None:
         """Replaces the symbols of a rule by its origin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Table:
     names: dict[str, str]
     texts: dict[str, str]
     terminals: frozenset[str]
+    climbs: dict[tuple[int, int, str], int] = field(default_factory=dict)
+    """What the parser has worked out of the table."""
 
 
 def hash_grammar(text: str) -> str:

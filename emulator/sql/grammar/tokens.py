@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from emulator.sql.grammar.literals import find_wrong_escape
+from emulator.sql.grammar.reserved import RESERVED
 
 
 class Kind(Enum):
@@ -68,7 +69,7 @@ KINDS = {
     "word": Kind.WORD,
     "symbol": Kind.SYMBOL,
 }
-PATH_ENDS = frozenset({Kind.WORD, Kind.NAME, Kind.QUOTED})
+NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT})
 LITERALS = frozenset({Kind.STRING, Kind.BYTES})
 PREFIXES = {"": "", "r": "raw ", "b": "", "br": "raw ", "rb": "raw "}
 
@@ -94,7 +95,7 @@ def scan(text: str) -> list[Token]:
 
 def read_token(text: str, start: int, before: list[Token]) -> Token:
     """The token at a place. Raises GrammarError."""
-    named = AFTER_DOT.match(text, start) if is_name_next(before) else None
+    named = AFTER_DOT.match(text, start) if is_name_next(text, start, before) else None
     if named:
         return Token(Kind.NAME, named.group(), start, named.end())
     if is_path_dot(text, start, before):
@@ -111,22 +112,26 @@ def read_token(text: str, start: int, before: list[Token]) -> Token:
     return Token(KINDS[match.lastgroup or ""], written, start, match.end())
 
 
-def is_name_next(before: list[Token]) -> bool:
-    """After the dot of a path, and after @, every word is a name."""
-    if not before or before[-1].text not in {".", "@", "@@"} or before[-1].kind is not Kind.SYMBOL:
+def is_name_next(text: str, start: int, before: list[Token]) -> bool:
+    """Whether a word here can be no keyword: after the dot of a path, and after @."""
+    if not before or before[-1].kind is not Kind.SYMBOL:
         return False
-    if before[-1].text != ".":
-        return False
-    return len(before) > 1 and ends_operand(before[-2])
+    if before[-1].text in {"@", "@@"}:
+        return not text[start].isdigit()
+    return before[-1].text == "." and len(before) > 1 and ends_operand(before[-2])
 
 
 def is_path_dot(text: str, start: int, before: list[Token]) -> bool:
     """Whether a dot goes on with a path: ``a.1`` is a name after a dot, not a number."""
-    return text[start] == "." and bool(before) and before[-1].kind in PATH_ENDS
+    if text[start] != "." or not before or before[-1].kind in NUMBERS:
+        return False
+    return ends_operand(before[-1])
 
 
 def ends_operand(token: Token) -> bool:
     """Whether a dot after the token reads a field."""
+    if token.kind is Kind.WORD:
+        return token.text.upper() not in RESERVED
     return token.kind is not Kind.SYMBOL or token.text in {")", "]", "?", "}"}
 
 
@@ -158,8 +163,6 @@ def check_literal(token: Token, before: list[Token]) -> None:
             )
         if before[-1].kind is not token.kind:
             raise GrammarError("String and bytes literals cannot be concatenated.", token.start)
-    if token.kind is Kind.BYTES and "r" not in token.text[:2].lower():
-        return
 
 
 def refuse_wrong_escape(token: Token, kind: str) -> None:

@@ -7,18 +7,8 @@ can take it and the next token fits, and a name everywhere else.
 from __future__ import annotations
 
 from emulator.sql.grammar.parser import Parser
+from emulator.sql.grammar.reserved import RESERVED
 from emulator.sql.grammar.tokens import Kind, Token
-
-RESERVED = frozenset(
-    """ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE
-    CROSS CUBE CURRENT DEFAULT DEFINE DESC DISTINCT ELSE END ENUM ESCAPE EXCEPT EXCLUDE EXISTS
-    EXTRACT FALSE FETCH FOLLOWING FOR FROM FULL GROUP GROUPING GROUPS HASH HAVING IF IGNORE IN INNER
-    INTERSECT INTERVAL INTO IS JOIN LATERAL LEFT LIKE LIMIT LOOKUP MERGE NATURAL NEW NO NOT NULL
-    NULLS OF ON OR ORDER OUTER OVER PARTITION PRECEDING PROTO RANGE RECURSIVE RESPECT RIGHT ROLLUP
-    ROWS SELECT SET SOME STRUCT TABLESAMPLE THEN TO TREAT TRUE UNBOUNDED UNION UNNEST USING WHEN
-    WHERE WINDOW WITH WITHIN""".split()
-)
-"""https://cloud.google.com/spanner/docs/reference/standard-sql/lexical#reserved_keywords"""
 
 SET_OPERATORS = frozenset({"UNION", "EXCEPT", "INTERSECT"})
 QUERY_BEGINS = frozenset({"SELECT", "FROM", "WITH"})
@@ -27,9 +17,9 @@ LITERAL_PREFIXES = frozenset(
     "DATE TIMESTAMP NUMERIC DECIMAL JSON DATETIME TIME BIGNUMERIC BIGDECIMAL".split()
 )
 BEFORE_PARENTHESIS = frozenset(
-    "SAFE_CAST REPLACE_FIELDS PIVOT GRAPH_TABLE MATCH_RECOGNIZE DESCRIPTOR OPTIONS".split()
+    "SAFE_CAST REPLACE_FIELDS REPEATABLE PIVOT GRAPH_TABLE MATCH_RECOGNIZE DESCRIPTOR OPTIONS".split()
 )
-BEFORE_NAME = frozenset("TABLE MODEL SEQUENCE FUNCTION CONNECTION".split())
+BEFORE_NAME = frozenset("TABLE MODEL SEQUENCE FUNCTION CONNECTION GRAPH".split())
 INSERT_MODES = frozenset({"UPDATE", "REPLACE"})
 REFUSED_BY_NAME = {"|>": "PIPE", "{": "BRACE"}
 LITERALS = {
@@ -142,9 +132,11 @@ class Classifier:
         if word in BEFORE_PARENTHESIS:
             return after.text == "("
         if word in BEFORE_NAME:
-            return after.kind in WORDS
+            return after.kind in WORDS and after.text.upper() != "CLAMPED"
         if word in INSERT_MODES and self.follows(number, "INSERT"):
-            return after.kind in WORDS and after.text.upper() not in {"VALUES", "SELECT"}
+            return after.kind in WORDS and after.text.upper() != "VALUES"
+        if word == "CLAMPED":
+            return after.text.upper() == "BETWEEN"
         if word == "UNPIVOT":
             return after.text.upper() in {"(", "EXCLUDE", "INCLUDE"}
         return True
