@@ -7,13 +7,15 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ddl.dialect import parse_expression, parse_query
+from ddl.dialect import Parsed, parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
+from emulator.sql.grammar.check import check_expression, check_statement
+from emulator.sql.grammar.places import mark_place
 from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
@@ -28,6 +30,12 @@ from emulator.values.types import STRING
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
 NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
+FIRST_WORD = re.compile(r"\s*([A-Za-z_]+)\b")
+OTHER_STATEMENTS = frozenset(
+    """ALTER ANALYZE BEGIN CALL CLONE COMMIT CREATE DECLARE DEFINE DESCRIBE DROP EXECUTE EXPLAIN
+    EXPORT GRANT GRAPH IF IMPORT LOAD LOOP MERGE MODULE RAISE RENAME REPEAT REVOKE ROLLBACK RUN SET
+    SHOW START TRUNCATE UNDROP WHILE""".split()
+)
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
     "OPTIMIZER_VERSION",
@@ -65,11 +73,7 @@ def locate_error(error: SpannerError, sql: str) -> SpannerError:
     place = missing and re.search(rf"(?<![\w`]){re.escape(missing[1])}(?!\w)", sql)
     if not place:
         return error
-    lines = sql[: place.start()].split("\n")
-    line = sql.split("\n")[len(lines) - 1]
-    column = len(lines[-1]) + 1
-    where = f"[at {len(lines)}:{column}]\n{line}\n{'^':>{column}}"
-    return SpannerError(error.code, f"{error.message} {where}")
+    return SpannerError(error.code, f"{error.message} {mark_place(sql, place.start())}")
 
 
 def compile_parsed(
@@ -86,10 +90,7 @@ def compile_parsed(
             f"Query string length of {len(sql)} exceeds maximum allowed length of"
             f" {QUERY_CHARACTERS_MAX}"
         )
-    try:
-        parsed = parse_query(sql)
-    except DdlSyntaxError as error:
-        raise errors.invalid_argument(f"Syntax error: {error}") from error
+    parsed = read_statement(sql)
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
     context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
@@ -101,7 +102,7 @@ def compile_parsed(
     if isinstance(tree, exp.Delete):
         return DML.delete(parsed, context)
     if not isinstance(tree, exp.Query):
-        raise errors.invalid_argument(f"Statement not supported: {sql.split(maxsplit=1)[0]}")
+        raise unread_statement(sql)
     text, columns = QUERIES.query(tree, None, context)
     refuse_structs(columns)
     if context.uses_commit:
@@ -122,6 +123,28 @@ def compile_parsed(
     )
 
 
+def read_statement(sql: str) -> Parsed:
+    """The statement as a tree, once the grammar has taken it."""
+    refuse_other_statements(sql)
+    check_statement(sql)
+    try:
+        return parse_query(sql)
+    except DdlSyntaxError as error:
+        raise unread_statement(sql) from error
+
+
+def refuse_other_statements(sql: str) -> None:
+    """Raises INVALID_ARGUMENT for a statement that is neither a query nor DML."""
+    word = FIRST_WORD.match(sql)
+    if word and word[1].upper() in OTHER_STATEMENTS:
+        raise errors.invalid_argument(f"Statement not supported: {word[1]}")
+
+
+def unread_statement(sql: str) -> SpannerError:
+    """The statement is GoogleSQL, in a form that the tree's parser does not know."""
+    return errors.unimplemented(f"A form of this statement ({sql.strip()[:80]!r})")
+
+
 def refuse_structs(columns: Columns) -> None:
     """Spanner returns structs inside arrays only."""
     if any(each.type.code is TypeCode.STRUCT for each in columns):
@@ -133,10 +156,11 @@ def refuse_structs(columns: Columns) -> None:
 
 def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
     """Compiles an expression of a table's definition; its columns come out unqualified."""
+    check_expression(sql)
     try:
         tree = parse_expression(sql)
     except DdlSyntaxError as error:
-        raise errors.invalid_argument(f"Syntax error in {sql!r}: {error}") from error
+        raise unread_statement(sql) from error
     context = Context(schema, refuse_tables, {}, {})
     alias = "$t"
     scope: Scope = table_scope(table, alias)
