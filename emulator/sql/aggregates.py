@@ -125,6 +125,10 @@ def read_argument(
     distinct = ""
     if isinstance(first, exp.Distinct):
         distinct = "DISTINCT "
+        if not first.expressions:
+            raise errors.invalid_argument(
+                f"No matching signature for aggregate function {name} with no arguments"
+            )
         first, others = first.expressions[0], [*first.expressions[1:], *others]
     item = compiler.compile(first, scope, context)
     if distinct:

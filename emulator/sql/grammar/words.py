@@ -22,6 +22,7 @@ BEFORE_PARENTHESIS = frozenset(
 BEFORE_NAME = frozenset("TABLE MODEL SEQUENCE FUNCTION CONNECTION GRAPH".split())
 INSERT_MODES = frozenset({"UPDATE", "REPLACE"})
 REFUSED_BY_NAME = {"|>": "PIPE", "{": "BRACE"}
+REFUSED_WORDS = frozenset({"GRAPH_TABLE", "MATCH_RECOGNIZE"})
 LITERALS = {
     Kind.NAME: "IDENTIFIER",
     Kind.QUOTED: "IDENTIFIER",
@@ -119,7 +120,7 @@ class Classifier:
     def name(self, word: str, number: int) -> str:
         """The terminal of a word that is not reserved."""
         table = self.parser.table
-        terminal = table.names.get(word) or (word if word in table.terminals else "")
+        terminal = table.names.get(word) or (word if word in REFUSED_WORDS else "")
         if terminal and self.fits(word, number) and self.parser.accepts(terminal):
             return terminal
         return "IDENTIFIER"
