@@ -14,9 +14,10 @@ from emulator import errors
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
+from emulator.sql.consumption import record, refuse_unread
+from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.grammar.check import check_expression, check_statement
 from emulator.sql.grammar.places import mark_place
-from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
@@ -31,11 +32,14 @@ QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
 NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
 FIRST_WORD = re.compile(r"\s*([A-Za-z_]+)\b")
-OTHER_STATEMENTS = frozenset(
-    """ALTER ANALYZE BEGIN CALL CLONE COMMIT CREATE DECLARE DEFINE DESCRIBE DROP EXECUTE EXPLAIN
-    EXPORT GRANT GRAPH IF IMPORT LOAD LOOP MERGE MODULE RAISE RENAME REPEAT REVOKE ROLLBACK RUN SET
-    SHOW START TRUNCATE UNDROP WHILE""".split()
-)
+OTHER_STATEMENTS = {
+    *("ALTER", "ANALYZE", "BEGIN", "CALL", "CLONE", "COMMIT", "CREATE", "DECLARE", "DEFINE"),
+    *("DESCRIBE", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT", "GRAPH", "IF", "IMPORT"),
+    *("LOAD", "LOOP", "MERGE", "MODULE", "RAISE", "RENAME", "REPEAT", "REVOKE", "ROLLBACK"),
+    *("RUN", "SET", "SHOW", "START", "TRUNCATE", "UNDROP", "WHILE"),
+}
+"""The first words of GoogleSQL's statements that are neither queries nor DML."""
+
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
     "OPTIMIZER_VERSION",
@@ -93,6 +97,16 @@ def compile_parsed(
     parsed = read_statement(sql)
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
     context = Context(schema, source, types, VIEWS)
+    tree = parsed.tree
+    parts = (tree, *(parsed.returning or ()))
+    record(*parts)
+    statement = compile_tree(parsed, sql, context)
+    refuse_unread(*parts)
+    return statement
+
+
+def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
+    """Compiles a statement that was read."""
     tree = parsed.tree
     refuse_in_conditions(tree)
     if isinstance(tree, exp.Insert):
@@ -161,10 +175,12 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
         tree = parse_expression(sql)
     except DdlSyntaxError as error:
         raise unread_statement(sql) from error
+    record(tree)
     context = Context(schema, refuse_tables, {}, {})
     alias = "$t"
     scope: Scope = table_scope(table, alias)
     typed = QUERIES.expressions.compile(tree, scope, context)
+    refuse_unread(tree)
     qualifier = quote_name(alias) + "."
     named = [c.name for c in table.columns if qualifier + quote_name(c.name) in typed.sql]
     return Expression(

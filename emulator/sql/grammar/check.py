@@ -43,6 +43,4 @@ def check(sql: str, start: str) -> Outline:
 
 def syntax_error(sql: str, error: GrammarError) -> SpannerError:
     """The error with its place."""
-    return errors.invalid_argument(
-        f"Syntax error: {error.message} {mark_place(sql, error.offset)}"
-    )
+    return errors.invalid_argument(f"Syntax error: {error.message} {mark_place(sql, error.offset)}")

@@ -7,7 +7,6 @@ from emulator.sql.grammar.reserved import RESERVED
 from emulator.sql.grammar.table import END
 from emulator.sql.grammar.tokens import Kind, Token
 
-
 DECLARED = {
     "IDENTIFIER": "identifier",
     "STRING": "string literal",

@@ -17,9 +17,10 @@ def check_set_operations(outline: Outline) -> None:
     for part in outline.named("set_operation"):
         left, start, end = part.starts
         words = tuple(t.text.upper() for t in outline.tokens[start:end])
-        operation = tuple(w for w in words if w in {"UNION", "EXCEPT", "INTERSECT"})[:1] + tuple(
-            w for w in words if w in {"ALL", "DISTINCT"}
-        )[:1]
+        operation = (
+            tuple(w for w in words if w in {"UNION", "EXCEPT", "INTERSECT"})[:1]
+            + tuple(w for w in words if w in {"ALL", "DISTINCT"})[:1]
+        )
         if first.setdefault(left, operation) != operation:
             raise GrammarError(
                 "Different set operations cannot be used in the same query without using"
@@ -77,9 +78,7 @@ def check_joins(outline: Outline) -> None:
         check_chain(outline, chain, conditions)
 
 
-def check_chain(
-    outline: Outline, chain: list[Reduction], conditions: dict[int, list[int]]
-) -> None:
+def check_chain(outline: Outline, chain: list[Reduction], conditions: dict[int, list[int]]) -> None:
     """The joins of one FROM clause, or of one pair of parentheses, from left to right."""
     unmatched, has_comma, is_nested = 0, False, False
     for link in chain:

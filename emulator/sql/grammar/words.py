@@ -13,13 +13,15 @@ from emulator.sql.grammar.tokens import Kind, Token
 SET_OPERATORS = frozenset({"UNION", "EXCEPT", "INTERSECT"})
 QUERY_BEGINS = frozenset({"SELECT", "FROM", "WITH"})
 QUERY_GOES_ON = frozenset({"ORDER", "LIMIT", "FOR", "|>"}) | SET_OPERATORS
-LITERAL_PREFIXES = frozenset(
-    "DATE TIMESTAMP NUMERIC DECIMAL JSON DATETIME TIME BIGNUMERIC BIGDECIMAL".split()
-)
-BEFORE_PARENTHESIS = frozenset(
-    "SAFE_CAST REPLACE_FIELDS REPEATABLE PIVOT GRAPH_TABLE MATCH_RECOGNIZE DESCRIPTOR OPTIONS".split()
-)
-BEFORE_NAME = frozenset("TABLE MODEL SEQUENCE FUNCTION CONNECTION GRAPH".split())
+LITERAL_PREFIXES = {
+    *("DATE", "TIMESTAMP", "NUMERIC", "DECIMAL", "JSON"),
+    *("DATETIME", "TIME", "BIGNUMERIC", "BIGDECIMAL"),
+}
+BEFORE_PARENTHESIS = {
+    *("SAFE_CAST", "REPLACE_FIELDS", "REPEATABLE", "PIVOT", "DESCRIPTOR", "OPTIONS"),
+    *("GRAPH_TABLE", "MATCH_RECOGNIZE"),
+}
+BEFORE_NAME = {"TABLE", "MODEL", "SEQUENCE", "FUNCTION", "CONNECTION", "GRAPH"}
 INSERT_MODES = frozenset({"UPDATE", "REPLACE"})
 REFUSED_BY_NAME = {"|>": "PIPE", "{": "BRACE"}
 REFUSED_WORDS = frozenset({"GRAPH_TABLE", "MATCH_RECOGNIZE"})
@@ -97,8 +99,10 @@ class Classifier:
         token = self.tokens[number]
         if token.kind is Kind.WORD:
             word = token.text.upper()
-            return self.classify_reserved(word, number) if word in RESERVED else self.name(
-                word, number
+            return (
+                self.classify_reserved(word, number)
+                if word in RESERVED
+                else self.name(word, number)
             )
         if token.kind is Kind.SYMBOL:
             return self.classify_symbol(token.text, number)
