@@ -16,7 +16,7 @@ from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
 from emulator.sql.consumption import record, refuse_unread
 from emulator.sql.dml import DmlCompiler, table_scope
-from emulator.sql.grammar.check import check_expression, check_statement
+from emulator.sql.grammar import check as grammar
 from emulator.sql.grammar.places import mark_place
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
@@ -69,6 +69,13 @@ def compile_statement(
         return compile_parsed(sql, schema, types, source)
     except SpannerError as error:
         raise locate_error(error, sql) from error
+    except RecursionError as error:
+        raise nested_too_deeply() from error
+
+
+def nested_too_deeply() -> SpannerError:
+    """Spanner, too, refuses statements beyond some depth of nesting."""
+    return errors.invalid_argument("The statement is nested too deeply: write it with less depth")
 
 
 def locate_error(error: SpannerError, sql: str) -> SpannerError:
@@ -140,9 +147,9 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
 def read_statement(sql: str) -> Parsed:
     """The statement as a tree, once the grammar has taken it."""
     refuse_other_statements(sql)
-    check_statement(sql)
+    text = grammar.read_statement(sql)
     try:
-        return parse_query(sql)
+        return parse_query(text)
     except DdlSyntaxError as error:
         raise unread_statement(sql) from error
 
@@ -170,9 +177,9 @@ def refuse_structs(columns: Columns) -> None:
 
 def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
     """Compiles an expression of a table's definition; its columns come out unqualified."""
-    check_expression(sql)
+    text = grammar.read_expression(sql)
     try:
-        tree = parse_expression(sql)
+        tree = parse_expression(text)
     except DdlSyntaxError as error:
         raise unread_statement(sql) from error
     record(tree)

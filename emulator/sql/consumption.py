@@ -15,7 +15,7 @@ from emulator import errors
 
 SPELLING = {
     *("explode_array", "is_bytes", "is_integer", "is_literal", "is_string", "nested", "over"),
-    *("quoted", "struct_name_inheritance"),
+    *("quoted", "struct_name_inheritance", "value_constructor"),
 }
 """Arguments that say how something was written, not what it means."""
 

@@ -10,16 +10,16 @@ from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.views import read_view
 from emulator import errors
-from emulator.sql.grammar.check import check_statement
+from emulator.sql.grammar.check import read_statement
 
 
 @lru_cache(maxsize=1_000)
 def view_query(text: str) -> exp.Query:
     """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for an invalid view."""
     query = read_view(text).query
-    check_statement(query)
+    text_read = read_statement(query)
     try:
-        tree = parse_query(query).tree
+        tree = parse_query(text_read).tree
     except DdlSyntaxError as error:
         raise errors.unimplemented(f"A form of the view's query ({query[:80]!r})") from error
     if not isinstance(tree, exp.Query):

@@ -5,29 +5,31 @@ from __future__ import annotations
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.sql.grammar.features import FEATURES, refuse_features
-from emulator.sql.grammar.outline import FeatureError, Outline, parse
+from emulator.sql.grammar.hints import check_hints
+from emulator.sql.grammar.outline import FeatureError, parse
 from emulator.sql.grammar.places import mark_place
+from emulator.sql.grammar.rewrites import REWRITTEN, rewrite
 from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
 
-EVERY_WATCHED = WATCHED | FEATURES.keys()
+EVERY_WATCHED = WATCHED | FEATURES.keys() | REWRITTEN | {"hint_entry"}
 
 
-def check_statement(sql: str) -> Outline:
-    """Parses one query or DML statement.
+def read_statement(sql: str) -> str:
+    """One query or DML statement, in the words that sqlglot's parser knows.
 
     Raises INVALID_ARGUMENT ("Syntax error: ... [at line:column]") for what GoogleSQL's parser
     refuses, UNIMPLEMENTED for what it takes and this server lacks.
     """
-    return check(sql, "statement")
+    return read(sql, "statement")
 
 
-def check_expression(sql: str) -> Outline:
-    """Parses a scalar expression of a schema; as ``check_statement``."""
-    return check(sql, "expression")
+def read_expression(sql: str) -> str:
+    """A scalar expression of a schema; as ``read_statement``."""
+    return read(sql, "expression")
 
 
-def check(sql: str, start: str) -> Outline:
+def read(sql: str, start: str) -> str:
     """Parses a text that is what ``start`` names in the grammar."""
     try:
         outline = parse(sql, start, EVERY_WATCHED)
@@ -38,7 +40,8 @@ def check(sql: str, start: str) -> Outline:
         raise syntax_error(sql, error) from error
     except FeatureError as error:
         raise errors.unimplemented(error.feature) from error
-    return outline
+    check_hints(outline)
+    return rewrite(sql, outline)
 
 
 def syntax_error(sql: str, error: GrammarError) -> SpannerError:

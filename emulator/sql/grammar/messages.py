@@ -24,6 +24,7 @@ DECLARED = {
 }
 UNTOLD = frozenset({"PIPE", "BRACE", "GRAPH_TABLE", "MATCH_RECOGNIZE", "?"})
 ALTERNATIVES_MAX = 3
+LITERAL_MAX = 50
 
 
 def describe_wrong_token(parser: Parser, token: Token) -> str:
@@ -51,7 +52,7 @@ def describe_terminal(terminal: str, parser: Parser) -> str:
 def describe_token(token: Token, parser: Parser) -> str:
     """A token as a message names it."""
     if token.kind is Kind.END:
-        return token.kind.value
+        return str(token.kind.value)
     word = token.text.upper()
     if token.kind is Kind.WORD and (word in RESERVED or word in parser.table.names):
         return f"keyword {word}"
@@ -62,5 +63,13 @@ def describe_token(token: Token, parser: Parser) -> str:
     if token.kind is Kind.SYMBOL:
         return f'"{token.text[0] if token.text == "@{" else token.text}"'
     if token.kind in {Kind.STRING, Kind.BYTES}:
-        return f"{token.kind.value} {token.text}"
+        return f"{token.kind.value} {cut_literal(token.text)}"
     return f'{token.kind.value} "{token.text}"'
+
+
+def cut_literal(text: str) -> str:
+    """A literal of at most LITERAL_MAX characters between its quotes, with both of them."""
+    if len(text) <= LITERAL_MAX + 3:
+        return text
+    quote = text[-3:] if text.endswith(("'''", '"""')) else text[-1]
+    return f"{text[: LITERAL_MAX - len(quote) - 1]}...{quote}"

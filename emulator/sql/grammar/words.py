@@ -119,7 +119,7 @@ class Classifier:
             return "WITH_EXPR"
         if is_outer_mode(self.tokens, number):
             return f"{word}_SET"
-        return self.parser.table.names.get(word, "")
+        return self.parser.table.names.get(word) or (word if word in REFUSED_WORDS else "")
 
     def name(self, word: str, number: int) -> str:
         """The terminal of a word that is not reserved."""

@@ -1,0 +1,107 @@
+"""The statement in the forms that sqlglot's parser reads: the same meaning, other words.
+
+Each rewrite gives edits of the text; what they leave keeps its place in its line where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from emulator.sql.grammar.outline import Outline
+from emulator.sql.grammar.parser import Reduction
+from emulator.sql.grammar.reserved import RESERVED
+from emulator.sql.grammar.tokens import Kind
+
+KEPT_HINTS = {"statement", "table_path", "insert", "update", "delete"}
+"""Where the parser of trees reads hints itself."""
+
+HINTED = {
+    *("call", "exists", "from_items", "group_by", "in", "join", "order_by", "partition_by"),
+    *("aggregate_group", "select", "set_operator", "table_function"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The characters from ``start`` to ``end`` become ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+Rewrite = Callable[[Outline], Iterator[Edit]]
+
+
+def rewrite(sql: str, outline: Outline) -> str:
+    """The text with all rewrites."""
+    edits = sorted(
+        (edit for each in REWRITES for edit in each(outline)),
+        key=lambda edit: edit.start,
+        reverse=True,
+    )
+    for edit in edits:
+        sql = sql[: edit.start] + edit.text + sql[edit.end :]
+    return sql
+
+
+def child_span(outline: Outline, part: Reduction, symbol: str) -> tuple[int, int] | None:
+    """Where in the text a child of a part starts and ends; None where it has no such child."""
+    if symbol not in part.rule.symbols:
+        return None
+    place = part.rule.symbols.index(symbol)
+    after = part.starts[place + 1] if place + 1 < len(part.starts) else part.end
+    return outline.tokens[part.starts[place]].start, outline.tokens[after - 1].end
+
+
+def drop_hints(outline: Outline) -> Iterator[Edit]:
+    """Hints that change nothing here: all but those of statements and tables."""
+    for part in outline.named(*HINTED):
+        span = child_span(outline, part, "hint")
+        if span:
+            yield Edit(*span, " ")
+
+
+def drop_join_methods(outline: Outline) -> Iterator[Edit]:
+    """HASH JOIN is a JOIN."""
+    for part in outline.named("join_method"):
+        token = outline.tokens[part.starts[0]]
+        yield Edit(token.start, token.end, "")
+
+
+def spell_insert_modes(outline: Outline) -> Iterator[Edit]:
+    """INSERT IGNORE is INSERT OR IGNORE."""
+    for part in outline.named("insert_mode"):
+        token = outline.tokens[part.starts[0]]
+        if token.text.upper() != "OR":
+            yield Edit(token.start, token.start, "OR ")
+
+
+def unnest_paths(outline: Outline) -> Iterator[Edit]:
+    """FROM t.array WITH OFFSET is FROM UNNEST(t.array) AS array WITH OFFSET."""
+    for part in outline.named("table_path"):
+        span = child_span(outline, part, "path")
+        if span and "with_offset" in part.rule.symbols:
+            place = part.rule.symbols.index("path")
+            last = outline.tokens[part.starts[place + 1] - 1]
+            alias = "" if "alias" in part.rule.symbols else f" AS {last.text}"
+            yield Edit(span[0], span[0], "UNNEST(")
+            yield Edit(span[1], span[1], f"){alias}")
+
+
+def quote_names(outline: Outline) -> Iterator[Edit]:
+    """A name after a dot may be a reserved word, or begin with a digit."""
+    for token in outline.tokens:
+        if token.kind is Kind.NAME and (token.text.upper() in RESERVED or token.text[0].isdigit()):
+            yield Edit(token.start, token.end, f"`{token.text}`")
+
+
+REWRITES: tuple[Rewrite, ...] = (
+    drop_hints,
+    drop_join_methods,
+    spell_insert_modes,
+    unnest_paths,
+    quote_names,
+)
+REWRITTEN = frozenset({*HINTED, *KEPT_HINTS, "join_method", "insert_mode"})
