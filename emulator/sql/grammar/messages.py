@@ -28,13 +28,19 @@ LITERAL_MAX = 50
 
 
 def describe_wrong_token(parser: Parser, token: Token) -> str:
-    """What was expected, where that is little, and what stands there."""
+    """What was expected, where that is little, and what stands there.
+
+    Hints are not told of, and an identifier stands for too many words.
+    """
     expected = parser.list_expected()
     actual = describe_token(token, parser)
     if END in expected:
         return f"Expected end of input but got {actual}"
-    names = sorted({describe_terminal(each, parser) for each in expected} - {""})
-    if 0 < len(names) <= ALTERNATIVES_MAX:
+    told = set(expected) - {parser.table.names["@{"]}
+    if len(told) < len(expected):
+        told -= {parser.table.names["@"]}
+    names = sorted({describe_terminal(each, parser) for each in told} - {""})
+    if "IDENTIFIER" not in told and 0 < len(names) <= ALTERNATIVES_MAX:
         return f"Expected {' or '.join(names)} but got {actual}"
     return f"Unexpected {actual}"
 

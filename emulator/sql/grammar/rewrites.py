@@ -97,11 +97,26 @@ def quote_names(outline: Outline) -> Iterator[Edit]:
             yield Edit(token.start, token.end, f"`{token.text}`")
 
 
+def join_literals(outline: Outline) -> Iterator[Edit]:
+    """'a' 'b' is ('a' || 'b')."""
+    typed = {part.starts[-1] for part in outline.named("typed_literal")}
+    for part in outline.named("string", "bytes"):
+        first, *others = outline.tokens[part.starts[0] : part.end]
+        if others and part.starts[0] not in typed:
+            yield Edit(first.start, first.start, "(")
+            for token in others:
+                yield Edit(token.start, token.start, "|| ")
+            yield Edit(others[-1].end, others[-1].end, ")")
+
+
 REWRITES: tuple[Rewrite, ...] = (
     drop_hints,
     drop_join_methods,
     spell_insert_modes,
     unnest_paths,
     quote_names,
+    join_literals,
 )
-REWRITTEN = frozenset({*HINTED, *KEPT_HINTS, "join_method", "insert_mode"})
+REWRITTEN = frozenset(
+    {*HINTED, *KEPT_HINTS, "join_method", "insert_mode", "string", "bytes", "typed_literal"}
+)

@@ -50,6 +50,11 @@ def hash_grammar(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def read_grammar_hash(path: Path) -> str:
+    """The digest of the grammar that the table in a file was made of."""
+    return str(json.loads(gzip.decompress(path.read_bytes()))["grammar"])
+
+
 @lru_cache(maxsize=1)
 def read_table() -> Table:
     """The table of the package."""

@@ -100,7 +100,7 @@ def read_token(text: str, start: int, before: list[Token]) -> Token:
         return Token(Kind.NAME, named.group(), start, named.end())
     if is_path_dot(text, start, before):
         return Token(Kind.SYMBOL, ".", start, start + 1)
-    match = TOKEN.match(text, start)
+    match = None if text.startswith("/*", start) else TOKEN.match(text, start)
     if match is None:
         raise GrammarError(describe_no_token(text, start), start)
     written = match.group()
