@@ -30,7 +30,7 @@ from emulator.values.types import STRING
 
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
-NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
+NAME_NOT_FOUND = re.compile(r"(?:Table not found|Type not found|Unrecognized name): ([\w.]+)")
 FIRST_WORD = re.compile(r"\s*([A-Za-z_]+)\b")
 OTHER_STATEMENTS = {
     *("ALTER", "ANALYZE", "BEGIN", "CALL", "CLONE", "COMMIT", "CREATE", "DECLARE", "DEFINE"),
@@ -105,10 +105,9 @@ def compile_parsed(
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
     context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
-    parts = (tree, *(parsed.returning or ()))
-    record(*parts)
+    nodes = record(tree, *(parsed.returning or ()))
     statement = compile_tree(parsed, sql, context)
-    refuse_unread(*parts)
+    refuse_unread(nodes)
     return statement
 
 
@@ -182,12 +181,12 @@ def compile_expression(sql: str, table: Table, schema: Schema) -> Expression:
         tree = parse_expression(text)
     except DdlSyntaxError as error:
         raise unread_statement(sql) from error
-    record(tree)
+    nodes = record(tree)
     context = Context(schema, refuse_tables, {}, {})
     alias = "$t"
     scope: Scope = table_scope(table, alias)
     typed = QUERIES.expressions.compile(tree, scope, context)
-    refuse_unread(tree)
+    refuse_unread(nodes)
     qualifier = quote_name(alias) + "."
     named = [c.name for c in table.columns if qualifier + quote_name(c.name) in typed.sql]
     return Expression(

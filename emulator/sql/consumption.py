@@ -19,6 +19,7 @@ SPELLING = {
 }
 """Arguments that say how something was written, not what it means."""
 
+OPERANDS = {"this", "expression", "expressions"}
 SAFE_BY_DIALECT = (exp.DPipe, exp.TryCast)
 """Nodes that the parser marks as safe always."""
 
@@ -42,11 +43,17 @@ class RecordedArgs(dict[str, Any]):
         return super().get(name, default)
 
 
-def record(*trees: exp.Expr) -> None:
-    """Records from now on what is read of the trees."""
-    for tree in trees:
-        for node in tree.walk():
-            node.args = RecordedArgs(node.args, set())
+def record(*trees: exp.Expr) -> list[exp.Expr]:
+    """Records from now on what is read of the trees; returns their nodes."""
+    nodes = list(trees)
+    for node in nodes:
+        for value in node.args.values():
+            if isinstance(value, exp.Expr):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes += [each for each in value if isinstance(each, exp.Expr)]
+        node.args = RecordedArgs(node.args, set())
+    return nodes
 
 
 def copy_recorded(node: exp.Expr) -> exp.Expr:
@@ -58,13 +65,12 @@ def copy_recorded(node: exp.Expr) -> exp.Expr:
     return twin
 
 
-def refuse_unread(*trees: exp.Expr) -> None:
-    """Raises UNIMPLEMENTED for a part of the trees that nothing has read since ``record``."""
-    for tree in trees:
-        for node in tree.walk():
-            args = node.args
-            if isinstance(args, RecordedArgs) and not args.keys() <= args.read:
-                refuse_args(node, args)
+def refuse_unread(nodes: list[exp.Expr]) -> None:
+    """Raises UNIMPLEMENTED for a part of the nodes that nothing has read since ``record``."""
+    for node in nodes:
+        args = node.args
+        if isinstance(args, RecordedArgs) and not args.keys() <= args.read:
+            refuse_args(node, args)
 
 
 def refuse_args(node: exp.Expr, args: RecordedArgs) -> None:
@@ -73,5 +79,7 @@ def refuse_args(node: exp.Expr, args: RecordedArgs) -> None:
         args.read.add("safe")
     for name, value in args.items():
         if name not in args.read and name not in SPELLING and value not in (None, False, [], ""):
-            word = name.strip("_").replace("_", " ").upper()
-            raise errors.unimplemented(f"{word} in {node.sql('bigquery')[:80]!r}")
+            text = repr(node.sql("bigquery")[:80])
+            if name in OPERANDS:
+                raise errors.unimplemented(f"{text} in its place")
+            raise errors.unimplemented(f"{name.strip('_').replace('_', ' ').upper()} in {text}")

@@ -11,8 +11,9 @@ from emulator.sql.grammar.places import mark_place
 from emulator.sql.grammar.rewrites import REWRITTEN, rewrite
 from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
+from emulator.sql.grammar.types import check_types
 
-EVERY_WATCHED = WATCHED | FEATURES.keys() | REWRITTEN | {"hint_entry"}
+EVERY_WATCHED = WATCHED | FEATURES.keys() | REWRITTEN | {"hint_entry", "type"}
 
 
 def read_statement(sql: str) -> str:
@@ -41,6 +42,7 @@ def read(sql: str, start: str) -> str:
     except FeatureError as error:
         raise errors.unimplemented(error.feature) from error
     check_hints(outline)
+    check_types(outline)
     return rewrite(sql, outline)
 
 

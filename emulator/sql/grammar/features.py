@@ -7,6 +7,7 @@ from emulator.sql.grammar.outline import FeatureError, Outline
 FEATURES = {
     "assert_rows": "ASSERT_ROWS_MODIFIED",
     "clamped": "CLAMPED BETWEEN",
+    "argument_alias": "An alias of an argument",
     "aggregate_group": "GROUP BY in an aggregate function",
     "dml_offset": "WITH OFFSET in DML",
     "group_rows": "GROUP ROWS",

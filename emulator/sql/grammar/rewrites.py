@@ -16,6 +16,9 @@ from emulator.sql.grammar.tokens import Kind
 KEPT_HINTS = {"statement", "table_path", "insert", "update", "delete"}
 """Where the parser of trees reads hints itself."""
 
+WITH_FUNCTION = "$with"
+"""The function that a WITH expression becomes: no statement can name it otherwise."""
+
 HINTED = {
     *("call", "exists", "from_items", "group_by", "in", "join", "order_by", "partition_by"),
     *("aggregate_group", "select", "set_operator", "table_function"),
@@ -90,6 +93,16 @@ def unnest_paths(outline: Outline) -> Iterator[Edit]:
             yield Edit(span[1], span[1], f"){alias}")
 
 
+def call_with(outline: Outline) -> Iterator[Edit]:
+    """WITH(a AS 1, a + 1) is `$with`(a => 1, a + 1)."""
+    for part in outline.named("with_expression"):
+        token = outline.tokens[part.starts[0]]
+        yield Edit(token.start, token.end, f"`{WITH_FUNCTION}`")
+    for part in outline.named("with_variable"):
+        token = outline.tokens[part.starts[1]]
+        yield Edit(token.start, token.end, "=>")
+
+
 def quote_names(outline: Outline) -> Iterator[Edit]:
     """A name after a dot may be a reserved word, or begin with a digit."""
     for token in outline.tokens:
@@ -109,6 +122,13 @@ def join_literals(outline: Outline) -> Iterator[Edit]:
             yield Edit(others[-1].end, others[-1].end, ")")
 
 
+def drop_lock_modes(outline: Outline) -> Iterator[Edit]:
+    """FOR UPDATE: a transaction that writes locks what it reads anyway."""
+    for part in outline.named("lock_mode"):
+        start, end = outline.tokens[part.starts[0]].start, outline.tokens[part.end - 1].end
+        yield Edit(start, end, " ")
+
+
 REWRITES: tuple[Rewrite, ...] = (
     drop_hints,
     drop_join_methods,
@@ -116,7 +136,12 @@ REWRITES: tuple[Rewrite, ...] = (
     unnest_paths,
     quote_names,
     join_literals,
+    call_with,
+    drop_lock_modes,
 )
 REWRITTEN = frozenset(
-    {*HINTED, *KEPT_HINTS, "join_method", "insert_mode", "string", "bytes", "typed_literal"}
+    {
+        *(*HINTED, *KEPT_HINTS, "join_method", "insert_mode", "string", "bytes", "typed_literal"),
+        *("with_expression", "with_variable", "lock_mode"),
+    }
 )

@@ -53,7 +53,7 @@ def check_from_queries(outline: Outline) -> None:
 
 def check_qualify(outline: Outline) -> None:
     """QUALIFY needs a WHERE, GROUP BY or HAVING before it, so that it is no alias."""
-    for part in outline.named("select"):
+    for part in outline.named("_select_tail"):
         symbols = part.rule.symbols
         if "qualify" in symbols and not {"where", "group_by", "having"} & set(symbols):
             place = part.starts[symbols.index("qualify")]
@@ -142,5 +142,5 @@ RULES: tuple[Rule, ...] = (
     check_joins,
 )
 WATCHED = frozenset(
-    {"set_operation", "lambda", "query", "select", "join_conditions", "from_items", "join"}
+    {"set_operation", "lambda", "query", "_select_tail", "join_conditions", "from_items", "join"}
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from emulator.sql.grammar.literals import find_wrong_escape
 from emulator.sql.grammar.reserved import RESERVED
@@ -24,8 +24,7 @@ class Kind(Enum):
     END = "end of statement"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """``text`` is as written. NAME is a word that can be no keyword: it follows a dot or an @."""
 
     kind: Kind
@@ -60,6 +59,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+BLANK_STARTS = " \n\r\t\b\f\v-#/"
 AFTER_DOT = re.compile(r"[A-Za-z0-9_]+")
 UNCLOSED = re.compile(r"(?P<prefix>[rRbB]{0,2})(?P<quote>'''|\"\"\"|'|\"|`)")
 KINDS = {
@@ -80,17 +80,23 @@ def scan(text: str) -> list[Token]:
     END stands after the last token's blanks.
     """
     tokens: list[Token] = []
-    offset = 0
-    while True:
-        blank = BLANK.match(text, offset)
-        start = blank.end() if blank else offset
-        if start >= len(text):
-            tokens.append(Token(Kind.END, "", len(text), len(text)))
-            return tokens
+    start, length = skip_blanks(text, 0), len(text)
+    while start < length:
         token = read_token(text, start, tokens)
-        check_neighbours(text, token, tokens)
+        if token.kind is not Kind.SYMBOL and token.kind is not Kind.WORD:
+            check_neighbours(text, token, tokens)
         tokens.append(token)
-        offset = token.end
+        start = token.end
+        if start < length and (text[start] in BLANK_STARTS or text[start] > "~"):
+            start = skip_blanks(text, start)
+    tokens.append(Token(Kind.END, "", length, length))
+    return tokens
+
+
+def skip_blanks(text: str, offset: int) -> int:
+    """The place after the blanks and comments at a place."""
+    blank = BLANK.match(text, offset)
+    return blank.end() if blank else offset
 
 
 def read_token(text: str, start: int, before: list[Token]) -> Token:

@@ -23,6 +23,7 @@ BEFORE_PARENTHESIS = {
 }
 BEFORE_NAME = {"TABLE", "MODEL", "SEQUENCE", "FUNCTION", "CONNECTION", "GRAPH"}
 INSERT_MODES = frozenset({"UPDATE", "REPLACE"})
+PARENTHESES = {"(", ")"}
 REFUSED_BY_NAME = {"|>": "PIPE", "{": "BRACE"}
 REFUSED_WORDS = frozenset({"GRAPH_TABLE", "MATCH_RECOGNIZE"})
 LITERALS = {
@@ -39,15 +40,16 @@ WORDS = frozenset({Kind.WORD, Kind.QUOTED})
 def find_query_parentheses(tokens: list[Token]) -> frozenset[int]:
     """The parentheses that hold a query, and nothing else: the numbers of their tokens."""
     queries: set[int] = set()
-    open_parentheses: list[int] = []
+    opened: list[int] = []
     closed_by: dict[int, int] = {}
-    for number, token in enumerate(tokens):
-        if token.kind is Kind.SYMBOL and token.text == "(":
-            open_parentheses.append(number)
-        elif token.kind is Kind.SYMBOL and token.text == ")" and open_parentheses:
-            closed_by[open_parentheses.pop()] = number
-    for number in sorted((n for n, t in enumerate(tokens) if t.text == "("), reverse=True):
-        if begins_query(tokens, number + 1, queries, closed_by):
+    places = [number for number, token in enumerate(tokens) if token.text in PARENTHESES]
+    for number in places:
+        if tokens[number].text == "(":
+            opened.append(number)
+        elif opened:
+            closed_by[opened.pop()] = number
+    for number in reversed(places):
+        if tokens[number].text == "(" and begins_query(tokens, number + 1, queries, closed_by):
             queries.add(number)
     return frozenset(queries)
 

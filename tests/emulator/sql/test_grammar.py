@@ -75,6 +75,9 @@ TAKEN = [
     ("SELECT 1, -- a comment\n /* another */ 2 # a third", [(1, 2)]),
     ("SELECT 1,", [(1,)]),
     ("SELECT 1;", [(1,)]),
+    ("SELECT WITH(a AS 1, b AS a + 2, a + WITH(a AS 5, a * b))", [(16,)]),
+    ("SELECT WITH(n AS COUNT(x), s AS SUM(x), s / n) FROM UNNEST([1, 2, 6]) AS x", [(3.0,)]),
+    ("SELECT Id FROM R WHERE Id = 1 FOR UPDATE", []),
     # A third table: its condition comes before that of the second.
     ("SELECT COUNT(*) FROM (SELECT 1 AS a) r JOIN (SELECT 1 AS a) s JOIN (SELECT 2 AS a) t "
      "ON s.a < t.a ON r.a = s.a", [(1,)]),
@@ -87,6 +90,9 @@ LACKING = [
     ("SELECT * FROM R NATURAL JOIN S", "NATURAL JOIN"),
     ("SELECT Id FROM R FOR SYSTEM_TIME AS OF CURRENT_TIMESTAMP()", "FOR SYSTEM_TIME AS OF"),
     ("WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a", "WITH RECURSIVE"),
+    ("SELECT COUNT(*, 1) FROM R", "1"),
+    ("SELECT LENGTH(Name AS n) FROM S", "alias of an argument"),
+    ("INSERT INTO S (Id) VALUES (1) ON CONFLICT (Id) DO NOTHING", "CONFLICT"),
     ("SELECT DATETIME '2024-01-01 00:00:00'", "DATETIME"),
 ]
 
@@ -114,7 +120,22 @@ def test_what_the_server_lacks_is_refused_by_its_name(
     database: Database, sql: str, feature: str
 ) -> None:
     with pytest.raises(exceptions.MethodNotImplemented, match=feature):
-        ask(database, sql)
+        database.run_in_transaction(lambda transaction: transaction.execute_update(sql))
+
+
+@pytest.mark.ddl(*DDL)
+@pytest.mark.parametrize("name", ["VARCHAR", "INTEGER", "TEXT", "FLOAT", "DATETIME", "ARRAY<INT>"])
+def test_a_type_of_another_database_is_not_found(database: Database, name: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="Type not found: "):
+        ask(database, f"SELECT CAST(NULL AS {name})")
+
+
+@pytest.mark.ddl(*DDL)
+def test_insert_modes_need_no_or(database: Database) -> None:
+    for mode in ("IGNORE", "UPDATE", "OR UPDATE"):
+        sql = f"INSERT {mode} INTO S (Id, Name) VALUES (1, '{mode}')"
+        database.run_in_transaction(lambda transaction, sql=sql: transaction.execute_update(sql))
+    assert ask(database, "SELECT Name FROM S").rows == [("OR UPDATE",)]
 
 
 @pytest.mark.ddl(*DDL)
