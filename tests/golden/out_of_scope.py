@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 PRECEDENCE = "a dot after IS NULL or IN (...) reads a field of the comparison: nobody writes it"
-    "a dot after IS NULL or IN (...) reads a field of the whole comparison: nobody writes it"
-)
 
 OUT_OF_SCOPE = {
     "grammar/chained_function_calls.test:725": PRECEDENCE,

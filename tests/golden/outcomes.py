@@ -20,14 +20,14 @@ class Outcome:
     detail: str
 
 
-def in_scope(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+def mark_out_of_scope(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
     """The outcomes, those of cases out of scope as such."""
     for each in outcomes:
         reason = OUT_OF_SCOPE.get(each.case) if each.is_fault else None
         yield Outcome(each.case, "out of scope", False, reason) if reason else each
 
 
-def table(part: str, outcomes: list[Outcome]) -> str:
+def format_table(part: str, outcomes: list[Outcome]) -> str:
     """One line a verdict, the most frequent first."""
     counted = Counter((each.verdict, each.is_fault) for each in outcomes)
     lines = [f"{part}: {len(outcomes)} cases"]

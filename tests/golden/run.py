@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.instance import Instance
 from emulator.process import spawn
 from golden import grammar
 from golden.folder import FOLDER, VARIABLE
-from golden.outcomes import Outcome, in_scope, table
+from golden.outcomes import Outcome, format_table, mark_out_of_scope
 
 Part = Callable[[Instance, Path], Iterator[Outcome]]
 
@@ -42,8 +42,8 @@ def main() -> int:
     with spawn() as server:
         instance = connect(server.address)
         for name in options.parts or PARTS:
-            outcomes = list(in_scope(PARTS[name](instance, FOLDER)))
-            print(table(name, outcomes), flush=True)
+            outcomes = list(mark_out_of_scope(PARTS[name](instance, FOLDER)))
+            print(format_table(name, outcomes), flush=True)
             faults += sum(each.is_fault for each in outcomes)
             for each in outcomes if options.list else ():
                 if each.is_fault or each.verdict == "out of scope":

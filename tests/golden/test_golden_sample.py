@@ -9,7 +9,7 @@ from fixtures.server import CreateDatabase
 
 from golden import grammar
 from golden.folder import FOLDER
-from golden.outcomes import in_scope
+from golden.outcomes import mark_out_of_scope
 
 EACH = 8
 """One case of so many is in the sample."""
@@ -29,5 +29,5 @@ def test_a_sample_of_googlesql_parser_cases_is_taken_and_refused_as_there(
     database = create_database(grammar.SCHEMA)
     cases = [case for case in grammar.read_cases(FOLDER) if is_sampled(case.name)]
     assert len(cases) > 100
-    outcomes = in_scope(grammar.judge(case, database) for case in cases)
+    outcomes = mark_out_of_scope(grammar.judge(case, database) for case in cases)
     assert [each for each in outcomes if each.is_fault] == []

@@ -36,5 +36,5 @@ FEATURES = {
 
 def refuse_features(outline: Outline) -> None:
     """Raises FeatureError for the first form that the server lacks."""
-    for part in outline.named(*FEATURES):
+    for part in outline.find(*FEATURES):
         raise FeatureError(FEATURES[part.rule.origin])

@@ -38,27 +38,49 @@ def make_table() -> dict[str, Any]:
     parser = lark.parser.parser
     parse_table = parser._parse_table
     texts = {each.name: each.pattern.value for each in lark.terminals if each.pattern is not None}
-    numbers: dict[Any, int] = {}
-    for actions in parse_table.states.values():
-        for _, target in actions.values():
-            if not isinstance(target, int):
-                numbers.setdefault(target, len(numbers))
-    rules = [[each.origin.name, [s.name for s in each.expansion]] for each in numbers]
-    states = [
-        {
-            symbol: target if isinstance(target, int) else -1 - numbers[target]
-            for symbol, (_, target) in sorted(parse_table.states[state].items())
-        }
-        for state in sorted(parse_table.states)
-    ]
+    order = order_states(parse_table.states, parse_table.start_states)
+    states = {state: number for number, state in enumerate(order)}
+    rules = order_rules(parse_table.states)
+    numbers = {rule: number for number, rule in enumerate(rules)}
     return {
         "grammar": hash_grammar(grammar),
         "texts": texts,
-        "rules": rules,
-        "starts": parse_table.start_states,
-        "ends": parse_table.end_states,
-        "states": states,
+        "rules": [describe_rule(rule) for rule in rules],
+        "starts": {name: states[state] for name, state in parse_table.start_states.items()},
+        "ends": {name: states[state] for name, state in parse_table.end_states.items()},
+        "states": [
+            {
+                symbol: states[target] if isinstance(target, int) else -1 - numbers[target]
+                for symbol, (_, target) in parse_table.states[state].items()
+            }
+            for state in order
+        ],
     }
+
+
+def order_states(
+    states: dict[int, dict[str, tuple[Any, Any]]], starts: dict[str, int]
+) -> list[int]:
+    """The states as they are reached from the starts; lark numbers them anew in each run."""
+    order = [starts[name] for name in STARTS]
+    reached = set(order)
+    for state in order:
+        for _, (_, target) in sorted(states[state].items(), key=lambda item: item[0]):
+            if isinstance(target, int) and target not in reached:
+                reached.add(target)
+                order.append(target)
+    return order
+
+
+def order_rules(states: dict[int, dict[str, tuple[Any, Any]]]) -> list[Any]:
+    """The rules that are reduced, in the order of their names."""
+    targets = [target for actions in states.values() for _, target in actions.values()]
+    return sorted({each for each in targets if not isinstance(each, int)}, key=describe_rule)
+
+
+def describe_rule(rule: Any) -> list[Any]:
+    """The origin of a rule and its symbols."""
+    return [rule.origin.name, [symbol.name for symbol in rule.expansion]]
 
 
 def main() -> None:

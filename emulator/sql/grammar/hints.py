@@ -32,8 +32,8 @@ ENGINE = "SPANNER"
 
 def check_hints(outline: Outline) -> None:
     """Raises INVALID_ARGUMENT for a hint for Spanner that Spanner does not know."""
-    entries = outline.named("hint_entry")
-    for part in outline.named(*HINTS):
+    entries = outline.find("hint_entry")
+    for part in outline.find(*HINTS):
         if "hint" not in part.rule.symbols:
             continue
         place = part.rule.symbols.index("hint")

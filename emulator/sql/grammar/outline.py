@@ -33,7 +33,7 @@ class Outline:
     tokens: tuple[Token, ...]
     parts: tuple[Reduction, ...]
 
-    def named(self, *names: str) -> list[Reduction]:
+    def find(self, *names: str) -> list[Reduction]:
         """The parts of these rules."""
         return [each for each in self.parts if each.rule.origin in names]
 

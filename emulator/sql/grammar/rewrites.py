@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from emulator.sql.grammar.hints import ENGINE
 from emulator.sql.grammar.outline import Outline
 from emulator.sql.grammar.parser import Reduction
 from emulator.sql.grammar.reserved import RESERVED
@@ -49,7 +50,7 @@ def rewrite(sql: str, outline: Outline) -> str:
     return sql
 
 
-def child_span(outline: Outline, part: Reduction, symbol: str) -> tuple[int, int] | None:
+def find_child(outline: Outline, part: Reduction, symbol: str) -> tuple[int, int] | None:
     """Where in the text a child of a part starts and ends; None where it has no such child."""
     if symbol not in part.rule.symbols:
         return None
@@ -60,22 +61,47 @@ def child_span(outline: Outline, part: Reduction, symbol: str) -> tuple[int, int
 
 def drop_hints(outline: Outline) -> Iterator[Edit]:
     """Hints that change nothing here: all but those of statements and tables."""
-    for part in outline.named(*HINTED):
-        span = child_span(outline, part, "hint")
+    for part in outline.find(*HINTED):
+        span = find_child(outline, part, "hint")
         if span:
             yield Edit(*span, " ")
 
 
+def drop_foreign_hints(outline: Outline) -> Iterator[Edit]:
+    """Hints of statements and tables that are for other engines, whatever their values are."""
+    entries = outline.find("hint_entry")
+    for part in outline.find(*KEPT_HINTS):
+        span = find_child(outline, part, "hint")
+        if span is None:
+            continue
+        inside = [e for e in entries if span[0] <= outline.tokens[e.starts[0]].start < span[1]]
+        kept = [each for each in inside if not is_foreign(outline, each)]
+        if len(kept) < len(inside):
+            text = ", ".join(spell_entry(outline, each) for each in kept)
+            yield Edit(*span, f"@{{{text}}}" if text else " ")
+
+
+def is_foreign(outline: Outline, entry: Reduction) -> bool:
+    """Whether a hint is qualified with the name of another engine."""
+    is_qualified = entry.rule.symbols.count("hint_name") == 2
+    return is_qualified and outline.tokens[entry.starts[0]].text.upper() != ENGINE
+
+
+def spell_entry(outline: Outline, entry: Reduction) -> str:
+    """A hint without blanks."""
+    return "".join(token.text for token in outline.tokens[entry.starts[0] : entry.end])
+
+
 def drop_join_methods(outline: Outline) -> Iterator[Edit]:
     """HASH JOIN is a JOIN."""
-    for part in outline.named("join_method"):
+    for part in outline.find("join_method"):
         token = outline.tokens[part.starts[0]]
         yield Edit(token.start, token.end, "")
 
 
 def spell_insert_modes(outline: Outline) -> Iterator[Edit]:
     """INSERT IGNORE is INSERT OR IGNORE."""
-    for part in outline.named("insert_mode"):
+    for part in outline.find("insert_mode"):
         token = outline.tokens[part.starts[0]]
         if token.text.upper() != "OR":
             yield Edit(token.start, token.start, "OR ")
@@ -83,8 +109,8 @@ def spell_insert_modes(outline: Outline) -> Iterator[Edit]:
 
 def unnest_paths(outline: Outline) -> Iterator[Edit]:
     """FROM t.array WITH OFFSET is FROM UNNEST(t.array) AS array WITH OFFSET."""
-    for part in outline.named("table_path"):
-        span = child_span(outline, part, "path")
+    for part in outline.find("table_path"):
+        span = find_child(outline, part, "path")
         if span and "with_offset" in part.rule.symbols:
             place = part.rule.symbols.index("path")
             last = outline.tokens[part.starts[place + 1] - 1]
@@ -95,10 +121,10 @@ def unnest_paths(outline: Outline) -> Iterator[Edit]:
 
 def call_with(outline: Outline) -> Iterator[Edit]:
     """WITH(a AS 1, a + 1) is `$with`(a => 1, a + 1)."""
-    for part in outline.named("with_expression"):
+    for part in outline.find("with_expression"):
         token = outline.tokens[part.starts[0]]
         yield Edit(token.start, token.end, f"`{WITH_FUNCTION}`")
-    for part in outline.named("with_variable"):
+    for part in outline.find("with_variable"):
         token = outline.tokens[part.starts[1]]
         yield Edit(token.start, token.end, "=>")
 
@@ -112,8 +138,8 @@ def quote_names(outline: Outline) -> Iterator[Edit]:
 
 def join_literals(outline: Outline) -> Iterator[Edit]:
     """'a' 'b' is ('a' || 'b')."""
-    typed = {part.starts[-1] for part in outline.named("typed_literal")}
-    for part in outline.named("string", "bytes"):
+    typed = {part.starts[-1] for part in outline.find("typed_literal")}
+    for part in outline.find("string", "bytes"):
         first, *others = outline.tokens[part.starts[0] : part.end]
         if others and part.starts[0] not in typed:
             yield Edit(first.start, first.start, "(")
@@ -124,13 +150,14 @@ def join_literals(outline: Outline) -> Iterator[Edit]:
 
 def drop_lock_modes(outline: Outline) -> Iterator[Edit]:
     """FOR UPDATE: a transaction that writes locks what it reads anyway."""
-    for part in outline.named("lock_mode"):
+    for part in outline.find("lock_mode"):
         start, end = outline.tokens[part.starts[0]].start, outline.tokens[part.end - 1].end
         yield Edit(start, end, " ")
 
 
 REWRITES: tuple[Rewrite, ...] = (
     drop_hints,
+    drop_foreign_hints,
     drop_join_methods,
     spell_insert_modes,
     unnest_paths,

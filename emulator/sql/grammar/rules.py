@@ -14,7 +14,7 @@ Rule = Callable[[Outline], None]
 def check_set_operations(outline: Outline) -> None:
     """Operations in a row are all the same; others need parentheses."""
     first: dict[int, tuple[str, ...]] = {}
-    for part in outline.named("set_operation"):
+    for part in outline.find("set_operation"):
         left, start, end = part.starts
         words = tuple(t.text.upper() for t in outline.tokens[start:end])
         operation = (
@@ -31,7 +31,7 @@ def check_set_operations(outline: Outline) -> None:
 
 def check_lambdas(outline: Outline) -> None:
     """The arguments of a lambda are names: e -> ..., (a, b) -> ..., () -> ..."""
-    for part in outline.named("lambda"):
+    for part in outline.find("lambda"):
         tokens = outline.tokens[part.starts[0] : part.starts[-2]]
         inner = tokens[1:-1] if tokens[0].text == "(" and tokens[-1].text == ")" else tokens
         is_list = inner is not tokens and any(each.text == "," for each in inner)
@@ -46,14 +46,14 @@ def is_of_path(token: Token) -> bool:
 
 def check_from_queries(outline: Outline) -> None:
     """FROM without SELECT needs the pipe syntax."""
-    for part in outline.named("query"):
+    for part in outline.find("query"):
         if part.rule.symbols[-1] == "from_clause":
             raise GrammarError("Unexpected FROM", outline.tokens[part.starts[-1]].start)
 
 
 def check_qualify(outline: Outline) -> None:
     """QUALIFY needs a WHERE, GROUP BY or HAVING before it, so that it is no alias."""
-    for part in outline.named("_select_tail"):
+    for part in outline.find("_select_tail"):
         symbols = part.rule.symbols
         if "qualify" in symbols and not {"where", "group_by", "having"} & set(symbols):
             place = part.starts[symbols.index("qualify")]
@@ -67,11 +67,11 @@ def check_qualify(outline: Outline) -> None:
 def check_joins(outline: Outline) -> None:
     """Conditions in a row close the joins before them; an outer join does not follow a comma."""
     conditions: dict[int, list[int]] = {}
-    for part in outline.named("join_conditions"):
+    for part in outline.find("join_conditions"):
         listed = conditions.setdefault(part.starts[0], [part.starts[0]])
         listed += part.starts[1:]
     chains: dict[int, list[Reduction]] = {}
-    for part in outline.named("from_items", "join"):
+    for part in outline.find("from_items", "join"):
         if len(part.starts) > 1:
             chains.setdefault(part.starts[0], []).append(part)
     for chain in chains.values():
@@ -82,7 +82,7 @@ def check_chain(outline: Outline, chain: list[Reduction], conditions: dict[int, 
     """The joins of one FROM clause, or of one pair of parentheses, from left to right."""
     unmatched, has_comma, is_nested = 0, False, False
     for link in chain:
-        operator = operator_words(outline, link)
+        operator = read_operator(outline, link)
         last = link.starts[-1] if link.rule.symbols[-1] == "join_conditions" else None
         listed = conditions[last] if last is not None else []
         if operator == (",",):
@@ -102,7 +102,7 @@ def check_chain(outline: Outline, chain: list[Reduction], conditions: dict[int, 
         unmatched = max(unmatched - len(listed), 0)
 
 
-def operator_words(outline: Outline, link: Reduction) -> tuple[str, ...]:
+def read_operator(outline: Outline, link: Reduction) -> tuple[str, ...]:
     """The words between the tables of a join, or the comma."""
     if "JOIN" not in link.rule.symbols:
         return (",",)

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 GRAMMAR_PATH = Path(__file__).with_name("googlesql.lark")
 TABLE_PATH = Path(__file__).with_name("googlesql.table.gz")
@@ -50,15 +51,16 @@ def hash_grammar(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_grammar_hash(path: Path) -> str:
-    """The digest of the grammar that the table in a file was made of."""
-    return str(json.loads(gzip.decompress(path.read_bytes()))["grammar"])
+def read_table_file() -> dict[str, Any]:
+    """The table as plain values, as generate.py makes them."""
+    data: dict[str, Any] = json.loads(gzip.decompress(TABLE_PATH.read_bytes()))
+    return data
 
 
 @lru_cache(maxsize=1)
 def read_table() -> Table:
     """The table of the package."""
-    data = json.loads(gzip.decompress(TABLE_PATH.read_bytes()))
+    data = read_table_file()
     rules = tuple(Rule(origin, tuple(symbols), len(symbols)) for origin, symbols in data["rules"])
     symbols = {symbol for state in data["states"] for symbol in state}
     return Table(

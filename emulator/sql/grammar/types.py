@@ -15,7 +15,7 @@ of a protocol buffer."""
 
 def check_types(outline: Outline) -> None:
     """Raises INVALID_ARGUMENT for a type that Spanner does not have, such as VARCHAR."""
-    for part in outline.named("type"):
+    for part in outline.find("type"):
         if part.rule.symbols[0] != "path":
             continue
         end = part.starts[1] if len(part.starts) > 1 else part.end

@@ -104,7 +104,7 @@ class Classifier:
             return (
                 self.classify_reserved(word, number)
                 if word in RESERVED
-                else self.name(word, number)
+                else self.classify_word(word, number)
             )
         if token.kind is Kind.SYMBOL:
             return self.classify_symbol(token.text, number)
@@ -123,7 +123,7 @@ class Classifier:
             return f"{word}_SET"
         return self.parser.table.names.get(word) or (word if word in REFUSED_WORDS else "")
 
-    def name(self, word: str, number: int) -> str:
+    def classify_word(self, word: str, number: int) -> str:
         """The terminal of a word that is not reserved."""
         table = self.parser.table
         terminal = table.names.get(word) or (word if word in REFUSED_WORDS else "")

@@ -111,8 +111,8 @@ QUERIES: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [("apple",), ("lettuce",)],
     ),
     (
-        f"SELECT Item, RANK() OVER (ORDER BY Bought DESC) AS place {FROM} WHERE TRUE QUALIFY place <= 3 "
-        "ORDER BY place DESC LIMIT 2",
+        f"SELECT Item, RANK() OVER (ORDER BY Bought DESC) AS place {FROM} WHERE TRUE "
+        "QUALIFY place <= 3 ORDER BY place DESC LIMIT 2",
         "STRING, INT64",
         [("cabbage", 3), ("lettuce", 2)],
     ),
