@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak explore lint format bench clean
+.PHONY: help setup demo test soak explore conformance lint format bench clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with everything in it (uv where installed, else venv and pip)
 
@@ -27,6 +27,9 @@ soak: $(STAMP) ## 200 randomised runs under faults, about half an hour: SOAK_ARG
 
 explore: $(STAMP) ## schedules of actors that meet in one database: EXPLORE_ARGS="--scenario all --schedules 10000"
 	@PYTHONHASHSEED=0 PYTHONPATH=.:tests $(BIN)/python -m interleavings.run $(EXPLORE_ARGS)
+
+conformance: $(STAMP) ## the case files of GoogleSQL and of Google's emulator: CONFORMANCE_ARGS="grammar --list"
+	@PYTHONPATH=.:tests $(BIN)/python -m golden.run $(CONFORMANCE_ARGS)
 
 lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff check .

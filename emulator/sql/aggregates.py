@@ -91,6 +91,14 @@ def refuse_over_window(name: str, argument: AggregateArgument) -> None:
         raise errors.unimplemented(f"HAVING MAX and MIN in {name} with OVER")
 
 
+def refuse_no_arguments(name: str, distinct: exp.Distinct) -> None:
+    """COUNT(DISTINCT)"""
+    if not distinct.expressions:
+        raise errors.invalid_argument(
+            f"No matching signature for aggregate function {name} with no arguments"
+        )
+
+
 def read_argument(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 ) -> AggregateArgument:
@@ -125,6 +133,7 @@ def read_argument(
     distinct = ""
     if isinstance(first, exp.Distinct):
         distinct = "DISTINCT "
+        refuse_no_arguments(name, first)
         first, others = first.expressions[0], [*first.expressions[1:], *others]
     item = compiler.compile(first, scope, context)
     if distinct:

@@ -16,6 +16,7 @@ from emulator.sql import (
     sequences,
     time_calls,
     windows,
+    with_calls,
 )
 from emulator.sql.aggregates import AGGREGATE_CALLS, aggregate
 from emulator.sql.compiler import Call, Compiler, Handler
@@ -32,6 +33,7 @@ SPECIAL: dict[str, Call] = {
     **sequences.FUNCTIONS,
     **format_calls.CALLS,
     **interval_calls.CALLS,
+    **with_calls.CALLS,
 }
 OWN_FUNCTION = re.compile(r"(fn_|int64_|numeric_|float64_|cast_|to_float32|farm_)\w*\(")
 UNSUPPORTED = """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ddl.dialect import parse_expression, parse_query
+from ddl.dialect import Parsed, parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import errors
@@ -15,7 +15,10 @@ from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
 from emulator.sql.coerce import coerce
+from emulator.sql.consumption import record, refuse_unread
 from emulator.sql.dml import DmlCompiler, table_scope
+from emulator.sql.grammar import check as grammar
+from emulator.sql.grammar.places import mark_place
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
@@ -28,7 +31,16 @@ from emulator.values.types import STRING
 
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
-NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
+NAME_NOT_FOUND = re.compile(r"(?:Table not found|Type not found|Unrecognized name): ([\w.]+)")
+FIRST_WORD = re.compile(r"\s*([A-Za-z_]+)\b")
+OTHER_STATEMENTS = {
+    *("ALTER", "ANALYZE", "BEGIN", "CALL", "CLONE", "COMMIT", "CREATE", "DECLARE", "DEFINE"),
+    *("DESCRIBE", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT", "GRAPH", "IF", "IMPORT"),
+    *("LOAD", "LOOP", "MERGE", "MODULE", "RAISE", "RENAME", "REPEAT", "REVOKE", "ROLLBACK"),
+    *("RUN", "SET", "SHOW", "START", "TRUNCATE", "UNDROP", "WHILE"),
+}
+"""The first words of GoogleSQL's statements that are neither queries nor DML."""
+
 TYPE_MISMATCH = re.compile(r"Expected type .+; found .+")
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
@@ -59,6 +71,13 @@ def compile_statement(
         return compile_parsed(sql, schema, types, source)
     except SpannerError as error:
         raise locate_error(error, sql) from error
+    except RecursionError as error:
+        raise nested_too_deeply() from error
+
+
+def nested_too_deeply() -> SpannerError:
+    """Spanner, too, refuses statements beyond some depth of nesting."""
+    return errors.invalid_argument("The statement is nested too deeply: write it with less depth")
 
 
 def locate_error(error: SpannerError, sql: str) -> SpannerError:
@@ -69,11 +88,7 @@ def locate_error(error: SpannerError, sql: str) -> SpannerError:
         place = re.search(r"[^(\s]", sql)
     if not place:
         return error
-    lines = sql[: place.start()].split("\n")
-    line = sql.split("\n")[len(lines) - 1]
-    column = len(lines[-1]) + 1
-    where = f"[at {len(lines)}:{column}]\n{line}\n{'^':>{column}}"
-    return SpannerError(error.code, f"{error.message} {where}")
+    return SpannerError(error.code, f"{error.message} {mark_place(sql, place.start())}")
 
 
 def compile_parsed(
@@ -90,12 +105,18 @@ def compile_parsed(
             f"Query string length of {len(sql)} exceeds maximum allowed length of"
             f" {QUERY_CHARACTERS_MAX}"
         )
-    try:
-        parsed = parse_query(sql)
-    except DdlSyntaxError as error:
-        raise errors.invalid_argument(f"Syntax error: {error}") from error
+    parsed = read_statement(sql)
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
     context = Context(schema, source, types, VIEWS)
+    tree = parsed.tree
+    nodes = record(tree, *(parsed.returning or ()))
+    statement = compile_tree(parsed, sql, context)
+    refuse_unread(nodes)
+    return statement
+
+
+def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
+    """Compiles a statement that was read."""
     tree = parsed.tree
     refuse_in_conditions(tree)
     if isinstance(tree, exp.Insert):
@@ -105,7 +126,7 @@ def compile_parsed(
     if isinstance(tree, exp.Delete):
         return DML.delete(parsed, context)
     if not isinstance(tree, exp.Query):
-        raise errors.invalid_argument(f"Statement not supported: {sql.split(maxsplit=1)[0]}")
+        raise unread_statement(sql)
     text, columns = QUERIES.query(tree, None, context)
     refuse_structs(columns)
     if context.uses_commit:
@@ -126,6 +147,28 @@ def compile_parsed(
     )
 
 
+def read_statement(sql: str) -> Parsed:
+    """The statement as a tree, once the grammar has taken it."""
+    refuse_other_statements(sql)
+    text = grammar.read_statement(sql)
+    try:
+        return parse_query(text)
+    except DdlSyntaxError as error:
+        raise unread_statement(sql) from error
+
+
+def refuse_other_statements(sql: str) -> None:
+    """Raises INVALID_ARGUMENT for a statement that is neither a query nor DML."""
+    word = FIRST_WORD.match(sql)
+    if word and word[1].upper() in OTHER_STATEMENTS:
+        raise errors.invalid_argument(f"Statement not supported: {word[1]}")
+
+
+def unread_statement(sql: str) -> SpannerError:
+    """The statement is GoogleSQL, in a form that the tree's parser does not know."""
+    return errors.unimplemented(f"A form of this statement ({sql.strip()[:80]!r})")
+
+
 def refuse_structs(columns: Columns) -> None:
     """Spanner returns structs inside arrays only."""
     if any(each.type.code is TypeCode.STRUCT for each in columns):
@@ -142,14 +185,17 @@ def compile_expression(
 
     With a ``target`` it is converted to the type of the column that takes it.
     """
+    text = grammar.read_expression(sql)
     try:
-        tree = parse_expression(sql)
+        tree = parse_expression(text)
     except DdlSyntaxError as error:
-        raise errors.invalid_argument(f"Syntax error in {sql!r}: {error}") from error
+        raise unread_statement(sql) from error
+    nodes = record(tree)
     context = Context(schema, refuse_tables, {}, {})
     alias = "$t"
     scope: Scope = table_scope(table, alias)
     typed = QUERIES.expressions.compile(tree, scope, context)
+    refuse_unread(nodes)
     if target is not None:
         typed = assign(typed, target, context)
     qualifier = quote_name(alias) + "."

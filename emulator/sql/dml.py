@@ -70,7 +70,7 @@ class DmlCompiler:
         for each in node.expressions:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
                 raise errors.invalid_argument("SET needs assignments of the form column = value")
-            column = assignable_column(table, each.this.name)
+            column = assignable_column(table, assigned_name(each.this, alias))
             if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
                 raise errors.invalid_argument(
                     f"Cannot UPDATE value on non-writable column: {column.name}"
@@ -226,6 +226,13 @@ def target_table(node: exp.Expr | None, context: Context) -> Table:
     if table is None:
         raise errors.invalid_argument(f"Table not found: {name}")
     return table
+
+
+def assigned_name(column: exp.Column, alias: str) -> str:
+    """The column that SET names, which may be qualified with the alias of the table."""
+    if column.table and column.table.casefold() != alias.casefold():
+        raise errors.invalid_argument(f"Unrecognized name: {column.table}")
+    return column.name
 
 
 def table_scope(table: Table, alias: str) -> Scope:

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
+from emulator.sql.consumption import copy_recorded
 from emulator.sql.operators import INT64_MAX
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
@@ -62,11 +63,11 @@ def boolean_literal(compiler: Compiler, node: exp.Boolean, scope: Scope, context
 def json_literal(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
     """JSON '...'; the parser takes what follows, as ['a'] and .a, for a part of the text."""
     if isinstance(node.this, exp.Bracket | exp.Dot):
-        path = node.this.copy()
+        path = copy_recorded(node.this)
         text = path
         while isinstance(text, exp.Bracket | exp.Dot):
             text = text.this
-        text.replace(exp.ParseJSON(this=text.copy()))
+        text.replace(exp.ParseJSON(this=copy_recorded(text)))
         return compiler.compile(path, scope, context)
     try:
         return Typed(quote_text(forms.json_form(str(node.this.this))), JSON)

@@ -11,6 +11,7 @@ from emulator.sql.casting import cast_explicitly
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare, to_comparable
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
+from emulator.sql.consumption import copy_recorded
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
@@ -112,7 +113,7 @@ def case(compiler: Compiler, node: exp.Case, scope: Scope, context: Context) -> 
         results.append(compiler.compile(branch.args["true"], scope, context))
         test = branch.this
         if node.this is not None:
-            test = exp.EQ(this=node.this.copy(), expression=branch.this.copy())
+            test = exp.EQ(this=copy_recorded(node.this), expression=copy_recorded(branch.this))
         conditions.append(compiler.boolean(test, scope, context, "The condition of CASE").sql)
     default = node.args.get("default")
     if default is not None:
@@ -129,7 +130,7 @@ def if_(compiler: Compiler, node: exp.If, scope: Scope, context: Context) -> Typ
     """IF(condition, a, b)."""
     if node.args.get("false") is None:
         raise errors.invalid_argument("No matching signature for function IF with two arguments")
-    whole = exp.Case(ifs=[node.copy()], default=node.args.get("false"))
+    whole = exp.Case(ifs=[copy_recorded(node)], default=node.args.get("false"))
     return case(compiler, whole, scope, context)
 
 

@@ -70,6 +70,8 @@ class From:
         self._scope.outer_joined |= {each.alias.casefold() for each in missing}
         word = f"{side} JOIN" if side else "CROSS JOIN" if kind == "CROSS" else "JOIN"
         on, using = join.args.get("on"), join.args.get("using")
+        if kind == "CROSS" and (on is not None or using):
+            raise errors.invalid_argument("CROSS JOIN does not take an ON or USING clause")
         if on is not None:
             test = self._compiler.boolean(on, self._scope, self._context, "JOIN ON clause")
             return f" {word} {right} ON {test.sql}"
@@ -94,21 +96,20 @@ class From:
         return compare(left_column, "=", other, type_)
 
     def _relation(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            return self._nest(self._relation(node.this), node)
         if isinstance(node, exp.Table):
-            return self._table(node)
+            return self._nest(self._table(node), node)
         if isinstance(node, exp.Unnest):
-            return self._unnest(node)
+            return self._nest(self._unnest(node), node)
         if isinstance(node, exp.Subquery):
-            if isinstance(node.this, exp.Table):
-                return self._compile_parenthesised(node)
-            return self._subquery(node)
+            return self._nest(self._subquery(node), node)
         raise errors.unimplemented(f"{node.sql('bigquery')[:60]} in FROM")
 
-    def _compile_parenthesised(self, node: exp.Subquery) -> str:
-        """(a JOIN b ON ...)."""
-        inner = node.this
-        joins = (inner.args.get("joins") or []) + (node.args.get("joins") or [])
-        return f"({self._relation(inner)}{''.join(map(self._join, joins))})"
+    def _nest(self, source: str, node: exp.Expr) -> str:
+        """The joins of (a JOIN b ON ...), and those in a JOIN b JOIN c ON ... ON ..."""
+        joins = node.args.get("joins") or []
+        return f"({source}{''.join(map(self._join, joins))})" if joins else source
 
     def _subquery(self, node: exp.Subquery) -> str:
         sql, columns = self._compiler.subquery(node.this, self._scope.parent, self._context)

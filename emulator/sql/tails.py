@@ -119,6 +119,7 @@ def limit_clause(compiler: Compiler, node: exp.Expr, context: Context) -> str:
 
 def row_count(compiler: Compiler, node: exp.Expr, context: Context, where: str) -> str:
     """A number of rows: a literal or a parameter."""
+    node = node.unnest()
     if not isinstance(node, exp.Literal | exp.Parameter | exp.Cast):
         raise errors.invalid_argument(f"{where} expects an integer literal or parameter")
     item = require(compiler.compile(node, Scope(), context), INT64, context, where)

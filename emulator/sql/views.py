@@ -10,6 +10,7 @@ from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.views import read_view
 from emulator import errors
+from emulator.sql.grammar.check import read_statement
 from emulator.sql.sequences import FUNCTIONS
 
 
@@ -17,10 +18,11 @@ from emulator.sql.sequences import FUNCTIONS
 def view_query(text: str) -> exp.Query:
     """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for an invalid view."""
     query = read_view(text).query
+    text_read = read_statement(query)
     try:
-        tree = parse_query(query).tree
+        tree = parse_query(text_read).tree
     except DdlSyntaxError as error:
-        raise errors.invalid_argument(f"Syntax error: {error}") from error
+        raise errors.unimplemented(f"A form of the view's query ({query[:80]!r})") from error
     if not isinstance(tree, exp.Query):
         raise errors.invalid_argument("A view is defined by a query")
     check_view_query(tree)

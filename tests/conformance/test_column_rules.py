@@ -177,9 +177,9 @@ def test_a_default_commit_timestamp_is_written_at_insert_only(database: Database
     commit(database, insert("Timed", "K At Made", (1, early, early)))
     at = commit(database, insert("Timed", "K At", (2, SENTINEL)))
     commit(database, change("insert_or_update", "Timed", "K", (1,)))
-    dml(database, "INSERT INTO Timed (K, At) VALUES (3, PENDING_COMMIT_TIMESTAMP())")
+    dml(database, "INSERT INTO Timed (K, `At`) VALUES (3, PENDING_COMMIT_TIMESTAMP())")
     assert read(database, "Timed", "K Made")[:2] == [[1, early], [2, at]]
-    assert rows(database, "SELECT K FROM Timed WHERE At = Made ORDER BY K") == [[1], [2], [3]]
+    assert rows(database, "SELECT K FROM Timed WHERE `At` = Made ORDER BY K") == [[1], [2], [3]]
 
 
 ON_UPDATE = f"""CREATE TABLE T (K INT64, At TIMESTAMP {OPTION},
@@ -210,10 +210,10 @@ def test_on_update_follows_dml_of_other_columns(database: Database) -> None:
     dml(database, "INSERT OR UPDATE INTO T (K) VALUES (1)")
     dml(database, "UPDATE T SET Touched = TIMESTAMP_SECONDS(30) WHERE K = 2")
     assert read(database, "T", "K Touched") == [[1, second(10)], [2, second(30)]]
-    dml(database, "UPDATE T SET At = PENDING_COMMIT_TIMESTAMP() WHERE K = 1")
-    assert rows(database, "SELECT K FROM T WHERE At = Touched") == [[1]]
+    dml(database, "UPDATE T SET `At` = PENDING_COMMIT_TIMESTAMP() WHERE K = 1")
+    assert rows(database, "SELECT K FROM T WHERE `At` = Touched") == [[1]]
     with pytest.raises(exceptions.InvalidArgument):
-        dml(database, "UPDATE T SET At = TIMESTAMP_SECONDS(1) WHERE K = 1 THEN RETURN Touched")
+        dml(database, "UPDATE T SET `At` = TIMESTAMP_SECONDS(1) WHERE K = 1 THEN RETURN Touched")
 
 
 CHECKED = (

@@ -157,9 +157,9 @@ def test_a_range_up_to_a_prefix_takes_the_rows_of_the_same_commit(database: Data
 @pytest.mark.ddl(*SCHEMA)
 def test_dml_writes_it_at_commit_and_not_before(database: Database) -> None:
     transaction = Transaction(database)
-    transaction.sql(f"INSERT INTO Keyed (Id, At, Name) VALUES (6, {NOW}, 'a')")
-    transaction.sql(f"INSERT INTO Users (Id, At) VALUES (1, {NOW}), (2, TIMESTAMP_MICROS(5))")
-    transaction.sql(f"UPDATE Users SET At = {NOW} WHERE Id = 2")
+    transaction.sql(f"INSERT INTO Keyed (Id, `At`, Name) VALUES (6, {NOW}, 'a')")
+    transaction.sql(f"INSERT INTO Users (Id, `At`) VALUES (1, {NOW}), (2, TIMESTAMP_MICROS(5))")
+    transaction.sql(f"UPDATE Users SET `At` = {NOW} WHERE Id = 2")
     assert read(database, "Keyed", "Id") == []
     at = transaction.commit()
     assert read(database, "Keyed", "Id At Name") == [[6, at, "a"]]
@@ -170,14 +170,16 @@ def test_dml_writes_it_at_commit_and_not_before(database: Database) -> None:
 def test_dml_may_write_it_many_times(database: Database) -> None:
     transaction = Transaction(database)
     for number in range(2):
-        transaction.sql(f"INSERT INTO Judged (Id, At) VALUES ({number}, {NOW})")
-        transaction.sql(f"INSERT INTO Indexed (Id, At, Name) VALUES ({number}, {NOW}, 'a{number}')")
-    transaction.sql(f"UPDATE Judged SET At = {NOW} WHERE Id = 0")
-    transaction.sql(f"UPDATE Judged SET At = {NOW} WHERE Id = 1")
+        transaction.sql(f"INSERT INTO Judged (Id, `At`) VALUES ({number}, {NOW})")
+        transaction.sql(
+            f"INSERT INTO Indexed (Id, `At`, Name) VALUES ({number}, {NOW}, 'a{number}')"
+        )
+    transaction.sql(f"UPDATE Judged SET `At` = {NOW} WHERE Id = 0")
+    transaction.sql(f"UPDATE Judged SET `At` = {NOW} WHERE Id = 1")
     code = transaction.batch_dml(
-        f"INSERT INTO Users (Id, Name, At) VALUES (1, 'a', {NOW})",
+        f"INSERT INTO Users (Id, Name, `At`) VALUES (1, 'a', {NOW})",
         "UPDATE Users SET Name = 'b' WHERE Id = 1",
-        f"UPDATE Users SET At = {NOW} WHERE Id = 1",
+        f"UPDATE Users SET `At` = {NOW} WHERE Id = 1",
     )
     assert code == 0
     at = transaction.commit()
@@ -189,9 +191,9 @@ def test_dml_may_write_it_many_times(database: Database) -> None:
 @pytest.mark.ddl(*SCHEMA)
 def test_it_is_a_value_and_nothing_else(database: Database) -> None:
     for sql in (
-        f"INSERT INTO Users (Id, At) SELECT 1, {NOW}",
+        f"INSERT INTO Users (Id, `At`) SELECT 1, {NOW}",
         f"INSERT INTO Users (Id, Plain) VALUES (1, {NOW})",
-        f"INSERT INTO Users (Id, At) VALUES (1, TIMESTAMP_ADD({NOW}, INTERVAL 1 DAY))",
+        f"INSERT INTO Users (Id, `At`) VALUES (1, TIMESTAMP_ADD({NOW}, INTERVAL 1 DAY))",
         f"SELECT {NOW}",
     ):
         with pytest.raises(exceptions.InvalidArgument, match="PENDING_COMMIT_TIMESTAMP"):
@@ -201,9 +203,9 @@ def test_it_is_a_value_and_nothing_else(database: Database) -> None:
 @pytest.mark.ddl(*SCHEMA)
 def test_a_view_does_not_show_what_is_not_known_yet(database: Database) -> None:
     transaction = Transaction(database)
-    transaction.sql(f"INSERT INTO Judged (Id, At, Name) VALUES (0, {NOW}, 'a')")
+    transaction.sql(f"INSERT INTO Judged (Id, `At`, Name) VALUES (0, {NOW}, 'a')")
     with pytest.raises(exceptions.InvalidArgument):
-        transaction.sql("SELECT Id, At FROM Seen")
+        transaction.sql("SELECT Id, `At` FROM Seen")
     transaction.rollback()
 
 

@@ -147,6 +147,11 @@ def test_hints_name_an_index(database: Database) -> None:
         run(database, "DELETE FROM Loose@{FORCE_INDEX=Nope} WHERE TRUE")
 
 
+def test_set_takes_the_alias_of_its_table_only(database: Database) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="Unrecognized name: other"):
+        run(database, "UPDATE Loose n SET other.V = 'Smith' WHERE TRUE")
+
+
 def test_then_return_gives_the_rows_that_changed(database: Database) -> None:
     insert = "INSERT INTO Users (Id, Name, Age) VALUES (1, 'Levin', 27) THEN RETURN Age + 1 AS a, *"
     assert rows_returned(database, insert.replace(", *", ", Name")) == [[28, "Levin"]]

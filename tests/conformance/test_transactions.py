@@ -202,9 +202,9 @@ PEOPLE = insert("P", "Id Name Age", (1, "a", 27), (2, "b", 32), (10, "c", 31))
 @pytest.mark.ddl(*PARTITIONED_SCHEMA)
 def test_partitioned_dml_updates_and_deletes(database: Database) -> None:
     commit(database, PEOPLE)
-    updated = "UPDATE P SET Name = NULL, At = PENDING_COMMIT_TIMESTAMP() WHERE Id > 1"
+    updated = "UPDATE P SET Name = NULL, `At` = PENDING_COMMIT_TIMESTAMP() WHERE Id > 1"
     assert database.execute_partitioned_dml(updated) == 2
-    assert rows(database, "SELECT Id FROM P WHERE Name IS NOT NULL OR At IS NULL") == [[1]]
+    assert rows(database, "SELECT Id FROM P WHERE Name IS NOT NULL OR `At` IS NULL") == [[1]]
     for function, expected in (("GET_INTERNAL_SEQUENCE_STATE", 1), ("GET_NEXT_SEQUENCE_VALUE", 0)):
         drawn = f"UPDATE P SET Age = {function}(SEQUENCE seq) WHERE Id = 1"
         assert database.execute_partitioned_dml(drawn) == 1

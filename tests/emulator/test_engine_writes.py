@@ -319,7 +319,7 @@ def test_defaults_are_computed_for_rows_that_do_not_name_the_column() -> None:
         write(database, INSERT, "T", "K V", (2, None))
         commit_dml(database, "INSERT INTO T (K, V) VALUES (3, DEFAULT)")
         assert query(database, "SELECT K, V FROM T ORDER BY K") == [(1, 7), (2, None), (3, 7)]
-        rows = query(database, "SELECT At FROM T WHERE K = 1")
+        rows = query(database, "SELECT `At` FROM T WHERE K = 1")
         assert rows == [(timestamp_from_micros(committed.commit_timestamp_micros),)]
 
 
@@ -365,7 +365,7 @@ def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -
             ]
         )
         stamp = timestamp_from_micros(committed.commit_timestamp_micros)
-        assert query(database, "SELECT At, K FROM C") == [(stamp, 1)]
+        assert query(database, "SELECT `At`, K FROM C") == [(stamp, 1)]
 
 
 def test_a_commit_has_a_greatest_number_of_mutations() -> None:

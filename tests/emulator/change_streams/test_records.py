@@ -145,7 +145,7 @@ def test_a_transaction_leaves_the_net_effect_on_each_row(
 def test_dml_in_a_transaction_has_commit_timestamps_and_every_type(database: Database) -> None:
     def work(transaction: Any) -> None:
         transaction.execute_update(
-            "INSERT INTO Logs (Id, Note, At, Data, Price, Rate, Ok, Tags, Doc) VALUES (1, 'a', "
+            "INSERT INTO Logs (Id, Note, `At`, Data, Price, Rate, Ok, Tags, Doc) VALUES (1, 'a', "
             "PENDING_COMMIT_TIMESTAMP(), b'xyz', NUMERIC '1.50', 0.5, TRUE, ['p', 'q'], "
             "@doc)",
             params={"doc": '{"k": 1}'},

@@ -111,13 +111,13 @@ QUERIES: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [("apple",), ("lettuce",)],
     ),
     (
-        f"SELECT Item, RANK() OVER (ORDER BY Bought DESC) AS place {FROM} QUALIFY place <= 3 "
-        "ORDER BY place DESC LIMIT 2",
+        f"SELECT Item, RANK() OVER (ORDER BY Bought DESC) AS place {FROM} WHERE TRUE "
+        "QUALIFY place <= 3 ORDER BY place DESC LIMIT 2",
         "STRING, INT64",
         [("cabbage", 3), ("lettuce", 2)],
     ),
     (
-        f"SELECT DISTINCT Kind {FROM} QUALIFY COUNT(*) OVER (PARTITION BY Kind) > 3",
+        f"SELECT DISTINCT Kind {FROM} WHERE TRUE QUALIFY COUNT(*) OVER (PARTITION BY Kind) > 3",
         "STRING",
         [("vegetable",)],
     ),

@@ -1,0 +1,40 @@
+"""Forms of GoogleSQL that this server lacks: each is refused by its name."""
+
+from __future__ import annotations
+
+from emulator.sql.grammar.outline import FeatureError, Outline
+
+FEATURES = {
+    "assert_rows": "ASSERT_ROWS_MODIFIED",
+    "clamped": "CLAMPED BETWEEN",
+    "argument_alias": "An alias of an argument",
+    "aggregate_group": "GROUP BY in an aggregate function",
+    "dml_offset": "WITH OFFSET in DML",
+    "group_rows": "GROUP ROWS",
+    "lateral": "LATERAL",
+    "limit_all": "LIMIT ALL",
+    "model": "MODEL as an argument",
+    "natural": "NATURAL JOIN",
+    "nested_dml": "Nested DML",
+    "pivot": "PIVOT",
+    "positional_parameter": "A positional parameter",
+    "recursive": "WITH RECURSIVE",
+    "recursion_depth": "WITH DEPTH",
+    "select_with": "SELECT WITH",
+    "set_corresponding": "CORRESPONDING in a set operation",
+    "set_columns": "BY NAME in a set operation",
+    "set_outer": "An outer set operation",
+    "system_time": "FOR SYSTEM_TIME AS OF",
+    "system_variable": "A system variable",
+    "table_query": "TABLE as a query",
+    "unpivot": "UNPIVOT",
+    "unsupported_literal": "A literal of type DATETIME, TIME, BIGNUMERIC or RANGE",
+    "with_report": "WITH REPORT",
+    "with_weight": "WITH WEIGHT",
+}
+
+
+def refuse_features(outline: Outline) -> None:
+    """Raises FeatureError for the first form that the server lacks."""
+    for part in outline.find(*FEATURES):
+        raise FeatureError(FEATURES[part.rule.origin])

@@ -1,0 +1,114 @@
+"""Runs the parse table over tokens: which terminal a token is depends on what the parser takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from emulator.sql.grammar.table import END, Rule, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A part of the statement: its rule, the tokens where its symbols start, the token after it."""
+
+    rule: Rule
+    starts: tuple[int, ...]
+    end: int
+
+
+@dataclass(slots=True)
+class Parser:
+    """The state of one parse.
+
+    ``watched`` are the origins of the rules whose reductions are kept, in the order in which they
+    end: the innermost first.
+    """
+
+    table: Table
+    start: str
+    watched: frozenset[str]
+    reductions: list[Reduction] = field(default_factory=list)
+    stack: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stack.append(self.table.starts[self.start])
+
+    def accepts(self, terminal: str) -> bool:
+        """Whether the terminal may come next; the state stays as it is."""
+        states, rules = self.table.states, self.table.rules
+        stack = self.stack
+        kept = len(stack)
+        pushed: list[int] = []
+        while True:
+            state = pushed[-1] if pushed else stack[kept - 1]
+            action = states[state].get(terminal)
+            if action is None:
+                return False
+            if action >= 0:
+                return True
+            rule = rules[-1 - action]
+            length = rule.length
+            cut = min(length, len(pushed))
+            if cut:
+                del pushed[-cut:]
+            kept -= length - cut
+            below = pushed[-1] if pushed else stack[kept - 1]
+            pushed.append(states[below][rule.origin])
+            if terminal == END and pushed[-1] == self.table.ends[self.start] and kept == 1:
+                return True
+
+    def take(self, terminal: str, number: int) -> bool:
+        """Takes a token, the ``number``-th of the statement; False where it cannot stand here."""
+        states, rules, stack = self.table.states, self.table.rules, self.stack
+        end = self.table.ends[self.start] if terminal == END else -1
+        while True:
+            action = states[stack[-1]].get(terminal)
+            if action is None:
+                return False
+            if action >= 0:
+                stack.append(action)
+                self.starts.append(number)
+                return True
+            rule = rules[-1 - action]
+            if rule.length == 1 and rule.origin not in self.watched:
+                stack[-1] = self.climb(terminal)
+            else:
+                self.reduce(rule, number)
+            if stack[-1] == end:
+                return True
+
+    def climb(self, terminal: str) -> int:
+        """The state after the reductions of one symbol to one symbol, such as a sum of one."""
+        states, below = self.table.states, self.stack[-2]
+        key = (below, self.stack[-1], terminal)
+        state = self.table.climbs.get(key)
+        if state is None:
+            state = self.stack[-1]
+            while True:
+                action = states[state].get(terminal, 0)
+                rule = self.table.rules[-1 - action] if action < 0 else None
+                if rule is None or rule.length != 1 or rule.origin in self.watched:
+                    break
+                state = states[below][rule.origin]
+            self.table.climbs[key] = state
+        return state
+
+    def reduce(self, rule: Rule, number: int) -> None:
+        """Replaces the symbols of a rule by its origin."""
+        length, stack, starts = rule.length, self.stack, self.starts
+        if rule.origin in self.watched:
+            children = tuple(starts[len(starts) - length :])
+            self.reductions.append(Reduction(rule, children, number))
+        if length > 1:
+            del stack[-length:]
+            del starts[1 - length :]
+        elif length == 1:
+            del stack[-1]
+        else:
+            starts.append(number)
+        stack.append(self.table.states[stack[-1]][rule.origin])
+
+    def list_expected(self) -> list[str]:
+        """Every terminal that may come next."""
+        return sorted(each for each in self.table.terminals if self.accepts(each))

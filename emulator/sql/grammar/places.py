@@ -1,0 +1,29 @@
+"""Where in a statement something is, as GoogleSQL's messages tell it."""
+
+from __future__ import annotations
+
+WIDTH_MAX = 80
+"""Characters of a line that a message repeats."""
+
+
+def mark_place(sql: str, offset: int) -> str:
+    """The line and column of an offset, counted from 1, its line, and a mark under the place.
+
+    Of a long line the part around the place is told.
+    """
+    before = sql[:offset].split("\n")
+    number, column = len(before), len(before[-1]) + 1
+    line, mark = cut_line(sql.split("\n")[number - 1], column)
+    return f"[at {number}:{column}]\n{line}\n{'^':>{mark}}"
+
+
+def cut_line(line: str, column: int) -> tuple[str, int]:
+    """At most WIDTH_MAX characters of a line, and the column in them."""
+    if len(line) <= WIDTH_MAX:
+        return line, column
+    start = max(0, column - 1 - WIDTH_MAX // 2) if column > WIDTH_MAX * 2 // 3 else 0
+    head = "..." if start else ""
+    part = head + line[start : start + WIDTH_MAX - len(head)]
+    if start + WIDTH_MAX - len(head) < len(line):
+        part = part[: WIDTH_MAX - 3] + "..."
+    return part, column - start + len(head)

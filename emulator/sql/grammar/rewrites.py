@@ -1,0 +1,174 @@
+"""The statement in the forms that sqlglot's parser reads: the same meaning, other words.
+
+Each rewrite gives edits of the text; what they leave keeps its place in its line where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from emulator.sql.grammar.hints import ENGINE
+from emulator.sql.grammar.outline import Outline
+from emulator.sql.grammar.parser import Reduction
+from emulator.sql.grammar.reserved import RESERVED
+from emulator.sql.grammar.tokens import Kind
+
+KEPT_HINTS = {"statement", "table_path", "insert", "update", "delete"}
+"""Where the parser of trees reads hints itself."""
+
+WITH_FUNCTION = "$with"
+"""The function that a WITH expression becomes: no statement can name it otherwise."""
+
+HINTED = {
+    *("call", "exists", "from_items", "group_by", "in", "join", "order_by", "partition_by"),
+    *("aggregate_group", "select", "set_operator", "table_function"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The characters from ``start`` to ``end`` become ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+Rewrite = Callable[[Outline], Iterator[Edit]]
+
+
+def rewrite(sql: str, outline: Outline) -> str:
+    """The text with all rewrites."""
+    edits = sorted(
+        (edit for each in REWRITES for edit in each(outline)),
+        key=lambda edit: edit.start,
+        reverse=True,
+    )
+    for edit in edits:
+        sql = sql[: edit.start] + edit.text + sql[edit.end :]
+    return sql
+
+
+def find_child(outline: Outline, part: Reduction, symbol: str) -> tuple[int, int] | None:
+    """Where in the text a child of a part starts and ends; None where it has no such child."""
+    if symbol not in part.rule.symbols:
+        return None
+    place = part.rule.symbols.index(symbol)
+    after = part.starts[place + 1] if place + 1 < len(part.starts) else part.end
+    return outline.tokens[part.starts[place]].start, outline.tokens[after - 1].end
+
+
+def drop_hints(outline: Outline) -> Iterator[Edit]:
+    """Hints that change nothing here: all but those of statements and tables."""
+    for part in outline.find(*HINTED):
+        span = find_child(outline, part, "hint")
+        if span:
+            yield Edit(*span, " ")
+
+
+def drop_foreign_hints(outline: Outline) -> Iterator[Edit]:
+    """Hints of statements and tables that are for other engines, whatever their values are."""
+    entries = outline.find("hint_entry")
+    for part in outline.find(*KEPT_HINTS):
+        span = find_child(outline, part, "hint")
+        if span is None:
+            continue
+        inside = [e for e in entries if span[0] <= outline.tokens[e.starts[0]].start < span[1]]
+        kept = [each for each in inside if not is_foreign(outline, each)]
+        if len(kept) < len(inside):
+            text = ", ".join(spell_entry(outline, each) for each in kept)
+            yield Edit(*span, f"@{{{text}}}" if text else " ")
+
+
+def is_foreign(outline: Outline, entry: Reduction) -> bool:
+    """Whether a hint is qualified with the name of another engine."""
+    is_qualified = entry.rule.symbols.count("hint_name") == 2
+    return is_qualified and outline.tokens[entry.starts[0]].text.upper() != ENGINE
+
+
+def spell_entry(outline: Outline, entry: Reduction) -> str:
+    """A hint without blanks."""
+    return "".join(token.text for token in outline.tokens[entry.starts[0] : entry.end])
+
+
+def drop_join_methods(outline: Outline) -> Iterator[Edit]:
+    """HASH JOIN is a JOIN."""
+    for part in outline.find("join_method"):
+        token = outline.tokens[part.starts[0]]
+        yield Edit(token.start, token.end, "")
+
+
+def spell_insert_modes(outline: Outline) -> Iterator[Edit]:
+    """INSERT IGNORE is INSERT OR IGNORE."""
+    for part in outline.find("insert_mode"):
+        token = outline.tokens[part.starts[0]]
+        if token.text.upper() != "OR":
+            yield Edit(token.start, token.start, "OR ")
+
+
+def unnest_paths(outline: Outline) -> Iterator[Edit]:
+    """FROM t.array WITH OFFSET is FROM UNNEST(t.array) AS array WITH OFFSET."""
+    for part in outline.find("table_path"):
+        span = find_child(outline, part, "path")
+        if span and "with_offset" in part.rule.symbols:
+            place = part.rule.symbols.index("path")
+            last = outline.tokens[part.starts[place + 1] - 1]
+            alias = "" if "alias" in part.rule.symbols else f" AS {last.text}"
+            yield Edit(span[0], span[0], "UNNEST(")
+            yield Edit(span[1], span[1], f"){alias}")
+
+
+def call_with(outline: Outline) -> Iterator[Edit]:
+    """WITH(a AS 1, a + 1) is `$with`(a => 1, a + 1)."""
+    for part in outline.find("with_expression"):
+        token = outline.tokens[part.starts[0]]
+        yield Edit(token.start, token.end, f"`{WITH_FUNCTION}`")
+    for part in outline.find("with_variable"):
+        token = outline.tokens[part.starts[1]]
+        yield Edit(token.start, token.end, "=>")
+
+
+def quote_names(outline: Outline) -> Iterator[Edit]:
+    """A name after a dot may be a reserved word, or begin with a digit."""
+    for token in outline.tokens:
+        if token.kind is Kind.NAME and (token.text.upper() in RESERVED or token.text[0].isdigit()):
+            yield Edit(token.start, token.end, f"`{token.text}`")
+
+
+def join_literals(outline: Outline) -> Iterator[Edit]:
+    """'a' 'b' is ('a' || 'b')."""
+    typed = {part.starts[-1] for part in outline.find("typed_literal")}
+    for part in outline.find("string", "bytes"):
+        first, *others = outline.tokens[part.starts[0] : part.end]
+        if others and part.starts[0] not in typed:
+            yield Edit(first.start, first.start, "(")
+            for token in others:
+                yield Edit(token.start, token.start, "|| ")
+            yield Edit(others[-1].end, others[-1].end, ")")
+
+
+def drop_lock_modes(outline: Outline) -> Iterator[Edit]:
+    """FOR UPDATE: a transaction that writes locks what it reads anyway."""
+    for part in outline.find("lock_mode"):
+        start, end = outline.tokens[part.starts[0]].start, outline.tokens[part.end - 1].end
+        yield Edit(start, end, " ")
+
+
+REWRITES: tuple[Rewrite, ...] = (
+    drop_hints,
+    drop_foreign_hints,
+    drop_join_methods,
+    spell_insert_modes,
+    unnest_paths,
+    quote_names,
+    join_literals,
+    call_with,
+    drop_lock_modes,
+)
+REWRITTEN = frozenset(
+    {
+        *(*HINTED, *KEPT_HINTS, "join_method", "insert_mode", "string", "bytes", "typed_literal"),
+        *("with_expression", "with_variable", "lock_mode"),
+    }
+)

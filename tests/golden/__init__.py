@@ -1,0 +1,1 @@
+"""The case files of others, run against the embedded server: ``make conformance``."""

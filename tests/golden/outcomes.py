@@ -1,0 +1,36 @@
+"""What became of a case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from golden.out_of_scope import OUT_OF_SCOPE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``case`` is the file and the line. ``verdict`` is a word for the table, ``is_fault`` whether
+    the case must not end so, ``detail`` what was sent and what came back."""
+
+    case: str
+    verdict: str
+    is_fault: bool
+    detail: str
+
+
+def mark_out_of_scope(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """The outcomes, those of cases out of scope as such."""
+    for each in outcomes:
+        reason = OUT_OF_SCOPE.get(each.case) if each.is_fault else None
+        yield Outcome(each.case, "out of scope", False, reason) if reason else each
+
+
+def format_table(part: str, outcomes: list[Outcome]) -> str:
+    """One line a verdict, the most frequent first."""
+    counted = Counter((each.verdict, each.is_fault) for each in outcomes)
+    lines = [f"{part}: {len(outcomes)} cases"]
+    for (verdict, is_fault), count in counted.most_common():
+        lines.append(f"  {count:>6}  {verdict}{'  <- a fault' if is_fault else ''}")
+    return "\n".join(lines)
