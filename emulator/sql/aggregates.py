@@ -126,7 +126,7 @@ def read_argument(
     if isinstance(first, exp.Distinct):
         distinct = "DISTINCT "
         first, others = first.expressions[0], [*first.expressions[1:], *others]
-    item = compiler.compile(first, scope, context)
+    item = scope.bind_to_own_rows(compiler.compile(first, scope, context))
     if distinct:
         refuse_interval(item.type, f"{name}(DISTINCT ...)")
     if distinct and item.type is not None and item.type.code in UNGROUPABLE:
@@ -219,11 +219,12 @@ def bit_aggregate(name: str, argument: AggregateArgument, context: Context) -> T
 
 def stddev_or_variance(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """STDDEV and VARIANCE of a sample: NULL of fewer than two values."""
-    item = argument.item
-    if item.type is not None and item.type.code is TypeCode.NUMERIC:
-        item = Typed(f"numeric_to_float64({item.sql})", FLOAT64)
-    item = require(item, FLOAT64, context, f"The argument of {name}")
     function = "agg_deviation" if name.startswith("STDDEV") else "agg_variance"
+    item = argument.item
+    if item.type == NUMERIC:
+        function += "_numeric"
+    else:
+        item = require(item, FLOAT64, context, f"The argument of {name}")
     return Typed(f"{function}({argument.distinct}{item.sql}){argument.over}", FLOAT64)
 
 

@@ -131,6 +131,8 @@ def array_is_distinct(
 ) -> Typed:
     """ARRAY_IS_DISTINCT(array)."""
     (item,) = compile_arguments(compiler, node, scope, context, 1, 1)
+    if item.type is None:
+        item = require(item, array(INT64), context, "The argument of ARRAY_IS_DISTINCT")
     values, element = array_of_argument(item, "ARRAY_IS_DISTINCT")
     refuse_interval(element, "ARRAY_IS_DISTINCT")
     return Typed(f"fn_array_is_distinct({values.sql})", BOOL)

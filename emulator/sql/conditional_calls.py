@@ -11,7 +11,7 @@ from emulator.sql.comparison import compare
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, refuse_interval
-from emulator.values.types import FLOATS, INT64, STRING, TIMESTAMP
+from emulator.values.types import FLOATS, STRING, TIMESTAMP
 
 
 def compile_arguments(
@@ -62,10 +62,10 @@ def greatest_or_least(
 
 
 def error_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """ERROR(message)."""
+    """ERROR(message): of whatever type its place asks for."""
     (item,) = compile_arguments(compiler, node, scope, context, 1, 1)
     item = require(item, STRING, context, "The argument of ERROR")
-    return Typed(f"fn_error({item.sql})", INT64)
+    return Typed(f"fn_error({item.sql})", None)
 
 
 def pending_commit_timestamp(

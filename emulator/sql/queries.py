@@ -98,6 +98,7 @@ class QueryCompiler:
         groups = grouping.group_keys(self.expressions, node, scope, context)
         if grouping.is_aggregating(node):
             scope.grouped = frozenset(key.sql for key in groups)
+            source = source or self._single_row(scope, context)
         windows.add_named_windows(node, scope)
         scope.windows_allowed = True
         outputs = self._outputs(node, scope, context)
@@ -116,6 +117,14 @@ class QueryCompiler:
             tail = tails.query_tail(self.expressions, node, outputs, outer, context)
             sql = f"SELECT * FROM ({sql}){tail}" if tail else sql
         return wrap_as_value(node, sql, outputs)
+
+    def _single_row(self, scope: Scope, context: Context) -> str:
+        """FROM for a SELECT that has none: one row, whose aggregates are its own."""
+        if scope.parent is None:
+            return ""
+        alias = quote_name(context.alias())
+        scope.own_row = f'{alias}."$row"'
+        return f' FROM (SELECT 1 AS "$row") AS {alias}'
 
     def _compile_qualify(
         self,

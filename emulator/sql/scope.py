@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -69,7 +69,7 @@ class Scope:
     once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
     ``windows`` are those of the WINDOW clause; window functions are allowed only where
-    ``windows_allowed`` is set.
+    ``windows_allowed`` is set. ``own_row`` is a column of the row of a SELECT without FROM.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -82,6 +82,20 @@ class Scope:
     outer_joined: set[str] = field(default_factory=set)
     windows: dict[str, exp.Window] = field(default_factory=dict)
     windows_allowed: bool = False
+    own_row: str = ""
+
+    def bind_to_own_rows(self, item: Typed) -> Typed:
+        """The argument of an aggregate, which is over the rows of this SELECT.
+
+        SQLite takes an aggregate that names columns of an outer query only for one of that query.
+        """
+        names = [c.sql for r in self.relations for c in (*r.columns, *filter(None, [r.value]))]
+        if self.parent is None or any(name in item.sql for name in names):
+            return item
+        own = next(iter(names), self.own_row)
+        if not own:
+            return item
+        return replace(item, sql=f"coalesce(nullif({own}, {own}), {item.sql})")
 
     def add(self, relation: Relation) -> None:
         """Puts a relation in scope."""

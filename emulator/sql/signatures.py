@@ -87,7 +87,7 @@ def add_text(table: Signatures) -> None:
         table.add("TO_CODE_POINTS", [text], array(INT64))
         table.add("CONCAT", [text], text, f"fn_concat{suffix}", rest=True)
         table.add("REGEXP_CONTAINS", [text, text], BOOL)
-        table.add("REGEXP_EXTRACT", [text, text], text)
+        table.add("REGEXP_EXTRACT REGEXP_SUBSTR", [text, text], text, "fn_regexp_extract")
         table.add("REGEXP_EXTRACT_ALL", [text, text], array(text))
         table.add("REGEXP_REPLACE", [text, text, text], text)
     table.add("CHAR_LENGTH CHARACTER_LENGTH", [STRING], INT64, "fn_length")

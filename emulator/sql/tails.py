@@ -119,6 +119,8 @@ def limit_clause(compiler: Compiler, node: exp.Expr, context: Context) -> str:
 
 def row_count(compiler: Compiler, node: exp.Expr, context: Context, where: str) -> str:
     """A number of rows: a literal or a parameter."""
+    while isinstance(node, exp.Paren):
+        node = node.this
     if not isinstance(node, exp.Literal | exp.Parameter | exp.Cast):
         raise errors.invalid_argument(f"{where} expects an integer literal or parameter")
     item = require(compiler.compile(node, Scope(), context), INT64, context, where)

@@ -27,6 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999 in microseconds since 1970."""
 
+NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*\Z", re.ASCII)
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
 
 
@@ -123,6 +124,8 @@ def numeric_from_decimal(value: Decimal) -> str:
 
 def numeric_form(text: str) -> str:
     """A number as people write it -> the sortable form. Raises ValueError."""
+    if not NUMBER.match(text):
+        raise ValueError(f"Invalid NUMERIC value: '{text}'")
     try:
         value = NUMERIC_CONTEXT.create_decimal(text.strip())
     except InvalidOperation as error:

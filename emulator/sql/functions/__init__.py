@@ -17,6 +17,7 @@ from emulator.sql.functions import (
     intervals,
     json,
     numbers,
+    regular_expressions,
     text,
     time,
     windows,
@@ -24,7 +25,7 @@ from emulator.sql.functions import (
 
 Function = Callable[..., object]
 
-SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL
+SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL | numbers.SEEING_NULL
 NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
 
@@ -32,7 +33,7 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, bits, text, time, arrays, json, intervals):
+    for module in (casts, numbers, bits, text, regular_expressions, time, arrays, json, intervals):
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():

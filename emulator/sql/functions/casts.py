@@ -69,20 +69,17 @@ def float_text(value: Float) -> str:
         return "nan"
     if math.isinf(number):
         return "inf" if number > 0 else "-inf"
-    text = repr(number).removesuffix(".0")
-    return re.sub(r"e([+-])(\d)\Z", r"e\g<1>0\2", text)
+    text = f"{number:.15g}"
+    return text if float(text) == number else f"{number:.17g}"
 
 
 def float32_text(value: Float) -> str:
-    """A FLOAT32: the shortest text that reads back as the same single."""
+    """A FLOAT32 as Spanner prints it."""
     number = read_float(value)
     if not math.isfinite(number):
         return float_text(value)
-    for digits in range(1, 10):
-        short = float(f"{number:.{digits}g}")
-        if to_float32(short) == number:
-            return float_text(short)
-    return float_text(number)
+    text = f"{number:.6g}"
+    return text if read_float(to_float32(float(text))) == number else f"{number:.8g}"
 
 
 def float_to_int64(value: Float) -> int:
@@ -139,8 +136,9 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numeric_to_float32": lambda v: to_float32(float(forms.decimal_from_numeric(v))),
     "cast_float_int64": float_to_int64,
     "cast_float_numeric": float_to_numeric,
-    "cast_float64_string": float_text,
-    "cast_float32_string": float32_text,
+    # Without the sign of zero: -0.0 prints as 0.
+    "cast_float64_string": lambda v: float_text(write_float(read_float(v) + 0.0)),
+    "cast_float32_string": lambda v: float32_text(write_float(read_float(v) + 0.0)),
     "cast_numeric_int64": numeric_to_int64,
     "cast_numeric_string": forms.numeric_to_text,
     "cast_string_bool": refuse_bad_text(parse_bool, "BOOL"),

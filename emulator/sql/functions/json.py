@@ -128,7 +128,8 @@ def keys(document: str | None, depth: int | None, mode: str | None) -> str | Non
         return None
     if depth is not None and depth <= 0:
         raise out_of_range("max_depth of JSON_KEYS must be positive")
-    modes = {"strict": 0, "lax": 1, "lax recursive": 1 << 30}
+    modes = {"strict": 0, "lax": 1, "lax recursive": 1 << 30, "recursive lax": 1 << 30}
+    mode = mode.lower()
     if mode not in modes:
         raise out_of_range(f"Invalid mode of JSON_KEYS: {mode!r}")
     paths: set[str] = set()

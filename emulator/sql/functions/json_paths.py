@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from emulator.errors import out_of_range
+from emulator.values.forms import first_of_each_key
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -56,7 +57,7 @@ def value_at(value: Any, steps: Sequence[Any]) -> Any:
 def parse_text(text: str) -> Any:
     """The JSON document in a STRING; MISSING if it is invalid."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=first_of_each_key)
     except (ValueError, RecursionError):
         return MISSING
 
