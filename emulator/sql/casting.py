@@ -43,6 +43,8 @@ CASTS = {
     (TypeCode.INTERVAL, TypeCode.STRING): "cast_interval_string",
     (TypeCode.UUID, TypeCode.STRING): "",
     (TypeCode.BYTES, TypeCode.STRING): "cast_bytes_string",
+    (TypeCode.BYTES, TypeCode.UUID): "cast_bytes_uuid",
+    (TypeCode.UUID, TypeCode.BYTES): "cast_uuid_bytes",
     (TypeCode.DATE, TypeCode.STRING): "",
     (TypeCode.DATE, TypeCode.TIMESTAMP): "cast_date_timestamp",
     (TypeCode.TIMESTAMP, TypeCode.STRING): "cast_timestamp_string",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
@@ -20,7 +21,7 @@ from emulator.sql.types import (
 )
 from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
-from emulator.values.types import FLOATS, STRING
+from emulator.values.types import FLOATS, NUMERIC, STRING
 
 
 def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
@@ -163,12 +164,22 @@ def coerce_literal(item: Typed, target: Type) -> Typed | None:
                 f"Could not cast literal {text!r} to type {name_of(target)}"
             ) from error
     if code is TypeCode.INT64 and target.code in FROM_INTEGER_LITERAL:
-        return Typed(repr(float(text)), target)
+        return Typed(f"to_float32({float(text)!r})", target)
     if code is TypeCode.FLOAT64 and target.code in FROM_FLOAT_LITERAL:
         if target.code is TypeCode.NUMERIC:
-            return Typed(quote_text(forms.numeric_form(text)), target)
+            return float_as_numeric(float(text))
         return Typed(f"to_float32({item.sql})", target)
     return None
+
+
+def float_as_numeric(number: float) -> Typed:
+    """A float literal as NUMERIC. Raises INVALID_ARGUMENT where it does not fit."""
+    try:
+        return Typed(quote_text(forms.numeric_from_decimal(Decimal(number))), NUMERIC)
+    except ValueError as error:
+        raise errors.invalid_argument(
+            f"Could not cast literal {number!r} to type NUMERIC"
+        ) from error
 
 
 STRING_FORMS: dict[TypeCode, Callable[[str], str]] = {

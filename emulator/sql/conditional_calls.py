@@ -10,8 +10,8 @@ from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, name_of, refuse_interval
-from emulator.values.types import FLOATS, STRING, TIMESTAMP
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import FLOATS, INTERVAL, STRING, TIMESTAMP
 
 
 def compile_arguments(
@@ -52,10 +52,11 @@ def greatest_or_least(
     unified, type_ = unify(items, context, f"function {name}")
     if type_.code in {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
-    refuse_interval(type_, name)
     function = "max" if name == "GREATEST" else "min"
     if type_.code in FLOATS:
         function = f"fn_{name.lower()}_float64"
+    if type_ == INTERVAL:
+        function = f"fn_{name.lower()}_interval"
     if len(unified) == 1:
         return Typed(unified[0].sql, type_)
     return Typed(f"{function}({', '.join(each.sql for each in unified)})", type_)

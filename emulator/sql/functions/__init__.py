@@ -13,6 +13,8 @@ from emulator.sql.functions import (
     arrays,
     bits,
     casts,
+    collation,
+    extremes,
     formatting,
     intervals,
     json,
@@ -33,7 +35,18 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, bits, text, regular_expressions, time, arrays, json, intervals):
+    for module in (
+        casts,
+        numbers,
+        bits,
+        text,
+        regular_expressions,
+        collation,
+        time,
+        arrays,
+        json,
+        intervals,
+    ):
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():
@@ -42,6 +55,8 @@ def register(connection: apsw.Connection) -> None:
         connection.create_scalar_function(name, chosen, deterministic=deterministic)
         connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=deterministic)
     for name, factory in aggregates.AGGREGATES.items():
+        connection.create_aggregate_function(name, factory)
+    for name, factory in extremes.AGGREGATES.items():
         connection.create_aggregate_function(name, factory)
     for name, factory in windows.WINDOW_AGGREGATES.items():
         connection.create_window_function(name, factory)

@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.arrays import dump, to_json
+from emulator.sql.functions.intervals import order_text
 from emulator.sql.functions.numbers import Float, read_float, write_float
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
@@ -158,24 +159,12 @@ def numeric_spread(root: bool) -> Callable[[list[object]], Float | None]:
     return call
 
 
-def value_at_extreme(largest: bool) -> Factory:
-    """ANY_VALUE(x HAVING MAX | MIN y): the value beside the extreme; rows whose y is NULL wait."""
-
-    def factory() -> tuple[list[object], Step, Final]:
-        def step(state: list[object], value: object, by: Any) -> None:
-            if not state or (
-                by is not None and (state[1] is None or is_further(state[1], by, largest))
-            ):
-                state[:] = [value, by]
-
-        return [], step, lambda state: state[0] if state else None
-
-    return factory
-
-
-def is_further(current: Any, candidate: Any, largest: bool) -> bool:
-    """Whether a value is further out than the one known."""
-    return bool(current < candidate) if largest else bool(candidate < current)
+def distinct_intervals(values: list[object]) -> str | None:
+    """ARRAY_AGG(DISTINCT interval): of equal ones (a month, 30 days) the first."""
+    kept: dict[object, object] = {}
+    for value in values:
+        kept.setdefault(None if value is None else order_text(str(value)), value)
+    return gather(list(kept.values())) if values else None
 
 
 WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {
@@ -197,8 +186,7 @@ AGGREGATES: dict[str, Factory] = {
     "agg_avg_float64": aggregate_all(average_float),
     "agg_sum_numeric": aggregate_all(sum_numeric),
     "agg_avg_numeric": aggregate_all(average_numeric),
-    "agg_at_max": value_at_extreme(largest=True),
-    "agg_at_min": value_at_extreme(largest=False),
+    "agg_distinct_intervals": aggregate_all(distinct_intervals, nulls=True),
     "agg_array": aggregate_all(gather, nulls=True),
     "agg_single": aggregate_all(single, nulls=True),
 }
