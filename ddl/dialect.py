@@ -22,6 +22,12 @@ from ddl.tokens import Token, TokenKind, locate, tokenize
 HINTS = "spanner_hints"
 """Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
 
+OFFSET = "spanner_offset"
+"""Key in ``Table.meta``: the name that WITH OFFSET gives, behind a path to an array."""
+
+WITH_EXPRESSION = "$WITH"
+"""The function that stands for WITH(name AS value, ..., result)."""
+
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
@@ -60,6 +66,22 @@ class SpannerDialect(BigQuery):
             if hints:
                 table.meta[HINTS] = hints
             return table
+
+        def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+            table: exp.Expr | None = super()._parse_table(*args, **kwargs)
+            if isinstance(table, exp.Table) and self._match_pair(TokenType.WITH, TokenType.OFFSET):
+                self._match(TokenType.ALIAS)
+                name = self._parse_id_var(any_token=False, tokens=self.UNNEST_OFFSET_ALIAS_TOKENS)
+                table.meta[OFFSET] = name or exp.to_identifier("offset")
+            return table
+
+        def _parse_primary(self) -> exp.Expr | None:
+            if self._match_pair(TokenType.WITH, TokenType.L_PAREN):
+                items = self._parse_csv(self._parse_expression)
+                self._match_r_paren()
+                return exp.Anonymous(this=WITH_EXPRESSION, expressions=items)
+            primary: exp.Expr | None = super()._parse_primary()
+            return primary
 
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
             """A comma is a cross join; JOIN alone, which looks alike, needs a condition."""

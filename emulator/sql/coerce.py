@@ -167,19 +167,22 @@ def coerce_literal(item: Typed, target: Type) -> Typed | None:
         return Typed(f"to_float32({float(text)!r})", target)
     if code is TypeCode.FLOAT64 and target.code in FROM_FLOAT_LITERAL:
         if target.code is TypeCode.NUMERIC:
-            return float_as_numeric(float(text))
+            return float_as_numeric(text)
         return Typed(f"to_float32({item.sql})", target)
     return None
 
 
-def float_as_numeric(number: float) -> Typed:
-    """A float literal as NUMERIC. Raises INVALID_ARGUMENT where it does not fit."""
-    try:
-        return Typed(quote_text(forms.numeric_from_decimal(Decimal(number))), NUMERIC)
-    except ValueError as error:
-        raise errors.invalid_argument(
-            f"Could not cast literal {number!r} to type NUMERIC"
-        ) from error
+def float_as_numeric(text: str) -> Typed:
+    """A float literal as NUMERIC: as it is written, or else the double that it is.
+
+    Raises INVALID_ARGUMENT where neither fits.
+    """
+    for number in (Decimal(text), Decimal(float(text))):
+        try:
+            return Typed(quote_text(forms.numeric_from_decimal(number)), NUMERIC)
+        except ValueError:
+            continue
+    raise errors.invalid_argument(f"Could not cast literal {text} to type NUMERIC")
 
 
 STRING_FORMS: dict[TypeCode, Callable[[str], str]] = {

@@ -11,7 +11,7 @@ from ddl.schema import Column, Table
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.queries import QueryCompiler
-from emulator.sql.relations import expand_star, find_forced_index, table_relation
+from emulator.sql.relations import find_forced_index, relation_columns, table_relation
 from emulator.sql.scope import Context, Scope
 from emulator.sql.set_operations import outer_columns
 from emulator.sql.statements import Delete, Insert, Returning, Update
@@ -199,7 +199,7 @@ class DmlCompiler:
         columns, expressions = [], []
         for each in parsed.returning:
             if isinstance(each, exp.Star):
-                items = [(i.column, i) for i in expand_star(scope.relations, each, scope)]
+                items = [(i.column, i) for i in relation_columns(scope.relations[0])]
             else:
                 typed = self._expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column

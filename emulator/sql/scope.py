@@ -69,7 +69,8 @@ class Scope:
     once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
     ``windows`` are those of the WINDOW clause; window functions are allowed only where
-    ``windows_allowed`` is set. ``own_row`` is a column of the row of a SELECT without FROM.
+    ``windows_allowed`` is set. ``own_row`` is a column of the row of a SELECT without FROM;
+    ``star`` is what * stands for.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -83,6 +84,7 @@ class Scope:
     windows: dict[str, exp.Window] = field(default_factory=dict)
     windows_allowed: bool = False
     own_row: str = ""
+    star: list[Typed] = field(default_factory=list)
 
     def bind_to_own_rows(self, item: Typed) -> Typed:
         """The argument of an aggregate, which is over the rows of this SELECT.
@@ -145,7 +147,11 @@ class Scope:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         if columns:
             return columns[0]
-        return self.parent.find(name, None) if self.parent else None
+        return self.parent.find_from_inside(name) if self.parent else None
+
+    def find_from_inside(self, name: str) -> Typed | None:
+        """The same for a query inside this one, which sees the names of the SELECT list too."""
+        return self.aliases.get(name.casefold()) or self.find(name, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,11 @@ from emulator.sql.functions import (
 
 Function = Callable[..., object]
 
+MODULES = (
+    *(casts, numbers, bits, text, regular_expressions, collation),
+    *(time, arrays, json, intervals),
+)
+
 SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL | numbers.SEEING_NULL
 NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
@@ -35,18 +40,7 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (
-        casts,
-        numbers,
-        bits,
-        text,
-        regular_expressions,
-        collation,
-        time,
-        arrays,
-        json,
-        intervals,
-    ):
+    for module in MODULES:
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():
