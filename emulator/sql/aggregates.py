@@ -141,11 +141,28 @@ def read_argument(
     if ignoring:
         rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
     more = tuple(compiler.compile(each, scope, context) for each in others)
+    check_delimiter(name, others)
     if extreme is not None:
         check_extreme_key(extreme[1])
     if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
     return AggregateArgument(item, more, distinct, order, rows, limit, extreme)
+
+
+def check_delimiter(name: str, others: list[exp.Expr]) -> None:
+    """STRING_AGG's second argument is the same for every row, and not NULL."""
+    if name != "STRING_AGG" or not others:
+        return
+    node = others[0]
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
+    if isinstance(node, exp.Null):
+        raise errors.invalid_argument("Argument 2 to STRING_AGG must be non-NULL")
+    constants = (exp.Literal, exp.Parameter, exp.ByteString, exp.RawString)
+    if not isinstance(node, constants):
+        raise errors.invalid_argument(
+            "Argument 2 to STRING_AGG must be a literal or query parameter"
+        )
 
 
 def comparable_argument(name: str, item: Typed) -> Typed:

@@ -91,6 +91,7 @@ def compile_parsed(
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
+    hints.check_keyword_hints(parsed.keyword_hints)
     context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
     refuse_in_conditions(tree)

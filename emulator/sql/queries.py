@@ -98,11 +98,12 @@ class QueryCompiler:
         refuse_other_clauses(node, *SELECT_CLAUSES)
         scope = Scope(parent=outer)
         source = From(self.expressions, node, scope, context).compile()
+        if not source:
+            refuse_without_from(node)
         where = self._where(node, scope, context)
         groups = grouping.group_keys(self.expressions, node, scope, context)
         if grouping.is_aggregating(node):
             scope.grouped = frozenset(key.sql for key in groups)
-            source = source or self._single_row(scope, context)
         windows.add_named_windows(node, scope)
         scope.windows_allowed = True
         outputs = self._outputs(node, scope, context)
@@ -124,14 +125,6 @@ class QueryCompiler:
             tail = tails.query_tail(self.expressions, node, outputs, outer, context)
             sql = f"SELECT * FROM ({sql}){tail}" if tail else sql
         return wrap_as_value(node, sql, outputs)
-
-    def _single_row(self, scope: Scope, context: Context) -> str:
-        """FROM for a SELECT that has none: one row, whose aggregates are its own."""
-        if scope.parent is None:
-            return ""
-        alias = quote_name(context.alias())
-        scope.own_row = f'{alias}."$row"'
-        return f' FROM (SELECT 1 AS "$row") AS {alias}'
 
     def _compile_qualify(
         self,
@@ -265,6 +258,21 @@ class QueryCompiler:
         if not kept:
             raise errors.invalid_argument("SELECT * expands to zero columns")
         return [Output(item.column, replaced.get(item.column.casefold(), item)) for item in kept]
+
+
+def refuse_without_from(node: exp.Select) -> None:
+    """INVALID_ARGUMENT for what a SELECT without FROM cannot have."""
+    clauses = {"where": "a WHERE", "group": "a GROUP BY", "having": "a HAVING"}
+    for clause, name in clauses.items():
+        if node.args.get(clause) is not None:
+            raise errors.invalid_argument(f"Query without FROM clause cannot have {name} clause")
+    if node.args.get("distinct") is not None:
+        raise errors.invalid_argument("Query without FROM clause cannot use SELECT DISTINCT")
+    for each in node.expressions:
+        if has_aggregate(each):
+            raise errors.invalid_argument(
+                "Aggregate functions are not allowed in SELECT without FROM clause"
+            )
 
 
 def select_items(outputs: Columns) -> list[str]:

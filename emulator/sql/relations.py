@@ -24,13 +24,6 @@ from emulator.sql.views import view_query
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import INT64
 
-JOIN_HINTS = {
-    "FORCE_JOIN_ORDER",
-    "JOIN_METHOD",
-    "HASH_JOIN_BUILD_SIDE",
-    "BATCH_MODE",
-    "HASH_JOIN_EXECUTION",
-}
 TABLE_HINTS = {
     "FORCE_INDEX",
     "GROUPBY_SCAN_OPTIMIZATION",
@@ -89,8 +82,7 @@ class From:
         return " FROM " + source.sql
 
     def _join(self, left: Source, join: exp.Join) -> Source:
-        refuse_other_clauses(join, "this", "side", "kind", "on", "using", "hint", "method", "hints")
-        check_hints(join.meta.get(HINTS, {}), JOIN_HINTS)
+        refuse_other_clauses(join, "this", "side", "kind", "on", "using", "hint", "method")
         before = list(self._scope.relations)
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         right = self._relation(join.this)
@@ -128,7 +120,7 @@ class From:
         sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
             side, left_column.sql
         )
-        column = Typed(sql, type_, column=first.column)
+        column = Typed(sql, type_, column=name)
         self._scope.merged[folded] = column
         return Merge(column, (first, second), compare(left_column, "=", other, type_))
 

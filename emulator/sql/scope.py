@@ -21,12 +21,14 @@ class Relation:
 
     ``columns`` carry the names that the query gives them (empty or repeated ones too). ``value`` is
     set where the alias is a value of its own: the element of UNNEST, the row of a value table.
+    ``qualified`` are columns that only alias.column names.
     """
 
     alias: str
     columns: tuple[Typed, ...]
     value: Typed | None = None
     hidden: frozenset[str] = frozenset()
+    qualified: tuple[Typed, ...] = ()
 
     @classmethod
     def of(
@@ -51,6 +53,7 @@ class Relation:
     def column(self, name: str) -> Typed | None:
         """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
         columns = self.columns_named(name)
+        columns += [c for c in self.qualified if c.column.casefold() == name.casefold()]
         if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         return columns[0] if columns else None
@@ -69,8 +72,7 @@ class Scope:
     once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
     ``windows`` are those of the WINDOW clause; window functions are allowed only where
-    ``windows_allowed`` is set. ``own_row`` is a column of the row of a SELECT without FROM;
-    ``star`` is what * stands for.
+    ``windows_allowed`` is set. ``star`` is what * stands for.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -83,7 +85,6 @@ class Scope:
     outer_joined: set[str] = field(default_factory=set)
     windows: dict[str, exp.Window] = field(default_factory=dict)
     windows_allowed: bool = False
-    own_row: str = ""
     star: list[Typed] = field(default_factory=list)
 
     def bind_to_own_rows(self, item: Typed) -> Typed:
@@ -94,7 +95,7 @@ class Scope:
         names = [c.sql for r in self.relations for c in (*r.columns, *filter(None, [r.value]))]
         if self.parent is None or any(name in item.sql for name in names):
             return item
-        own = next(iter(names), self.own_row)
+        own = next(iter(names), "")
         if not own:
             return item
         return replace(item, sql=f"coalesce(nullif({own}, {own}), {item.sql})")

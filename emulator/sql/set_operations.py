@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
 from emulator.sql.compiler import refuse_other_clauses
+from emulator.sql.composites import field_of
 from emulator.sql.scope import Context
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
 from emulator.values.sqlite_text import quote_name
@@ -122,10 +124,21 @@ def outer_columns(columns: Columns) -> list[Typed]:
             each.typed,
             sql=quote_name(name),
             column=each.name,
-            parts=each.typed.parts if each.typed.parts == () else None,
+            parts=outer_parts(each.typed, quote_name(name)),
         )
         for name, each in zip(names, columns, strict=True)
     ]
+
+
+def outer_parts(item: Typed, name: str) -> tuple[Typed, ...] | None:
+    """The parts of a column as the query around sees them: which fields are NULL themselves."""
+    if not item.parts or item.type is None or item.type.code is not TypeCode.STRUCT:
+        return item.parts if item.parts == () else None
+    whole = Typed(name, item.type)
+    return tuple(
+        replace(field_of(whole, number), type=part.type, parts=None)
+        for number, part in enumerate(item.parts)
+    )
 
 
 def convert_operand(sql: str, items: list[str], names: list[str]) -> str:

@@ -18,6 +18,7 @@ from emulator.sql.functions import (
     formatting,
     intervals,
     json,
+    network,
     numbers,
     regular_expressions,
     text,
@@ -28,7 +29,7 @@ from emulator.sql.functions import (
 Function = Callable[..., object]
 
 MODULES = (
-    *(casts, numbers, bits, text, regular_expressions, collation),
+    *(casts, numbers, bits, text, regular_expressions, collation, network),
     *(time, arrays, json, intervals),
 )
 

@@ -24,6 +24,7 @@ from emulator.sql.functions.json_paths import (
     parse_text,
     path_of,
     value_at,
+    written,
 )
 from emulator.sql.functions.json_values import (
     CONVERTERS,
@@ -50,14 +51,14 @@ def query_text(text: str, path: str = "$") -> str | None:
     part = value_at(parse_text(text), path_of(path))
     if part is MISSING or part is None:
         return None
-    return json.dumps(part, separators=(",", ":"), ensure_ascii=False)
+    return written(part)
 
 
 def scalar_text(value: object) -> str | None:
     """A scalar as JSON_VALUE gives it."""
     if value is None or value is MISSING or isinstance(value, dict | list):
         return None
-    return value if isinstance(value, str) else json.dumps(value)
+    return str(value) if isinstance(value, str) else json.dumps(value)
 
 
 def value(text: str, path: str = "$") -> str | None:
@@ -68,7 +69,7 @@ def value(text: str, path: str = "$") -> str | None:
 def query_array(text: str, path: str = "$") -> str | None:
     """JSON_QUERY_ARRAY: each element as JSON."""
     part = value_at(parse_text(text), path_of(path))
-    return array_text([dump(each) for each in part]) if isinstance(part, list) else None
+    return array_text([written(each) for each in part]) if isinstance(part, list) else None
 
 
 def value_array(text: str, path: str = "$") -> str | None:
