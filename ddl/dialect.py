@@ -180,6 +180,7 @@ def parse_query(sql: str) -> Parsed:
     text, conflict = cut_mode(text, tokens)
     text, returned, action = cut_returning(text, tokens)
     text, clause = cut_on_conflict(text, tokens) if is_insert(tokens) else (text, None)
+    text = adapt_names(text, tokens)
     tree = parse_one(text, sql)
     returning = None
     if returned is not None:
@@ -187,6 +188,19 @@ def parse_query(sql: str) -> Parsed:
         returning = tuple(select.expressions)
     update = parse_update(clause, sql)
     return Parsed(tree, conflict, returning, hints, action, clause, update, others)
+
+
+def adapt_names(text: str, tokens: list[Token]) -> str:
+    """STRUCT<> without its brackets, and a field called array in quotes: sqlglot knows neither."""
+    for before, word, behind in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        if behind.start >= len(text):
+            continue
+        name = word.text.upper()
+        if name == "STRUCT" and behind.text == "<>":
+            text = blank_out(text, behind.start, behind.end)
+        elif before.text == "." and name in {"ARRAY", "STRUCT"} and behind.text == "[":
+            text = f"{text[: word.start]}`{word.text}`{text[word.end :]}"
+    return text
 
 
 def is_insert(tokens: list[Token]) -> bool:

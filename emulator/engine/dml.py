@@ -146,7 +146,7 @@ class DmlExecutor:
         self, plan: WritePlan, row: Row, returning: Returning, bindings: Mapping[str, Stored]
     ) -> list[Row]:
         """THEN RETURN of a row that was just written."""
-        expressions = unqualify(returning, plan.table.name)
+        expressions = returned_text(returning, plan.table.name, plan.table)
         head = f"SELECT {expressions} FROM {current_table(plan.table.name)} WHERE "
         values = dict(bindings)
         if plan.identified:
@@ -210,7 +210,7 @@ class DmlExecutor:
             self.connection.execute(sql, bindings)
             return DmlResult(self.connection.changes())
         self.refuse_pending_returned(returning, table)
-        text = f"{sql} RETURNING {unqualify(returning, statement.alias)}"
+        text = f"{sql} RETURNING {returned_text(returning, statement.alias, table)}"
         rows: list[Row] = self.connection.execute(text, bindings).fetchall()
         action = "UPDATE" if isinstance(statement, Update) else "DELETE"
         return result_with_rows(len(rows), returning, with_action(returning, rows, action))
@@ -310,9 +310,10 @@ def refuse_repeated_keys(plan: WritePlan, rows: list[Row]) -> None:
         seen.add(key)
 
 
-def unqualify(returning: Returning, alias: str) -> str:
-    """The expressions of THEN RETURN; SQLite's RETURNING does not know the table's alias."""
-    return ", ".join(text.replace(f"{quote_name(alias)}.", "") for text in returning.expressions)
+def returned_text(returning: Returning, alias: str, table: Table) -> str:
+    """The expressions of THEN RETURN; SQLite's RETURNING knows the table, not its alias."""
+    name = current_table(table.name)
+    return ", ".join(t.replace(f"{quote_name(alias)}.", f"{name}.") for t in returning.expressions)
 
 
 def with_action(returning: Returning, rows: list[Row], action: str) -> list[Row]:

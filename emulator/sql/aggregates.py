@@ -103,6 +103,7 @@ def read_argument(
     first, others = node.expressions[0], list(node.expressions[1:])
     last = others[-1] if others else first
     limit, order, rows = "", "", ""
+    sorted_by: list[Typed] = []
     extreme = None
     if isinstance(last, exp.Limit):
         row_limit = require(
@@ -110,9 +111,9 @@ def read_argument(
         )
         limit, last = f"fn_not_negative({row_limit.sql}, 'LIMIT')", last.this
     if isinstance(last, exp.Order):
+        sorted_by = [compiler.compile(each.this, scope, context) for each in last.expressions]
         terms = [
-            order_terms(compiler.compile(each.this, scope, context), each)
-            for each in last.expressions
+            order_terms(key, each) for key, each in zip(sorted_by, last.expressions, strict=True)
         ]
         order, last = f" ORDER BY {', '.join(terms)}", last.this
     if isinstance(last, exp.HavingMax):
@@ -140,6 +141,7 @@ def read_argument(
         )
     if ignoring:
         rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
+    check_distinct_order(distinct, sorted_by, item)
     more = tuple(compiler.compile(each, scope, context) for each in others)
     check_delimiter(name, others)
     if extreme is not None:
@@ -147,6 +149,15 @@ def read_argument(
     if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
     return AggregateArgument(item, more, distinct, order, rows, limit, extreme)
+
+
+def check_distinct_order(distinct: str, sorted_by: list[Typed], item: Typed) -> None:
+    """With DISTINCT only what is aggregated can be sorted by."""
+    if distinct and any(key.sql not in item.sql for key in sorted_by):
+        raise errors.invalid_argument(
+            "An aggregate function that has both DISTINCT and ORDER BY arguments can only ORDER BY"
+            " expressions that are arguments to the function"
+        )
 
 
 def check_delimiter(name: str, others: list[exp.Expr]) -> None:
@@ -294,7 +305,8 @@ def array_concat_agg(name: str, argument: AggregateArgument, context: Context) -
     """ARRAY_CONCAT_AGG(array): NULL arrays add nothing, NULL of no array at all."""
     if argument.item.type is None or argument.item.type.code is not TypeCode.ARRAY:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(argument.item.type)}")
-    sql = call_aggregate("agg_array_or_null", argument, argument.item.sql, argument.order)
+    present = replace(argument, rows=f" FILTER (WHERE {argument.item.sql} IS NOT NULL)")
+    sql = call_aggregate("agg_array_or_null", present, argument.item.sql, argument.order)
     return Typed(f"fn_flatten({limit_elements(sql, argument)})", argument.item.type)
 
 

@@ -76,7 +76,7 @@ class DmlCompiler:
         keys = conflict_keys(clause, table, context.schema)
         if update is None:
             return OnConflict(keys)
-        if len(keys) != 1:
+        if not clause.columns and not clause.constraint:
             raise errors.invalid_argument("ON CONFLICT DO UPDATE needs a conflict target")
         scope = Scope([table_relation(table, table.name), excluded_row(table)])
         assignments = self._assignments(update, table, scope, context)

@@ -109,12 +109,15 @@ class QueryCompiler:
         outputs = self._outputs(node, scope, context)
         scope.windows_allowed = False
         rest = source + where + grouping.group_clause(groups)
-        rest += self._having(node, outputs, scope, context)
+        having = self._having(node, outputs, scope, context)
+        rest += having
         scope.windows_allowed = True
         distinct = self._distinct(node, outputs)
         intervals = distinct and any(each.type == INTERVAL for each in outputs)
         if node.args.get("qualify") is not None:
             sql = self._compile_qualify(node, outputs, rest, distinct, scope, context)
+        elif scope.aliases_inside:
+            sql = self._filter_outside(node, outputs, rest.removesuffix(having), outer, context)
         elif intervals:
             sql = distinct_rows(outputs, f"SELECT {', '.join(select_items(outputs))}{rest}")
         else:
@@ -202,6 +205,31 @@ class QueryCompiler:
         test = self.expressions.boolean(having.this, scope, context, "The HAVING condition")
         scope.aliases = {}
         return f" HAVING {test.sql}"
+
+    def _filter_outside(
+        self,
+        node: exp.Select,
+        outputs: Columns,
+        rest: str,
+        outer: Scope | None,
+        context: Context,
+    ) -> str:
+        """HAVING with a subquery over an alias: a condition on the rows of the query.
+
+        SQLite computes no aggregate inside of the subquery.
+        """
+        names = list(map(quote_name, distinct_names([each.name for each in outputs])))
+        scope = Scope(parent=outer)
+        scope.aliases = {
+            each.name.casefold(): replace(each.typed, sql=name)
+            for each, name in zip(outputs, names, strict=True)
+            if each.name
+        }
+        condition = node.args["having"].this
+        test = self.expressions.boolean(condition, scope, context, "The HAVING condition")
+        tail = tails.query_tail(self.expressions, node, outputs, outer, context)
+        inner = f"SELECT {', '.join(select_items(outputs))}{rest}"
+        return f"SELECT {', '.join(names)} FROM ({inner}) WHERE {test.sql}{tail}"
 
     def _outputs(self, node: exp.Select, scope: Scope, context: Context) -> Columns:
         outputs: list[Output] = []

@@ -72,7 +72,8 @@ class Scope:
     once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
     ``windows`` are those of the WINDOW clause; window functions are allowed only where
-    ``windows_allowed`` is set. ``star`` is what * stands for.
+    ``windows_allowed`` is set. ``star`` is what * stands for; ``aliases_inside`` says that a
+    subquery named one of ``aliases``.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -86,6 +87,7 @@ class Scope:
     windows: dict[str, exp.Window] = field(default_factory=dict)
     windows_allowed: bool = False
     star: list[Typed] = field(default_factory=list)
+    aliases_inside: bool = False
 
     def bind_to_own_rows(self, item: Typed) -> Typed:
         """The argument of an aggregate, which is over the rows of this SELECT.
@@ -152,7 +154,9 @@ class Scope:
 
     def find_from_inside(self, name: str) -> Typed | None:
         """The same for a query inside this one, which sees the names of the SELECT list too."""
-        return self.aliases.get(name.casefold()) or self.find(name, None)
+        alias = self.aliases.get(name.casefold())
+        self.aliases_inside |= alias is not None and self.grouped is not None
+        return alias or self.find(name, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,9 @@ def load_runner() -> ModuleType:
     path = FOLDER / "run_compliance.py"
     spec = importlib.util.spec_from_file_location("run_compliance", path)
     if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"{path} is missing: set CONFORMANCE_DIR to the folder of the files")
+        raise FileNotFoundError(
+            f"{path} is missing: set CONFORMANCE_DIR to the folder of the files"
+        )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

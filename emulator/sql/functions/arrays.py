@@ -52,6 +52,11 @@ def concatenate(*arrays: str) -> str:
     return dump([item for each in arrays for item in json.loads(each)])
 
 
+def first_elements(values: str, count: int) -> str | None:
+    """LIMIT inside an aggregate: NULL of none."""
+    return dump(json.loads(values)[:count]) if count else None
+
+
 def flatten(arrays: str) -> str | None:
     """ARRAY_CONCAT_AGG: NULL of nothing but NULLs."""
     present = [json.loads(each) for each in json.loads(arrays) if each is not None]
@@ -190,7 +195,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_array_first": element_at(0, "ARRAY_FIRST"),
     "fn_array_last": element_at(-1, "ARRAY_LAST"),
     "fn_array_slice": slice_array,
-    "fn_first_elements": lambda values, count: dump(json.loads(values)[:count]),
+    "fn_first_elements": first_elements,
     "fn_flatten": flatten,
     "fn_array_is_distinct": lambda values: int(not has_repeats(json.loads(values))),
     "fn_array_includes_any": array_includes(any),
