@@ -40,7 +40,7 @@ def group_keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Cont
 def group_key(
     compiler: Compiler, node: exp.Expr, query: exp.Select, scope: Scope, context: Context
 ) -> Typed:
-    """An expression, the number of an item, or the alias of one that no column has."""
+    """An expression, the number of an item, or the alias of one, before a column of that name."""
     target = node
     if isinstance(node, exp.Literal) and not node.is_string:
         target = item_by_number(node, query.expressions)
@@ -50,7 +50,7 @@ def group_key(
             for each in query.expressions
             if isinstance(each, exp.Alias) and each.alias.casefold() == node.name.casefold()
         ]
-        if match and scope.find(node.name, None) is None:
+        if match:
             target = match[0]
     inner = target.this if isinstance(target, exp.Alias) else target
     if has_aggregate(inner):

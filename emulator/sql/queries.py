@@ -186,7 +186,7 @@ class QueryCompiler:
         return f" WHERE {test.sql}"
 
     def _having(self, node: exp.Select, outputs: Columns, scope: Scope, context: Context) -> str:
-        """HAVING: a name that is both a column and an alias means the column."""
+        """HAVING: a name that is both a column and an alias means the alias."""
         having = node.args.get("having")
         if having is None:
             return ""
@@ -198,9 +198,7 @@ class QueryCompiler:
         scope.aliases = {
             each.name.casefold(): each.typed
             for each in outputs
-            if each.name
-            and each.name.casefold() not in over
-            and scope.find(each.name, None) is None
+            if each.name and each.name.casefold() not in over
         }
         test = self.expressions.boolean(having.this, scope, context, "The HAVING condition")
         scope.aliases = {}

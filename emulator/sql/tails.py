@@ -31,6 +31,7 @@ def order_keys(
     items = []
     for each in order_items(node):
         operand, collation = order_operand(each.this)
+        refuse_ambiguous(operand, columns)
         place = place_by_number(operand, columns)
         item = (
             columns[place].typed if place is not None else compiler.compile(operand, scope, context)
@@ -38,6 +39,14 @@ def order_keys(
         items.append(collate(compiler, item, collation, context))
     scope.aliases = {}
     return items
+
+
+def refuse_ambiguous(node: exp.Expr, columns: Columns) -> None:
+    """INVALID_ARGUMENT for the name of several items."""
+    if not isinstance(node, exp.Column) or len(node.parts) > 1:
+        return
+    if sum(c.name.casefold() == node.name.casefold() for c in columns) > 1:
+        raise errors.invalid_argument(f"Column name {node.name} is ambiguous")
 
 
 def query_tail(
