@@ -39,6 +39,7 @@ SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
+ARRAY_ITSELF: dict[str, Any] = {"ARRAY": exp.Array}
 HINT_ENDS = {TokenType.COMMA, TokenType.R_BRACE}
 
 
@@ -83,6 +84,19 @@ class SpannerDialect(BigQuery):
                 name = self._parse_id_var(any_token=False, tokens=self.UNNEST_OFFSET_ALIAS_TOKENS)
                 table.meta[OFFSET] = name or exp.to_identifier("offset")
             return table
+
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            """An element of a column; only ARRAY itself, unquoted, begins an array of its own."""
+            bare = this is None or (
+                isinstance(this, exp.Column | exp.Identifier)
+                and len(this.parts if isinstance(this, exp.Column) else [this]) == 1
+                and not this.find(exp.Identifier, bfs=True).quoted  # type: ignore[union-attr]
+                and this.name.upper() == "ARRAY"
+            )
+            self.ARRAY_CONSTRUCTORS = ARRAY_ITSELF if bare else {}
+            bracket: exp.Expr | None = super()._parse_bracket(this)
+            self.ARRAY_CONSTRUCTORS = ARRAY_ITSELF
+            return bracket
 
         def _implicit_unnests_to_explicit(self, this: Any) -> Any:
             """Paths to arrays stay tables: only the compiler knows which they are."""
@@ -191,16 +205,25 @@ def parse_query(sql: str) -> Parsed:
 
 
 def adapt_names(text: str, tokens: list[Token]) -> str:
-    """STRUCT<> without its brackets, and a field called array in quotes: sqlglot knows neither."""
+    """What sqlglot does not know: STRUCT<>, a field called array before [, raw BYTES."""
     for before, word, behind in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
-        if behind.start >= len(text):
+        if word.start >= len(text):
             continue
+        if word.kind is TokenKind.STRING and word.text[:2].upper() in {"RB", "BR"}:
+            text = text[: word.start] + escape_raw(word.text[2:]) + text[word.end :]
         name = word.text.upper()
         if name == "STRUCT" and behind.text == "<>":
             text = blank_out(text, behind.start, behind.end)
         elif before.text == "." and name in {"ARRAY", "STRUCT"} and behind.text == "[":
             text = f"{text[: word.start]}`{word.text}`{text[word.end :]}"
     return text
+
+
+def escape_raw(quoted: str) -> str:
+    """A raw literal of BYTES, without its prefix, as one with escapes."""
+    mark = quoted[:3] if quoted[:3] in {"'''", '"""'} else quoted[0]
+    inside = quoted[len(mark) : -len(mark)].replace("\\", "\\\\")
+    return f"b{mark}{inside.replace(mark[0], chr(92) + mark[0])}{mark}"
 
 
 def is_insert(tokens: list[Token]) -> bool:
