@@ -108,6 +108,22 @@ ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
         [(2, [7])],
     ),
     ("SELECT ARRAY_AGG(x LIMIT 0) FROM UNNEST([1]) AS x", [(None,)]),
+    ("SELECT t.`array`[OFFSET(0)] FROM (SELECT [8] AS `array`) AS t", [(8,)]),
+    ("SELECT rb'\\d'", [(b"XGQ=",)]),
+    # The names of the SELECT list come before those of FROM.
+    ("SELECT x AS y, SUM(z) FROM (SELECT 1 AS x, 2 AS y, 3 AS z) GROUP BY y", [(1, 3)]),
+    (
+        "SELECT k AS v, SUM(v) FROM UNNEST([STRUCT(1 AS k, 5 AS v), (2, 3)]) GROUP BY k"
+        " ORDER BY SUM(v) DESC",
+        [(2, 3), (1, 5)],
+    ),
+    ("SELECT SUM(x) AS y FROM (SELECT 10 AS x, 1 AS y) AS t GROUP BY t.y HAVING y > 5", [(10,)]),
+    # A row that an outer join leaves out is a struct of NULLs.
+    (
+        "SELECT ARRAY(SELECT u FROM (SELECT 1) LEFT JOIN (SELECT 5 AS c) AS u ON FALSE)"
+        "[OFFSET(0)].c",
+        [(None,)],
+    ),
     (
         "SELECT 1 AS x UNION ALL SELECT 2 UNION ALL SELECT CAST(2.5 AS FLOAT32) ORDER BY x",
         [(1.0,), (2.0,), (2.5,)],
@@ -123,6 +139,8 @@ REFUSED = [
     "SELECT CAST(['1'] AS ARRAY<INT64>)",
     "SELECT STRING_AGG(x, x) FROM UNNEST(['a']) AS x",
     "SELECT SUM(1)",
+    "SELECT x AS y, y FROM (SELECT 1 AS x, 2 AS y) ORDER BY y",
+    "SELECT SUM(x) AS y FROM (SELECT 1 AS x, 2 AS y) ORDER BY SUM(y)",
     "SELECT FORMAT('%d', 1.0)",
     "SELECT @{NO_SUCH_HINT = 1} 1",
     "SELECT x FROM UNNEST([1]) AS x GROUP @{NO_SUCH_HINT = 1} BY x",
