@@ -210,8 +210,6 @@ def count(name: str, argument: AggregateArgument, context: Context) -> Typed:
 def count_if(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """COUNTIF(condition)."""
     test = require(argument.item, BOOL, context, "The argument of COUNTIF")
-    if argument.distinct:
-        raise errors.unimplemented("DISTINCT in COUNTIF")
     counted = f"CASE WHEN {test.sql} THEN 1 END"
     return Typed(call_aggregate("count", argument, counted), INT64)
 

@@ -79,7 +79,7 @@ def test_delete_takes_the_rows_for_which_the_condition_is_true(
 
 def test_a_condition_that_is_null_changes_nothing(database: Database) -> None:
     run(database, FILL, "UPDATE Users SET Name = NULL WHERE Id = 1")
-    assert run(database, "UPDATE Users SET Age = 0 WHERE Name = NULL") == [0]
+    assert run(database, "UPDATE Users SET Age = 0 WHERE Name = CAST(NULL AS STRING)") == [0]
     assert run(database, "DELETE FROM Users WHERE NOT (Name = 'Levin')") == [2]
     assert users(database) == [(1, None, 27)]
 
