@@ -8,7 +8,6 @@ Spanner's meaning.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,13 +17,30 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from ddl.errors import DdlSyntaxError
 from ddl.tokens import Token, TokenKind, locate, tokenize
+from ddl.upserts import (
+    ConflictClause,
+    blank_out,
+    cut_mode,
+    cut_on_conflict,
+    cut_returning,
+)
 
 HINTS = "spanner_hints"
 """Key in ``Table.meta``: a dict of table hints, names in capitals, values as written."""
 
+OFFSET = "spanner_offset"
+"""Key in ``Table.meta``: the name that WITH OFFSET gives, behind a path to an array."""
+
+WITH_EXPRESSION = "$WITH"
+"""The function that stands for WITH(name AS value, ..., result)."""
+
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
+
+
+ARRAY_ITSELF: dict[str, Any] = {"ARRAY": exp.Array}
+HINT_ENDS = {TokenType.COMMA, TokenType.R_BRACE}
 
 
 class SpannerDialect(BigQuery):
@@ -61,6 +77,46 @@ class SpannerDialect(BigQuery):
                 table.meta[HINTS] = hints
             return table
 
+        def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+            table: exp.Expr | None = super()._parse_table(*args, **kwargs)
+            if isinstance(table, exp.Table) and self._match_pair(TokenType.WITH, TokenType.OFFSET):
+                self._match(TokenType.ALIAS)
+                name = self._parse_id_var(any_token=False, tokens=self.UNNEST_OFFSET_ALIAS_TOKENS)
+                table.meta[OFFSET] = name or exp.to_identifier("offset")
+            return table
+
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            """An element of a column; only ARRAY itself, unquoted, begins an array of its own."""
+            bare = this is None or (
+                isinstance(this, exp.Column | exp.Identifier)
+                and len(this.parts if isinstance(this, exp.Column) else [this]) == 1
+                and not this.find(exp.Identifier, bfs=True).quoted  # type: ignore[union-attr]
+                and this.name.upper() == "ARRAY"
+            )
+            self.ARRAY_CONSTRUCTORS = ARRAY_ITSELF if bare else {}
+            bracket: exp.Expr | None = super()._parse_bracket(this)
+            self.ARRAY_CONSTRUCTORS = ARRAY_ITSELF
+            return bracket
+
+        def _implicit_unnests_to_explicit(self, this: Any) -> Any:
+            """Paths to arrays stay tables: only the compiler knows which they are."""
+            return this
+
+        def _parse_primary(self) -> exp.Expr | None:
+            if self._match_pair(TokenType.WITH, TokenType.L_PAREN):
+                items: list[exp.Expr] = []
+                while self._next and self._next.token_type is TokenType.ALIAS:
+                    name = self._parse_id_var()
+                    self._match(TokenType.ALIAS)
+                    items.append(exp.Alias(this=self._parse_disjunction(), alias=name))
+                    if not self._match(TokenType.COMMA):
+                        self.raise_error("Expected a comma and the result of WITH(...)")
+                items.append(self._parse_disjunction())
+                self._match_r_paren()
+                return exp.Anonymous(this=WITH_EXPRESSION, expressions=items)
+            primary: exp.Expr | None = super()._parse_primary()
+            return primary
+
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
             """A comma is a cross join; JOIN alone, which looks alike, needs a condition."""
             comma = self._curr and self._curr.token_type is TokenType.COMMA
@@ -81,7 +137,14 @@ class SpannerDialect(BigQuery):
             name = self._read_path().upper()
             if not self._match(TokenType.EQ):
                 self.raise_error("Expected = in a hint")
-            hints[name] = self._read_path()
+            start = self._curr
+            depth = 0
+            while self._curr and (depth or self._curr.token_type not in HINT_ENDS):
+                depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
+                self._advance()
+            if start is None or not self._curr:
+                self.raise_error("Expected a value in a hint")
+            hints[name] = self.sql[start.start : self._prev.end + 1].strip("`\"'")
             self._match(TokenType.COMMA)
 
         def _read_path(self) -> str:
@@ -95,18 +158,27 @@ class SpannerDialect(BigQuery):
             return text
 
 
+KeywordHints = list[tuple[str, dict[str, str]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A statement, and the clauses that sqlglot cannot represent.
 
     ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None where THEN RETURN
-    is missing.
+    is missing; ``action`` is the name of its column WITH ACTION. ``on_conflict_update`` is the
+    UPDATE of ``on_conflict``. ``keyword_hints`` are those behind a keyword or a call, which stands
+    with them.
     """
 
     tree: exp.Expr
     conflict: str = ""
     returning: tuple[exp.Expr, ...] | None = None
     hints: dict[str, str] = field(default_factory=dict)
+    action: str | None = None
+    on_conflict: ConflictClause | None = None
+    on_conflict_update: exp.Expr | None = None
+    keyword_hints: KeywordHints = field(default_factory=list)
 
 
 def parse_query(sql: str) -> Parsed:
@@ -117,16 +189,54 @@ def parse_query(sql: str) -> Parsed:
     tokens = list(tokenize(sql))
     while len(tokens) > 1 and tokens[-2].text == ";":
         del tokens[-2]
-    text, hints = cut_hints(sql[: tokens[-2].end if len(tokens) > 1 else 0], tokens)
+    text, hints, others = cut_hints(sql[: tokens[-2].end if len(tokens) > 1 else 0], tokens)
     text = cut_sequences(text, tokens)
-    text, conflict = cut_conflict(text, tokens)
-    text, returned = cut_returning(text, tokens)
+    text, conflict = cut_mode(text, tokens)
+    text, returned, action = cut_returning(text, tokens)
+    text, clause = cut_on_conflict(text, tokens) if is_insert(tokens) else (text, None)
+    text = adapt_names(text, tokens)
     tree = parse_one(text, sql)
     returning = None
     if returned is not None:
         select = parse_one("SELECT " + returned, sql)
         returning = tuple(select.expressions)
-    return Parsed(tree, conflict, returning, hints)
+    update = parse_update(clause, sql)
+    return Parsed(tree, conflict, returning, hints, action, clause, update, others)
+
+
+def adapt_names(text: str, tokens: list[Token]) -> str:
+    """What sqlglot does not know: STRUCT<>, a field called array before [, raw BYTES."""
+    for before, word, behind in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        if word.start >= len(text):
+            continue
+        if word.kind is TokenKind.STRING and word.text[:2].upper() in {"RB", "BR"}:
+            text = text[: word.start] + escape_raw(word.text[2:]) + text[word.end :]
+        name = word.text.upper()
+        if name == "STRUCT" and behind.text == "<>":
+            text = blank_out(text, behind.start, behind.end)
+        elif before.text == "." and name in {"ARRAY", "STRUCT"} and behind.text == "[":
+            text = f"{text[: word.start]}`{word.text}`{text[word.end :]}"
+    return text
+
+
+def escape_raw(quoted: str) -> str:
+    """A raw literal of BYTES, without its prefix, as one with escapes."""
+    mark = quoted[:3] if quoted[:3] in {"'''", '"""'} else quoted[0]
+    inside = quoted[len(mark) : -len(mark)].replace("\\", "\\\\")
+    return f"b{mark}{inside.replace(mark[0], chr(92) + mark[0])}{mark}"
+
+
+def is_insert(tokens: list[Token]) -> bool:
+    """Whether a statement, its hints aside, is an INSERT."""
+    words = (each.text.upper() for each in tokens if each.kind is TokenKind.WORD)
+    return any(word == "INSERT" for word in list(words)[:8])
+
+
+def parse_update(clause: ConflictClause | None, sql: str) -> exp.Expr | None:
+    """DO UPDATE SET ... [WHERE ...] as an UPDATE of a table without a name."""
+    if clause is None or clause.update is None:
+        return None
+    return parse_one("UPDATE `$target` " + clause.update, sql)
 
 
 def parse_expression(sql: str) -> exp.Expr:
@@ -158,14 +268,10 @@ def parse_one(text: str, original: str) -> exp.Expr:
     return tree
 
 
-def blank_out(text: str, start: int, end: int) -> str:
-    """The text with a part replaced by blanks, so that offsets stay valid."""
-    return text[:start] + " " * (end - start) + text[end:]
-
-
-def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
-    """Blanks out hints of the statement and of keywords (joins); those of tables stay."""
+def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str], KeywordHints]:
+    """Blanks out hints of the statement, of keywords and of calls; those of tables stay."""
     hints: dict[str, str] = {}
+    others: KeywordHints = []
     position = 0
     while position < len(tokens):
         if tokens[position].text == "@{":
@@ -175,14 +281,17 @@ def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str]]:
                     place = locate(text, tokens[end].start)
                     raise DdlSyntaxError(*place, "}", "the end of the statement")
                 end += 1
-            before = tokens[position - 1] if position else None
-            if before is None or before.text.upper() in {"JOIN", "GROUP", "BY", "SELECT"}:
-                if before is None:
-                    hints |= read_hints([t.text for t in tokens[position + 1 : end]])
+            before = tokens[position - 1].text.upper() if position else ""
+            if before in {"", "JOIN", "GROUP", "BY", "SELECT", ")"}:
+                listed = read_hints([t.text for t in tokens[position + 1 : end]])
+                if before:
+                    others.append((before, listed))
+                else:
+                    hints |= listed
                 text = blank_out(text, tokens[position].start, tokens[end].end)
             position = end
         position += 1
-    return text, hints
+    return text, hints, others
 
 
 def read_hints(words: list[str]) -> dict[str, str]:
@@ -204,26 +313,3 @@ def cut_sequences(text: str, tokens: list[Token]) -> str:
         ):
             text = blank_out(text, word.start, word.end)
     return text
-
-
-def cut_conflict(text: str, tokens: list[Token]) -> tuple[str, str]:
-    """Blanks out OR UPDATE | OR IGNORE of an INSERT; returns which of them it was."""
-    for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if first.kind is TokenKind.WORD and first.text.upper() in {"SELECT", "VALUES", "FROM"}:
-            break
-        if (first.text.upper(), second.text.upper()) == ("INSERT", "OR"):
-            if third.text.upper() not in {"UPDATE", "IGNORE"}:
-                raise DdlSyntaxError(*locate(text, third.start), "UPDATE or IGNORE", third.text)
-            return blank_out(text, second.start, third.end), third.text.lower()
-    return text, ""
-
-
-def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None]:
-    """Splits the text at THEN RETURN; None where there is none."""
-    for first, second in pairwise(tokens):
-        if first.kind is TokenKind.WORD and (first.text.upper(), second.text.upper()) == (
-            "THEN",
-            "RETURN",
-        ):
-            return text[: first.start], text[second.end :]
-    return text, None

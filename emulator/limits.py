@@ -44,3 +44,6 @@ PARKED_MAX = 32
 """How long a stream that a fault has cut waits for its client, and how many may wait."""
 
 STOP_GRACE_SECONDS = 2.0
+
+TEXT_FUNCTION_BYTES_MAX = 1 << 20
+"""Bytes of the text that LPAD, RPAD, REPEAT, REPLACE and REGEXP_REPLACE give."""

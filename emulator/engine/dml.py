@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import apsw
 
 from ddl.schema import Column, Table
+from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
 from emulator.engine.results import rows_in_memory
@@ -81,6 +82,8 @@ class DmlExecutor:
         rows = list(resolve(plan, rows, moment))
         if statement.mode == "update":
             refuse_repeated_keys(plan, rows)
+        if statement.on_conflict is not None:
+            return self.insert_or_resolve(statement, plan, rows, bindings, moment)
         if statement.mode == "ignore":
             rows = self.new_rows(plan, rows)
         if statement.returning is None:
@@ -90,10 +93,42 @@ class DmlExecutor:
         self.refuse_pending_returned(statement.returning, table)
         returned: list[Row] = []
         for row in rows:
+            known = statement.mode == "update" and exists(self.connection, plan, key_of(plan, row))
             write_rows(self.connection, plan, KINDS[statement.mode], [row], moment)
-            returned += self.read_returned(plan, row, statement.returning, bindings)
+            found = self.read_returned(plan, row, statement.returning, bindings)
+            returned += with_action(statement.returning, found, "UPDATE" if known else "INSERT")
         self.count(len(rows), plan.mutations_per_row)
         return result_with_rows(len(rows), statement.returning, returned)
+
+    def insert_or_resolve(
+        self,
+        statement: Insert,
+        plan: WritePlan,
+        rows: list[Row],
+        bindings: Mapping[str, Stored],
+        moment: Moment,
+    ) -> DmlResult:
+        """INSERT ... ON CONFLICT: row by row, each sees those before it."""
+        assert statement.on_conflict is not None
+        count, returned = 0, list[Row]()
+        for row in rows:
+            key = find_conflict(self.connection, plan, statement.on_conflict, row)
+            if key is None:
+                write_rows(self.connection, plan, MutationKind.INSERT, [row], moment)
+                self.count(1, plan.mutations_per_row)
+                count += 1
+                if statement.returning is not None:
+                    inserted = self.read_returned(plan, row, statement.returning, bindings)
+                    returned += with_action(statement.returning, inserted, "INSERT")
+            elif statement.on_conflict.assignments is not None:
+                update = update_of_conflict(statement, plan.table)
+                values = {**bindings, **excluded_values(plan, row), **key}
+                result = self.update(update, plan.table, values, moment)
+                count += result.row_count
+                returned += [] if result.returned is None else list(result.returned.rows)
+        if statement.returning is None:
+            return DmlResult(count)
+        return result_with_rows(count, statement.returning, returned)
 
     def new_rows(self, plan: WritePlan, rows: list[Row]) -> list[Row]:
         """Those whose key is neither in the table nor earlier among the rows."""
@@ -111,7 +146,7 @@ class DmlExecutor:
         self, plan: WritePlan, row: Row, returning: Returning, bindings: Mapping[str, Stored]
     ) -> list[Row]:
         """THEN RETURN of a row that was just written."""
-        expressions = unqualify(returning, plan.table.name)
+        expressions = returned_text(returning, plan.table.name, plan.table)
         head = f"SELECT {expressions} FROM {current_table(plan.table.name)} WHERE "
         values = dict(bindings)
         if plan.identified:
@@ -175,9 +210,10 @@ class DmlExecutor:
             self.connection.execute(sql, bindings)
             return DmlResult(self.connection.changes())
         self.refuse_pending_returned(returning, table)
-        text = f"{sql} RETURNING {unqualify(returning, statement.alias)}"
+        text = f"{sql} RETURNING {returned_text(returning, statement.alias, table)}"
         rows: list[Row] = self.connection.execute(text, bindings).fetchall()
-        return result_with_rows(len(rows), returning, rows)
+        action = "UPDATE" if isinstance(statement, Update) else "DELETE"
+        return result_with_rows(len(rows), returning, with_action(returning, rows, action))
 
     def target(self, table: Table, alias: str, index: str | None) -> str:
         """The table of an UPDATE or DELETE, with its forced index."""
@@ -274,9 +310,15 @@ def refuse_repeated_keys(plan: WritePlan, rows: list[Row]) -> None:
         seen.add(key)
 
 
-def unqualify(returning: Returning, alias: str) -> str:
-    """The expressions of THEN RETURN; SQLite's RETURNING does not know the table's alias."""
-    return ", ".join(text.replace(f"{quote_name(alias)}.", "") for text in returning.expressions)
+def returned_text(returning: Returning, alias: str, table: Table) -> str:
+    """The expressions of THEN RETURN; SQLite's RETURNING knows the table, not its alias."""
+    name = current_table(table.name)
+    return ", ".join(t.replace(f"{quote_name(alias)}.", f"{name}.") for t in returning.expressions)
+
+
+def with_action(returning: Returning, rows: list[Row], action: str) -> list[Row]:
+    """The rows, WITH ACTION where it is asked for."""
+    return [(*row, action) for row in rows] if returning.action else rows
 
 
 def result_with_rows(count: int, returning: Returning, rows: list[Row]) -> DmlResult:

@@ -10,11 +10,12 @@ from sqlglot import exp
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.coerce import require
+from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import Compiler
 from emulator.sql.composites import refuse_array_of_arrays
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of
 from emulator.values.types import (
     BOOL,
     BYTES,
@@ -71,8 +72,11 @@ def aggregate_call(
 ) -> Typed:
     """The call itself, as an aggregate or over a window."""
     name = node.name.upper()
-    if name == "COUNT" and node.expressions and isinstance(node.expressions[0], exp.Star):
+    first = node.expressions[0] if node.expressions else None
+    if name == "COUNT" and isinstance(first, exp.Star):
         return Typed(f"COUNT(*){over}", INT64)
+    if name == "COUNT" and isinstance(first, exp.HavingMax) and isinstance(first.this, exp.Star):
+        first.this.replace(exp.Literal.number(1))
     if not node.expressions:
         raise errors.invalid_argument(f"No matching signature for aggregate function {name}")
     argument = read_argument(compiler, node, scope, context)
@@ -107,6 +111,7 @@ def read_argument(
     first, others = node.expressions[0], list(node.expressions[1:])
     last = others[-1] if others else first
     limit, order, rows = "", "", ""
+    sorted_by: list[Typed] = []
     extreme = None
     if isinstance(last, exp.Limit):
         row_limit = require(
@@ -114,14 +119,14 @@ def read_argument(
         )
         limit, last = f"fn_not_negative({row_limit.sql}, 'LIMIT')", last.this
     if isinstance(last, exp.Order):
+        sorted_by = [compiler.compile(each.this, scope, context) for each in last.expressions]
         terms = [
-            order_terms(compiler.compile(each.this, scope, context), each)
-            for each in last.expressions
+            order_terms(key, each) for key, each in zip(sorted_by, last.expressions, strict=True)
         ]
         order, last = f" ORDER BY {', '.join(terms)}", last.this
     if isinstance(last, exp.HavingMax):
         word = "max" if last.args.get("max") else "min"
-        extreme = (word, compiler.compile(last.expression, scope, context))
+        extreme = (word, to_comparable(compiler.compile(last.expression, scope, context)))
         last = last.this
     ignoring = isinstance(last, exp.IgnoreNulls)
     if isinstance(last, exp.IgnoreNulls | exp.RespectNulls):
@@ -135,9 +140,9 @@ def read_argument(
         distinct = "DISTINCT "
         refuse_no_arguments(name, first)
         first, others = first.expressions[0], [*first.expressions[1:], *others]
-    item = compiler.compile(first, scope, context)
+    item = scope.bind_to_own_rows(compiler.compile(first, scope, context))
     if distinct:
-        refuse_interval(item.type, f"{name}(DISTINCT ...)")
+        item = comparable_argument(name, item)
     if distinct and item.type is not None and item.type.code in UNGROUPABLE:
         raise errors.invalid_argument(
             f"Aggregate functions with DISTINCT cannot be used with arguments of type"
@@ -145,32 +150,85 @@ def read_argument(
         )
     if ignoring:
         rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
+    check_distinct_order(distinct, sorted_by, item)
     more = tuple(compiler.compile(each, scope, context) for each in others)
-    if extreme is not None and name != "ANY_VALUE":
-        raise errors.unimplemented(f"HAVING MAX and MIN in {name}")
+    check_delimiter(name, others)
+    if extreme is not None:
+        check_extreme_key(extreme[1])
     if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
     return AggregateArgument(item, more, distinct, order, rows, limit, extreme)
 
 
+def check_distinct_order(distinct: str, sorted_by: list[Typed], item: Typed) -> None:
+    """With DISTINCT only what is aggregated can be sorted by."""
+    if distinct and any(key.sql not in item.sql for key in sorted_by):
+        raise errors.invalid_argument(
+            "An aggregate function that has both DISTINCT and ORDER BY arguments can only ORDER BY"
+            " expressions that are arguments to the function"
+        )
+
+
+def check_delimiter(name: str, others: list[exp.Expr]) -> None:
+    """STRING_AGG's second argument is the same for every row, and not NULL."""
+    if name != "STRING_AGG" or not others:
+        return
+    node = others[0]
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
+    if isinstance(node, exp.Null):
+        raise errors.invalid_argument("Argument 2 to STRING_AGG must be non-NULL")
+    constants = (exp.Literal, exp.Parameter, exp.ByteString, exp.RawString)
+    if not isinstance(node, constants):
+        raise errors.invalid_argument(
+            "Argument 2 to STRING_AGG must be a literal or query parameter"
+        )
+
+
+def comparable_argument(name: str, item: Typed) -> Typed:
+    """An argument with DISTINCT: intervals count by their length, and ARRAY_AGG keeps the first."""
+    if item.type != INTERVAL or name == "ARRAY_AGG":
+        return item
+    if name != "COUNT":
+        raise errors.unimplemented(f"INTERVAL in {name}(DISTINCT ...)")
+    return to_comparable(item)
+
+
+def check_extreme_key(key: Typed) -> None:
+    """INVALID_ARGUMENT where the key of HAVING MAX | MIN has no order."""
+    if key.type is not None and key.type.code in UNGROUPABLE:
+        raise errors.invalid_argument(
+            f"HAVING modifier does not support expressions of type {name_of(key.type)}"
+        )
+
+
+def call_aggregate(function: str, argument: AggregateArgument, sql: str, order: str = "") -> str:
+    """The call as SQLite text; ``function`` is SQLite's, or one of ours."""
+    if argument.extreme is None:
+        return f"{function}({argument.distinct}{sql}{order}){argument.rows}{argument.over}"
+    word, key = argument.extreme
+    listed = f"{sql}, {key.sql}, {1 if argument.distinct else 0}{order}"
+    return f"{word}_rows_{function}({listed}){argument.rows}"
+
+
 def count(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """COUNT([DISTINCT] x)."""
-    return Typed(
-        f"COUNT({argument.distinct}{argument.item.sql}){argument.rows}{argument.over}", INT64
-    )
+    return Typed(call_aggregate("count", argument, argument.item.sql), INT64)
 
 
 def count_if(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """COUNTIF(condition)."""
     test = require(argument.item, BOOL, context, "The argument of COUNTIF")
-    return Typed(f"COUNT({argument.distinct}CASE WHEN {test.sql} THEN 1 END){argument.over}", INT64)
+    counted = f"CASE WHEN {test.sql} THEN 1 END"
+    return Typed(call_aggregate("count", argument, counted), INT64)
 
 
 def sum_or_avg(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """SUM and AVG of numbers; an INT64 sum that overflows is OUT_OF_RANGE."""
     type_ = argument.item.type or INT64
     if type_ == INTERVAL:
-        return Typed(f"agg_{name.lower()}_interval({argument.item.sql}){argument.over}", INTERVAL)
+        interval_function = f"agg_{name.lower()}_interval"
+        return Typed(call_aggregate(interval_function, argument, argument.item.sql), INTERVAL)
     if type_.code not in NUMBERS:
         raise errors.invalid_argument(
             f"No matching signature for aggregate function {name}"
@@ -188,7 +246,7 @@ def sum_or_avg(name: str, argument: AggregateArgument, context: Context) -> Type
     if argument.over:
         return Typed(f"win_{function}_{kind}({argument.item.sql}){argument.over}", result)
     sqlite = function if kind == "int64" else f"agg_{function}_{kind}"
-    return Typed(f"{sqlite}({argument.distinct}{argument.item.sql})", result)
+    return Typed(call_aggregate(sqlite, argument, argument.item.sql), result)
 
 
 def min_or_max(name: str, argument: AggregateArgument, context: Context) -> Typed:
@@ -198,42 +256,40 @@ def min_or_max(name: str, argument: AggregateArgument, context: Context) -> Type
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
     function = name.lower()
     if type_ == INTERVAL:
-        return Typed(f"agg_{function}_interval({argument.item.sql}){argument.over}", INTERVAL)
-    if type_.code in FLOATS:
-        return Typed(f"agg_{function}_float64({argument.item.sql}){argument.over}", type_)
-    return Typed(f"{function}({argument.distinct}{argument.item.sql}){argument.over}", type_)
+        function = f"agg_{function}_interval"
+    elif type_.code in FLOATS:
+        function = f"agg_{function}_float64"
+    return Typed(call_aggregate(function, argument, argument.item.sql), type_)
 
 
 def any_value(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """ANY_VALUE(x [HAVING MAX | MIN y])."""
-    if argument.extreme is None:
-        return Typed(f"max({argument.item.sql}){argument.over}", argument.item.type)
-    word, by = argument.extreme
-    if by.type is not None and by.type.code in UNGROUPABLE | FLOATS:
-        raise errors.unimplemented(f"HAVING {word.upper()} of {name_of(by.type)}")
-    return Typed(f"agg_at_{word}({argument.item.sql}, {by.sql})", argument.item.type)
+    function = "any_value" if argument.extreme is not None else "max"
+    return Typed(call_aggregate(function, argument, argument.item.sql), argument.item.type)
 
 
 def logical_and_or(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """LOGICAL_AND, LOGICAL_OR."""
     test = require(argument.item, BOOL, context, f"The argument of {name}")
-    return Typed(f"{'min' if name == 'LOGICAL_AND' else 'max'}({test.sql}){argument.over}", BOOL)
+    function = "min" if name == "LOGICAL_AND" else "max"
+    return Typed(call_aggregate(function, argument, test.sql), BOOL)
 
 
 def bit_aggregate(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """BIT_AND, BIT_OR, BIT_XOR."""
     item = require(argument.item, INT64, context, f"The argument of {name}")
-    return Typed(f"agg_{name.lower()}({argument.distinct}{item.sql}){argument.over}", INT64)
+    return Typed(call_aggregate(f"agg_{name.lower()}", argument, item.sql), INT64)
 
 
 def stddev_or_variance(name: str, argument: AggregateArgument, context: Context) -> Typed:
     """STDDEV and VARIANCE of a sample: NULL of fewer than two values."""
-    item = argument.item
-    if item.type is not None and item.type.code is TypeCode.NUMERIC:
-        item = Typed(f"numeric_to_float64({item.sql})", FLOAT64)
-    item = require(item, FLOAT64, context, f"The argument of {name}")
     function = "agg_deviation" if name.startswith("STDDEV") else "agg_variance"
-    return Typed(f"{function}({argument.distinct}{item.sql}){argument.over}", FLOAT64)
+    item = argument.item
+    if item.type == NUMERIC:
+        function += "_numeric"
+    else:
+        item = require(item, FLOAT64, context, f"The argument of {name}")
+    return Typed(call_aggregate(function, argument, item.sql), FLOAT64)
 
 
 def limit_elements(sql: str, argument: AggregateArgument) -> str:
@@ -245,8 +301,10 @@ def array_agg(name: str, argument: AggregateArgument, context: Context) -> Typed
     """ARRAY_AGG(x): NULL of no rows."""
     type_ = argument.item.type or INT64
     refuse_array_of_arrays(type_)
-    values = f"{argument.distinct}{argument.item.sql}{argument.order}"
-    sql = f"agg_array_or_null({values}){argument.rows}{argument.over}"
+    if argument.distinct and type_ == INTERVAL:
+        sql = f"agg_distinct_intervals({argument.item.sql}{argument.order}){argument.rows}"
+    else:
+        sql = call_aggregate("agg_array_or_null", argument, argument.item.sql, argument.order)
     return Typed(limit_elements(sql, argument), array(type_))
 
 
@@ -254,7 +312,8 @@ def array_concat_agg(name: str, argument: AggregateArgument, context: Context) -
     """ARRAY_CONCAT_AGG(array): NULL arrays add nothing, NULL of no array at all."""
     if argument.item.type is None or argument.item.type.code is not TypeCode.ARRAY:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(argument.item.type)}")
-    sql = f"agg_array_or_null({argument.item.sql}{argument.order}){argument.over}"
+    present = replace(argument, rows=f" FILTER (WHERE {argument.item.sql} IS NOT NULL)")
+    sql = call_aggregate("agg_array_or_null", present, argument.item.sql, argument.order)
     return Typed(f"fn_flatten({limit_elements(sql, argument)})", argument.item.type)
 
 
@@ -265,9 +324,9 @@ def string_agg(name: str, argument: AggregateArgument, context: Context) -> Type
     delimiter = "','" if text_type is STRING else "x'2c'"
     if argument.more:
         delimiter = require(argument.more[0], text_type, context, "The delimiter").sql
-    rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
-    values = f"{argument.distinct}{item.sql}{argument.order}"
-    gathered = limit_elements(f"agg_array_or_null({values}){rows}{argument.over}", argument)
+    present = replace(argument, rows=f" FILTER (WHERE {item.sql} IS NOT NULL)")
+    texts = call_aggregate("agg_array_or_null", present, item.sql, argument.order)
+    gathered = limit_elements(texts, argument)
     suffix = "" if text_type is STRING else "_bytes"
     return Typed(f"fn_array_to_string{suffix}({gathered}, {delimiter})", text_type)
 

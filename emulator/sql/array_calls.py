@@ -13,9 +13,9 @@ from emulator.sql.composites import element_value, elements, refuse_array_of_arr
 from emulator.sql.conditional_calls import compile_arguments
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, common_type, name_of, refuse_interval
+from emulator.sql.types import Typed, common_type, name_of
 from emulator.values.sqlite_text import quote_name
-from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, NUMERIC, STRING, array
+from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMERIC, STRING, array
 
 
 def array_of_argument(item: Typed, name: str) -> tuple[Typed, Type]:
@@ -122,8 +122,13 @@ def array_includes_any_or_all(
     items = compile_arguments(compiler, node, scope, context, 2, 2)
     (values, targets), type_ = unify(items, context, f"function {name}")
     _, element = array_of_argument(Typed(values.sql, type_), name)
-    refuse_interval(element, name)
-    return Typed(f"fn_{name.lower()}({values.sql}, {targets.sql})", BOOL)
+    listed = f"{comparable_elements(values, element)}, {comparable_elements(targets, element)}"
+    return Typed(f"fn_{name.lower()}({listed})", BOOL)
+
+
+def comparable_elements(values: Typed, element: Type) -> str:
+    """An array whose elements are equal where SQL says so."""
+    return f"fn_interval_orders({values.sql})" if element == INTERVAL else values.sql
 
 
 def array_is_distinct(
@@ -131,9 +136,10 @@ def array_is_distinct(
 ) -> Typed:
     """ARRAY_IS_DISTINCT(array)."""
     (item,) = compile_arguments(compiler, node, scope, context, 1, 1)
+    if item.type is None:
+        item = require(item, array(INT64), context, "The argument of ARRAY_IS_DISTINCT")
     values, element = array_of_argument(item, "ARRAY_IS_DISTINCT")
-    refuse_interval(element, "ARRAY_IS_DISTINCT")
-    return Typed(f"fn_array_is_distinct({values.sql})", BOOL)
+    return Typed(f"fn_array_is_distinct({comparable_elements(values, element)})", BOOL)
 
 
 def array_to_string(

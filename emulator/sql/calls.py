@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -74,21 +75,34 @@ def compile_safe_call(
     compiler: Compiler, node: exp.SafeFunc, scope: Scope, context: Context
 ) -> Typed:
     """SAFE.f(...): NULL where f is an error; errors of the arguments stay errors."""
-    inner = compiler.compile(node.this, scope, context)
-    if not OWN_FUNCTION.match(inner.sql) or isinstance(node.this, exp.Window):
+    called = node.this
+    if isinstance(called, exp.Anonymous) and called.name.upper() == "IF":
+        called = exp.If(**dict(zip(("this", "true", "false"), called.expressions, strict=False)))
+    inner = compiler.compile(called, scope, context)
+    if isinstance(called, exp.Window | exp.Cast):
         raise errors.unimplemented(f"SAFE. before {node.this.sql('bigquery')[:40]!r}")
+    if not OWN_FUNCTION.match(inner.sql):
+        # Made of nothing that could fail but its arguments.
+        return replace(inner, literal=None, parts=None)
     return Typed("safe_" + inner.sql, inner.type, column=inner.column)
 
 
-def refuse_net_call(compiler: Compiler, node: exp.Func, scope: Scope, context: Context) -> Typed:
+def net_call(compiler: Compiler, node: exp.Func, scope: Scope, context: Context) -> Typed:
     """NET. functions."""
-    raise errors.unimplemented(f"the function {node.sql('bigquery').split('(')[0]}")
+    called = node.this
+    name = f"NET.{called.name.upper()}"
+    if name in {"NET.PUBLIC_SUFFIX", "NET.REG_DOMAIN"}:
+        raise errors.unimplemented(f"the function {name}, which needs the list of public suffixes")
+    if name not in SIGNATURES:
+        raise errors.invalid_argument(f"Function not found: {name}")
+    items = [compiler.compile(each, scope, context) for each in called.expressions]
+    return overload(name, items, context)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Anonymous: compile_call,
     exp.SafeFunc: compile_safe_call,
-    exp.NetFunc: refuse_net_call,
+    exp.NetFunc: net_call,
     exp.Extract: time_calls.extract,
     exp.Window: windows.window,
     exp.Interval: interval_calls.interval,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce
-from emulator.sql.composites import array_of, elements, field_of, struct_of
+from emulator.sql.composites import field_of, struct_of
 from emulator.sql.scope import Context
-from emulator.sql.types import Typed, drop_length, name_of
+from emulator.sql.types import Typed, differ_in_names_only, drop_length, name_of
 
 # (from, to) -> the SQLite function of CAST; names are registered by emulator.sql.functions.
 CASTS = {
@@ -43,6 +43,8 @@ CASTS = {
     (TypeCode.INTERVAL, TypeCode.STRING): "cast_interval_string",
     (TypeCode.UUID, TypeCode.STRING): "",
     (TypeCode.BYTES, TypeCode.STRING): "cast_bytes_string",
+    (TypeCode.BYTES, TypeCode.UUID): "cast_bytes_uuid",
+    (TypeCode.UUID, TypeCode.BYTES): "cast_uuid_bytes",
     (TypeCode.DATE, TypeCode.STRING): "",
     (TypeCode.DATE, TypeCode.TIMESTAMP): "cast_date_timestamp",
     (TypeCode.TIMESTAMP, TypeCode.STRING): "cast_timestamp_string",
@@ -90,13 +92,13 @@ def cast_composite(item: Typed, target: Type, safe: bool, context: Context) -> T
             f"Invalid cast from {name_of(item.type)} to {name_of(target)}"
         )
     if target.element is not None:
-        if item.parts is not None:
-            parts = [cast(part, target.element, safe, context) for part in item.parts]
-            return array_of(parts, drop_length(target.element))
-        assert item.type.element is not None
-        part = cast(row_element(item.type.element), target.element, safe, context)
-        inner = f"SELECT agg_array({part.sql}) FROM {elements(item)}"
-        return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN ({inner}) END", drop_length(target))
+        converted = coerce(item, target, context)
+        if converted is None or (safe and not differ_in_names_only(item.type, converted.type)):
+            raise errors.invalid_argument(
+                "Casting between arrays with incompatible element types is not supported:"
+                f" Invalid cast from {name_of(item.type)} to {name_of(target)}"
+            )
+        return converted
     fields = [
         cast(field_of(item, number), field.type, safe, context)
         for number, field in enumerate(target.fields)
@@ -105,8 +107,3 @@ def cast_composite(item: Typed, target: Type, safe: bool, context: Context) -> T
     if item.parts is not None:
         return struct
     return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN {struct.sql} END", struct.type)
-
-
-def row_element(element: Type) -> Typed:
-    """The element that a row of ``elements`` holds."""
-    return Typed('"value"', element)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
-from emulator.sql.composites import array_of, struct_of
+from emulator.sql.composites import array_of, field_of, struct_of
 from emulator.sql.scope import Context
 from emulator.sql.types import (
     FROM_FLOAT_LITERAL,
@@ -15,12 +16,13 @@ from emulator.sql.types import (
     WIDER,
     Typed,
     common_type,
+    differ_in_names_only,
     drop_length,
     name_of,
 )
 from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
-from emulator.values.types import FLOATS, STRING
+from emulator.values.types import FLOATS, NUMERIC, STRING
 
 
 def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
@@ -56,36 +58,25 @@ def coerce_composite(item: Typed, target: Type, context: Context) -> Typed | Non
     assert item.type is not None
     if len(item.type.fields) != len(target.fields):
         return None
-    if item.parts is None:
-        pairs = zip(item.type.fields, target.fields, strict=True)
-        same = all(differ_in_names_only(mine.type, theirs.type) for mine, theirs in pairs)
-        return Typed(item.sql, target) if same else None
+    if item.parts is None and differ_in_names_only(item.type, target):
+        return Typed(item.sql, target)
+    values = item.parts or [field_of(item, number) for number in range(len(target.fields))]
     parts = [
-        coerce(part, field.type, context)
-        for part, field in zip(item.parts, target.fields, strict=True)
+        coerce(part, field.type, context) for part, field in zip(values, target.fields, strict=True)
     ]
     converted = all_or_none(parts)
-    return (
-        None if converted is None else struct_of(converted, [field.name for field in target.fields])
-    )
+    if converted is None:
+        return None
+    struct = struct_of(converted, [field.name for field in target.fields])
+    if item.parts is not None:
+        return struct
+    return Typed(f"CASE WHEN {item.sql} IS NOT NULL THEN {struct.sql} END", struct.type)
 
 
 def all_or_none(parts: list[Typed | None]) -> list[Typed] | None:
     """The parts, if none is missing."""
     present = [part for part in parts if part is not None]
     return present if len(present) == len(parts) else None
-
-
-def differ_in_names_only(mine: Type | None, theirs: Type | None) -> bool:
-    """Whether two types differ in the names of struct fields only."""
-    if mine is None or theirs is None or mine.code is not theirs.code:
-        return mine is theirs
-    if mine.code is TypeCode.ARRAY:
-        return differ_in_names_only(mine.element, theirs.element)
-    if len(mine.fields) != len(theirs.fields):
-        return False
-    pairs = zip(mine.fields, theirs.fields, strict=True)
-    return all(differ_in_names_only(first.type, other.type) for first, other in pairs)
 
 
 def require(item: Typed, target: Type, context: Context, where: str) -> Typed:
@@ -163,17 +154,29 @@ def coerce_literal(item: Typed, target: Type) -> Typed | None:
                 f"Could not cast literal {text!r} to type {name_of(target)}"
             ) from error
     if code is TypeCode.INT64 and target.code in FROM_INTEGER_LITERAL:
-        return Typed(repr(float(text)), target)
+        return Typed(f"to_float32({float(text)!r})", target)
     if code is TypeCode.FLOAT64 and target.code in FROM_FLOAT_LITERAL:
         if target.code is TypeCode.NUMERIC:
-            return Typed(quote_text(forms.numeric_form(text)), target)
+            return float_as_numeric(text)
         return Typed(f"to_float32({item.sql})", target)
     return None
+
+
+def float_as_numeric(text: str) -> Typed:
+    """A float literal as NUMERIC: as it is written, or else the double that it is.
+
+    Raises INVALID_ARGUMENT where neither fits.
+    """
+    for number in (Decimal(text), Decimal(float(text))):
+        try:
+            return Typed(quote_text(forms.numeric_from_decimal(number)), NUMERIC)
+        except ValueError:
+            continue
+    raise errors.invalid_argument(f"Could not cast literal {text} to type NUMERIC")
 
 
 STRING_FORMS: dict[TypeCode, Callable[[str], str]] = {
     TypeCode.DATE: lambda text: quote_text(forms.date_form(text)),
     TypeCode.TIMESTAMP: lambda text: quote_text(forms.timestamp_form(text)),
     TypeCode.UUID: lambda text: quote_text(forms.uuid_form(text)),
-    TypeCode.BYTES: lambda text: f"x'{text.encode().hex()}'",
 }

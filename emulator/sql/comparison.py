@@ -51,7 +51,9 @@ def compare_structs(left: Typed, operator: str, right: Typed, type_: Type) -> st
         )
         for number, field in enumerate(type_.fields)
     ]
-    whole = f"({' AND '.join(tests) or 'TRUE'})"
+    whole = f"({' AND '.join(tests)})"
+    if not tests:
+        whole = f"(CASE WHEN {left.sql} IS NOT NULL AND {right.sql} IS NOT NULL THEN 1 END)"
     return whole if operator == "=" else f"(NOT {whole})"
 
 

@@ -107,6 +107,7 @@ def compile_parsed(
         )
     parsed = read_statement(sql)
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
+    hints.check_keyword_hints(parsed.keyword_hints)
     context = Context(schema, source, types, VIEWS)
     tree = parsed.tree
     nodes = record(tree, *(parsed.returning or ()))

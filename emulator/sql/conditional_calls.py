@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from sqlglot import exp
 
+from ddl.dialect import WITH_EXPRESSION
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, name_of, refuse_interval
-from emulator.values.types import FLOATS, STRING, TIMESTAMP
+from emulator.sql.types import Typed, name_of
+from emulator.values.types import FLOATS, INTERVAL, STRING, TIMESTAMP
+
+DRAWN = re.compile(r"\b(?:fn_generate_uuid|fn_next_value\w*)\(")
+"""Functions that must be called once only."""
 
 
 def compile_arguments(
@@ -52,17 +59,40 @@ def greatest_or_least(
     unified, type_ = unify(items, context, f"function {name}")
     if type_.code in {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
-    refuse_interval(type_, name)
     function = "max" if name == "GREATEST" else "min"
     if type_.code in FLOATS:
         function = f"fn_{name.lower()}_float64"
+    if type_ == INTERVAL:
+        function = f"fn_{name.lower()}_interval"
     if len(unified) == 1:
         return Typed(unified[0].sql, type_)
     return Typed(f"{function}({', '.join(each.sql for each in unified)})", type_)
 
 
+def with_expression(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """WITH(name AS value, ..., result): each name stands for its value in what follows."""
+    *bindings, result = node.expressions
+    if not bindings or not all(isinstance(each, exp.Alias) for each in bindings):
+        raise errors.invalid_argument("WITH(...) needs values with names before its result")
+    if isinstance(result, exp.Alias):
+        raise errors.invalid_argument("The result of WITH(...) cannot have a name")
+    outside = scope.locals
+    try:
+        for each in bindings:
+            value = compiler.compile(each.this, scope, context)
+            if DRAWN.search(value.sql):
+                raise errors.unimplemented("a value of WITH(...) that differs at every call")
+            named = replace(value, literal=None, column=each.alias)
+            scope.locals = {**scope.locals, each.alias.casefold(): named}
+        return replace(compiler.compile(result, scope, context), column="")
+    finally:
+        scope.locals = outside
+
+
 def error_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """ERROR(message)."""
+    """ERROR(message): of whatever type its place asks for."""
     (item,) = compile_arguments(compiler, node, scope, context, 1, 1)
     item = require(item, STRING, context, "The argument of ERROR")
     return Typed(f"fn_error({item.sql})", None)
@@ -84,5 +114,6 @@ CALLS: dict[str, Call] = {
     "GREATEST": greatest_or_least,
     "LEAST": greatest_or_least,
     "ERROR": error_call,
+    WITH_EXPRESSION: with_expression,
     "PENDING_COMMIT_TIMESTAMP": pending_commit_timestamp,
 }

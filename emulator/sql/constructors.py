@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from ddl.schema import TypeCode
@@ -30,7 +32,14 @@ def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Co
         return Typed("'[]'", array(INT64), literal="[]", parts=())
     unified, type_ = unify(items, context, "ARRAY")
     refuse_array_of_arrays(type_)
-    return array_of(unified, type_)
+    values = array_of(unified, type_)
+    # NULL itself can still become of another type.
+    nulls = [item.type is None and item.parameter is None for item in items]
+    parts = [
+        replace(part, type=None) if null else part
+        for part, null in zip(unified, nulls, strict=True)
+    ]
+    return replace(values, parts=tuple(parts))
 
 
 def has_brackets(node: exp.Array) -> bool:

@@ -7,14 +7,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ddl.dialect import Parsed, parse_expression
-from ddl.schema import Column, Table
+from ddl.schema import Column, Schema, Table
+from ddl.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.queries import QueryCompiler
-from emulator.sql.relations import expand_star, find_forced_index, table_relation
-from emulator.sql.scope import Context, Scope
+from emulator.sql.relations import find_forced_index, relation_columns, table_relation
+from emulator.sql.scope import Context, Relation, Scope
 from emulator.sql.set_operations import outer_columns
-from emulator.sql.statements import Delete, Insert, Returning, Update
+from emulator.sql.statements import Delete, Insert, OnConflict, Returning, Update
 from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import ResultColumn
 from emulator.values.types import STRING
@@ -49,6 +50,7 @@ class DmlCompiler:
         if len({name.casefold() for name in names}) != len(names):
             raise errors.invalid_argument("INSERT has columns with duplicate name")
         returning = self._compile_returning(parsed, table, table.name, context)
+        on_conflict = self._compile_on_conflict(parsed, table, context)
         return Insert(
             table.name,
             names,
@@ -57,15 +59,38 @@ class DmlCompiler:
             context.bindings(STRING),
             tuple(context.tables),
             returning,
+            on_conflict,
         )
 
-    def update(self, parsed: Parsed, context: Context) -> Update:
-        """UPDATE t SET ... WHERE ..."""
-        node = parsed.tree
-        table, alias, index = self._target(node.this, context)
-        scope = table_scope(table, alias)
-        if node.args.get("from_") or node.args.get("joins"):
-            raise errors.invalid_argument("UPDATE takes no FROM clause")
+    def _compile_on_conflict(
+        self, parsed: Parsed, table: Table, context: Context
+    ) -> OnConflict | None:
+        """ON CONFLICT ... DO NOTHING | DO UPDATE."""
+        clause, update = parsed.on_conflict, parsed.on_conflict_update
+        if clause is None:
+            return None
+        if parsed.conflict:
+            raise errors.invalid_argument(
+                "INSERT OR and ON CONFLICT are not allowed in one statement"
+            )
+        keys = conflict_keys(clause, table, context.schema)
+        if update is None:
+            return OnConflict(keys)
+        if not clause.columns and not clause.constraint:
+            raise errors.invalid_argument("ON CONFLICT DO UPDATE needs a conflict target")
+        scope = Scope([table_relation(table, table.name), excluded_row(table)])
+        assignments = self._assignments(update, table, table.name, scope, context)
+        where = update.args.get("where")
+        test = "TRUE"
+        if where is not None:
+            where_clause = "The WHERE clause of ON CONFLICT"
+            test = self._expressions.boolean(where.this, scope, context, where_clause).sql
+        return OnConflict(keys, assignments, test)
+
+    def _assignments(
+        self, node: exp.Expr, table: Table, alias: str, scope: Scope, context: Context
+    ) -> tuple[tuple[str, str], ...]:
+        """SET: columns and what they become."""
         assignments = []
         for each in node.expressions:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
@@ -78,11 +103,21 @@ class DmlCompiler:
             assignments.append((column.name, self._value(each.expression, column, scope, context)))
         if len({name for name, _ in assignments}) != len(assignments):
             raise errors.invalid_argument("UPDATE assigns a column twice")
+        return tuple(assignments)
+
+    def update(self, parsed: Parsed, context: Context) -> Update:
+        """UPDATE t SET ... WHERE ..."""
+        node = parsed.tree
+        table, alias, index = self._target(node.this, context)
+        scope = table_scope(table, alias)
+        if node.args.get("from_") or node.args.get("joins"):
+            raise errors.invalid_argument("UPDATE takes no FROM clause")
+        assignments = self._assignments(node, table, alias, scope, context)
         where = self._where(node, scope, context, "UPDATE")
         return Update(
             table.name,
             alias,
-            tuple(assignments),
+            assignments,
             where,
             context.bindings(STRING),
             tuple(context.tables),
@@ -199,7 +234,7 @@ class DmlCompiler:
         columns, expressions = [], []
         for each in parsed.returning:
             if isinstance(each, exp.Star):
-                items = [(i.column, i) for i in expand_star(scope.relations, each, scope)]
+                items = [(i.column, i) for i in relation_columns(scope.relations[0])]
             else:
                 typed = self._expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
@@ -208,7 +243,43 @@ class DmlCompiler:
                 check_returned(typed, table)
                 columns.append(ResultColumn(name, drop_length(typed.type or STRING)))
                 expressions.append(typed.sql)
-        return Returning(tuple(columns), tuple(expressions))
+        if parsed.action is not None:
+            columns.append(ResultColumn(parsed.action, STRING))
+        return Returning(tuple(columns), tuple(expressions), parsed.action is not None)
+
+
+def excluded_row(table: Table) -> Relation:
+    """EXCLUDED: the row that could not be inserted."""
+    columns = [
+        Typed(f":excluded_{place}", drop_length(column.type), column=column.name)
+        for place, column in enumerate(table.columns)
+    ]
+    return Relation("excluded", (), hidden=frozenset(), qualified=tuple(columns))
+
+
+def conflict_keys(
+    clause: ConflictClause, table: Table, schema: Schema
+) -> tuple[tuple[str, ...], ...]:
+    """The columns of the constraints that count; INVALID_ARGUMENT for a target that is none."""
+    unique = [each for each in schema.indexes_of(table.name) if each.unique]
+    by_name = {each.name.casefold(): tuple(p.column for p in each.parts) for each in unique}
+    keys = [tuple(part.column for part in table.primary_key), *by_name.values()]
+    if clause.constraint:
+        if clause.constraint.casefold() not in by_name:
+            raise errors.invalid_argument(
+                f"ON CONFLICT: table {table.name} has no unique constraint {clause.constraint}"
+            )
+        return (by_name[clause.constraint.casefold()],)
+    if not clause.columns:
+        return tuple(keys)
+    wanted = sorted(name.casefold() for name in clause.columns)
+    for key in keys:
+        if sorted(name.casefold() for name in key) == wanted:
+            return (key,)
+    raise errors.invalid_argument(
+        f"ON CONFLICT: neither the primary key nor a unique index of table {table.name} has the"
+        f" columns ({', '.join(clause.columns)})"
+    )
 
 
 def default_value(column: Column, queries: QueryCompiler, context: Context) -> Typed:

@@ -7,12 +7,14 @@ import json
 from sqlglot import exp
 
 from emulator import errors
+from emulator.errors import SpannerError
 from emulator.sql.coerce import require
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.conditional_calls import compile_arguments
+from emulator.sql.functions.format_patterns import check_types
 from emulator.sql.json_calls import describe_type
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, refuse_interval
+from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import INT64, STRING
 
@@ -23,13 +25,22 @@ def format_(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
     """FORMAT(pattern, value, ...): each value goes with its type."""
     pattern, *items = compile_arguments(compiler, node, scope, context, 1, 10_000)
     listed = [require(pattern, STRING, context, "The pattern of FORMAT").sql]
-    for item in items:
-        refuse_interval(item.type, "FORMAT")
-        refuse_interval(item.type.element if item.type else None, "FORMAT")
-        unknown = STRING if item.parameter else INT64
-        listed.append(quote_text(json.dumps(describe_type(item.type or unknown))))
-        listed.append(require(item, item.type or unknown, context, "A value of FORMAT").sql)
+    types = [item.type or (STRING if item.parameter else INT64) for item in items]
+    described = [describe_type(type_) for type_ in types]
+    if pattern.literal is not None:
+        check_literal_pattern(pattern.literal, described)
+    for item, type_, description in zip(items, types, described, strict=True):
+        listed.append(quote_text(json.dumps(description)))
+        listed.append(require(item, type_, context, "A value of FORMAT").sql)
     return Typed(f"fn_format({', '.join(listed)})", STRING)
+
+
+def check_literal_pattern(pattern: str, types: list[object]) -> None:
+    """INVALID_ARGUMENT for a literal pattern that the arguments do not fit: no row is needed."""
+    try:
+        check_types(pattern, types)
+    except SpannerError as error:
+        raise errors.invalid_argument(error.message) from error
 
 
 def normalize(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:

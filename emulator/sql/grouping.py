@@ -6,9 +6,10 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
+from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of
 
 
 def is_aggregating(node: exp.Select) -> bool:
@@ -39,7 +40,7 @@ def group_keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Cont
 def group_key(
     compiler: Compiler, node: exp.Expr, query: exp.Select, scope: Scope, context: Context
 ) -> Typed:
-    """An expression, the number of an item, or the alias of one that no column has."""
+    """An expression, the number of an item, or the alias of one, before a column of that name."""
     target = node
     if isinstance(node, exp.Literal) and not node.is_string:
         target = item_by_number(node, query.expressions)
@@ -49,13 +50,12 @@ def group_key(
             for each in query.expressions
             if isinstance(each, exp.Alias) and each.alias.casefold() == node.name.casefold()
         ]
-        if match and scope.find(node.name, None) is None:
+        if match:
             target = match[0]
     inner = target.this if isinstance(target, exp.Alias) else target
     if has_aggregate(inner):
         raise errors.invalid_argument("Aggregate functions are not allowed in GROUP BY")
     key = compiler.compile(inner, scope, context)
-    refuse_interval(key.type, "GROUP BY")
     if key.type is not None and key.type.code in UNGROUPABLE:
         raise errors.invalid_argument(
             f"Grouping by expressions of type {name_of(key.type)} is not allowed"
@@ -80,5 +80,5 @@ def group_clause(keys: list[Typed]) -> str:
     if not keys:
         return ""
     return " GROUP BY " + ", ".join(
-        f"coalesce({k.sql}, NULL)" if k.literal else k.sql for k in keys
+        f"coalesce({k.sql}, NULL)" if k.literal else to_comparable(k).sql for k in keys
     )

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from emulator import errors
 
 ENGINE = "SPANNER."
+JOIN_HINTS = {
+    "FORCE_JOIN_ORDER",
+    "JOIN_METHOD",
+    "JOIN_TYPE",
+    "HASH_JOIN_BUILD_SIDE",
+    "HASH_JOIN_EXECUTION",
+    "BATCH_MODE",
+}
+KEYWORD_HINTS: Mapping[str, Collection[str]] = {
+    "JOIN": JOIN_HINTS,
+    "GROUP": {"GROUP_METHOD", "GROUP_TYPE"},
+    ")": {"DISABLE_INLINE"},
+}
+"""The hints behind a keyword, or behind a call."""
+
+
+def check_keyword_hints(hints: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+    """Checks hints that are not those of a statement or a table: pairs of what is before, hints."""
+    for keyword, listed in hints:
+        check_hints(listed, KEYWORD_HINTS.get(keyword, ()))
 
 
 def check_hints(hints: Mapping[str, str], supported: Collection[str]) -> dict[str, str]:

@@ -7,7 +7,12 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler, refuse_other_clauses
-from emulator.sql.functions.intervals import PARTS, interval_of_unit, parse_range
+from emulator.sql.functions.intervals import (
+    PARTS,
+    interval_of_seconds,
+    interval_of_unit,
+    parse_range,
+)
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
@@ -26,6 +31,8 @@ def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Cont
         return Typed(quote_text(form), INTERVAL)
     unit = part_name(node.unit)
     if isinstance(node.this, exp.Literal):
+        if unit == "SECOND" and "." in node.this.name:
+            return Typed(quote_text(interval_of_seconds(node.this.name)), INTERVAL)
         try:
             amount = int(node.this.name)
         except ValueError as error:

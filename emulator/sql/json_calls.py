@@ -85,7 +85,9 @@ def to_json(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Cont
     allowed = {"stringify_wide_numbers": BOOL} if name == "TO_JSON" else {}
     items, named = read_arguments(compiler, node, scope, context, allowed)
     check_argument_count(items, name, 1, 1)
-    wide = named["stringify_wide_numbers"].sql if named else "0"
+    # SAFE_TO_JSON never fails: numbers that JSON does not hold are strings.
+    wide = "1" if name == "SAFE_TO_JSON" else "0"
+    wide = named["stringify_wide_numbers"].sql if named else wide
     return Typed(encode_argument(items[0], wide), JSON)
 
 

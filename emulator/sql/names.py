@@ -19,8 +19,10 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
     if isinstance(node.this, exp.Star):
         raise errors.invalid_argument("* is not allowed here")
     first, *rest = [part.name for part in node.parts]
-    if not scope.in_aggregate and first.casefold() in scope.aliases:
-        return resolve_path(scope.aliases[first.casefold()], rest)
+    item = scope.aliases.get(first.casefold())
+    if item is not None:
+        refuse_aggregated(item, scope)
+        return resolve_path(item, rest)
     if rest and scope.relation(first) is not None and scope.find(rest[0], first) is not None:
         resolved = scope.resolve(rest[0], first)
         return resolve_path(replace(resolved, column=rest[0]), rest[1:])
@@ -31,6 +33,12 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
             return compiler.compile(exp.Anonymous(this=first), scope, context)
     resolved = scope.resolve(first, None) if not rest else path_owner(scope, first, rest)
     return resolve_path(replace(resolved, column=first), rest)
+
+
+def refuse_aggregated(alias: Typed, scope: Scope) -> None:
+    """INVALID_ARGUMENT for an aggregate of an item that is one itself."""
+    if scope.in_aggregate and scope.grouped is not None and alias.sql not in scope.grouped:
+        raise errors.invalid_argument("Aggregations of aggregations are not allowed")
 
 
 def path_owner(scope: Scope, first: str, rest: list[str]) -> Typed:
@@ -61,8 +69,6 @@ def whole_row(scope: Scope, alias: str) -> Typed:
     """The alias of a table as a value: a STRUCT of its columns."""
     relation = scope.relation(alias)
     assert relation is not None
-    if relation.alias.casefold() in scope.outer_joined:
-        raise errors.unimplemented(f"{alias}, which an outer join may leave out, as a value")
     columns = [c for c in relation.columns if c.column.casefold() not in relation.hidden]
     if scope.grouped is not None and not scope.in_aggregate:
         raise errors.invalid_argument(

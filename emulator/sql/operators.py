@@ -20,6 +20,16 @@ INT64_MAX = 2**63 - 1
 FLOAT_OR_INT = {INT64, FLOAT64}
 
 
+def refuse_null_operands(operator: str, *operands: exp.Expr) -> None:
+    """INVALID_ARGUMENT where NULL itself is an operand: it has no type."""
+    for operand in operands:
+        inner = operand
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, exp.Null):
+            raise errors.invalid_argument(f"Operands of {operator} cannot be literal NULL")
+
+
 def connector(compiler: Compiler, node: exp.Connector, scope: Scope, context: Context) -> Typed:
     """AND, OR."""
     word = "AND" if isinstance(node, exp.And) else "OR"
@@ -30,6 +40,7 @@ def connector(compiler: Compiler, node: exp.Connector, scope: Scope, context: Co
 
 def negation(compiler: Compiler, node: exp.Not, scope: Scope, context: Context) -> Typed:
     """NOT."""
+    refuse_null_operands("NOT", node.this)
     inner = compiler.boolean(node.this, scope, context, "The operand of NOT")
     if isinstance(node.this, exp.Is) and inner.sql.endswith(" IS NULL)"):
         return Typed(inner.sql.removesuffix(" IS NULL)") + " IS NOT NULL)", BOOL)
@@ -42,6 +53,7 @@ def minus(compiler: Compiler, node: exp.Neg, scope: Scope, context: Context) -> 
     number = isinstance(inner_node, exp.Literal) and not inner_node.is_string
     if number and str(inner_node.this) == str(INT64_MAX + 1):
         return Typed(f"(-{INT64_MAX} - 1)", INT64, literal=str(-INT64_MAX - 1))
+    refuse_null_operands("-", inner_node)
     inner = compiler.compile(inner_node, scope, context)
     if inner.literal is not None and inner.type in FLOAT_OR_INT and inner.literal[0] != "-":
         return Typed(f"(-{inner.sql})", inner.type, literal=f"-{inner.literal}")
@@ -55,6 +67,7 @@ def minus(compiler: Compiler, node: exp.Neg, scope: Scope, context: Context) -> 
 def comparison(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
     """= <> < <= > >=."""
     operator = COMPARISONS[type(node)]
+    refuse_null_operands(operator, node.this, node.expression)
     items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
     (left, right), type_ = unify(items, context, f"operator {operator}")
     return Typed(compare(left, operator, right, type_), BOOL)
@@ -98,6 +111,7 @@ def like(compiler: Compiler, node: exp.Like, scope: Scope, context: Context) -> 
     refuse_other_clauses(node, "this", "expression", "negate")
     if isinstance(node.expression, exp.Any | exp.All):
         raise errors.unimplemented("LIKE with a quantifier")
+    refuse_null_operands("LIKE", node.this, node.expression)
     items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
     (left, right), type_ = unify(items, context, "operator LIKE")
     if type_ not in {STRING, BYTES}:
@@ -109,12 +123,16 @@ def like(compiler: Compiler, node: exp.Like, scope: Scope, context: Context) -> 
 def case(compiler: Compiler, node: exp.Case, scope: Scope, context: Context) -> Typed:
     """CASE with and without an operand."""
     conditions, results = [], []
+    operand = None if node.this is None else compiler.compile(node.this, scope, context)
     for branch in node.args["ifs"]:
         results.append(compiler.compile(branch.args["true"], scope, context))
-        test = branch.this
-        if node.this is not None:
-            test = exp.EQ(this=copy_recorded(node.this), expression=copy_recorded(branch.this))
-        conditions.append(compiler.boolean(test, scope, context, "The condition of CASE").sql)
+        if operand is None:
+            where = "The condition of CASE"
+            conditions.append(compiler.boolean(branch.this, scope, context, where).sql)
+            continue
+        items = [operand, compiler.compile(branch.this, scope, context)]
+        (left, right), type_ = unify(items, context, "operator =")
+        conditions.append(compare(left, "=", right, type_))
     default = node.args.get("default")
     if default is not None:
         results.append(compiler.compile(default, scope, context))
@@ -143,12 +161,14 @@ def cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Context) -> 
 
 def binary(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
     """+ - * /."""
+    refuse_null_operands(SIGNS[ARITHMETIC[type(node)]], node.this, node.expression)
     items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
     return arithmetic(ARITHMETIC[type(node)], items, context)
 
 
 def concatenation(compiler: Compiler, node: exp.DPipe, scope: Scope, context: Context) -> Typed:
     """|| of STRING, BYTES and ARRAY."""
+    refuse_null_operands("||", node.this, node.expression)
     items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
     (left, right), type_ = unify(items, context, "operator ||")
     if type_.code is TypeCode.STRING:
@@ -162,6 +182,8 @@ def concatenation(compiler: Compiler, node: exp.DPipe, scope: Scope, context: Co
 def bitwise(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
     """& | ^ << >> of INT64 and of BYTES."""
     operator = BITWISE[type(node)]
+    if operator not in {"<<", ">>"}:
+        refuse_null_operands(operator, node.this, node.expression)
     items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
     if items[0].type == BYTES:
         return bitwise_bytes(operator, items[0], items[1], context)
@@ -180,6 +202,7 @@ def bitwise_bytes(operator: str, left: Typed, right: Typed, context: Context) ->
 
 def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context: Context) -> Typed:
     """~x."""
+    refuse_null_operands("~", node.this)
     inner = compiler.compile(node.this, scope, context)
     if inner.type == BYTES:
         return Typed(f"fn_bytes_not({inner.sql})", BYTES)
@@ -188,7 +211,7 @@ def bitwise_not(compiler: Compiler, node: exp.BitwiseNot, scope: Scope, context:
 
 def arithmetic(name: str, items: list[Typed], context: Context) -> Typed:
     """+ - * / on numbers, checked for overflow."""
-    sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[name]
+    sign = SIGNS[name]
     interval = interval_calls.arithmetic(name, items, context)
     if interval is not None:
         return interval
@@ -216,6 +239,7 @@ COMPARISONS = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 ARITHMETIC = {exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div"}
 BITWISE = {
     exp.BitwiseAnd: "&",

@@ -6,9 +6,35 @@ from sqlglot import exp
 
 from ddl.schema import TypeCode
 from emulator import errors
+from emulator.sql.coerce import require
 from emulator.sql.comparison import to_comparable
+from emulator.sql.compiler import Compiler
+from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
-from emulator.values.types import FLOATS
+from emulator.values.types import FLOATS, STRING
+
+
+def order_operand(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None]:
+    """What a key of ORDER BY is of, and its collation."""
+    return (node.this, node.expression) if isinstance(node, exp.Collate) else (node, None)
+
+
+def collate(compiler: Compiler, item: Typed, name: exp.Expr | None, context: Context) -> Typed:
+    """A key with COLLATE: a text that sorts as the collation says."""
+    if name is None:
+        return item
+    if item.type not in {STRING, None}:
+        raise errors.invalid_argument(
+            "COLLATE can only be applied to expressions of type STRING, but was applied to"
+            f" {name_of(item.type)}"
+        )
+    while isinstance(name, exp.Paren):
+        name = name.this
+    literal = isinstance(name, exp.Literal) and name.is_string
+    if not literal and not isinstance(name, exp.Parameter):
+        raise errors.invalid_argument("COLLATE must be followed by a string literal or parameter")
+    collation = require(compiler.compile(name, Scope(), context), STRING, context, "COLLATE")
+    return Typed(f"fn_collation_key({item.sql}, {collation.sql})", STRING)
 
 
 def order_terms(item: Typed, ordered: exp.Ordered) -> str:

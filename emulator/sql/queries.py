@@ -10,15 +10,17 @@ from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql import grouping, tails, windows
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
+from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import refuse_other_clauses
 from emulator.sql.composites import field_of
 from emulator.sql.expressions import Expressions
 from emulator.sql.ordering import order_terms
-from emulator.sql.relations import From, columns_of, expand_star, is_value_table
+from emulator.sql.relations import From, columns_of, is_value_table, relation_columns
 from emulator.sql.scope import CommonTable, Context, Scope
-from emulator.sql.set_operations import combine_queries
-from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
+from emulator.sql.set_operations import combine_queries, is_exact, operands_of
+from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of
 from emulator.values.sqlite_text import quote_name
+from emulator.values.types import INTERVAL
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),
@@ -82,9 +84,11 @@ class QueryCompiler:
     def _set_operation(
         self, node: exp.SetOperation, outer: Scope | None, context: Context
     ) -> tuple[str, Columns]:
-        left = self.query(node.this, outer, context)
-        right = self.query(node.expression, outer, context)
-        sql, columns = combine_queries(node, left, right, context)
+        operands = operands_of(node)
+        if is_exact(node):
+            operands = [node.this, node.expression]
+        compiled = [self.query(each, outer, context) for each in operands]
+        sql, columns = combine_queries(node, compiled, context)
         tail = tails.query_tail(self.expressions, node, columns, outer, context)
         return (f"SELECT * FROM ({sql}){tail}" if tail else sql), columns
 
@@ -94,6 +98,8 @@ class QueryCompiler:
         refuse_other_clauses(node, *SELECT_CLAUSES)
         scope = Scope(parent=outer)
         source = From(self.expressions, node, scope, context).compile()
+        if not source:
+            refuse_without_from(node)
         where = self._where(node, scope, context)
         groups = grouping.group_keys(self.expressions, node, scope, context)
         if grouping.is_aggregating(node):
@@ -103,11 +109,17 @@ class QueryCompiler:
         outputs = self._outputs(node, scope, context)
         scope.windows_allowed = False
         rest = source + where + grouping.group_clause(groups)
-        rest += self._having(node, outputs, scope, context)
+        having = self._having(node, outputs, scope, context)
+        rest += having
         scope.windows_allowed = True
         distinct = self._distinct(node, outputs)
+        intervals = distinct and any(each.type == INTERVAL for each in outputs)
         if node.args.get("qualify") is not None:
             sql = self._compile_qualify(node, outputs, rest, distinct, scope, context)
+        elif scope.aliases_inside:
+            sql = self._filter_outside(node, outputs, rest.removesuffix(having), outer, context)
+        elif intervals:
+            sql = distinct_rows(outputs, f"SELECT {', '.join(select_items(outputs))}{rest}")
         else:
             sql = f"SELECT {distinct}{', '.join(select_items(outputs))}{rest}"
             if not distinct:
@@ -157,7 +169,6 @@ class QueryCompiler:
         if clause.args.get("on"):
             raise errors.unimplemented("SELECT DISTINCT ON")
         for each in outputs:
-            refuse_interval(each.type, "SELECT DISTINCT")
             if each.type.code in UNGROUPABLE:
                 raise errors.invalid_argument(
                     f"Column {each.name} of type {name_of(each.type)} cannot be used in"
@@ -175,7 +186,7 @@ class QueryCompiler:
         return f" WHERE {test.sql}"
 
     def _having(self, node: exp.Select, outputs: Columns, scope: Scope, context: Context) -> str:
-        """HAVING: a name that is both a column and an alias means the column."""
+        """HAVING: a name that is both a column and an alias means the alias."""
         having = node.args.get("having")
         if having is None:
             return ""
@@ -187,13 +198,36 @@ class QueryCompiler:
         scope.aliases = {
             each.name.casefold(): each.typed
             for each in outputs
-            if each.name
-            and each.name.casefold() not in over
-            and scope.find(each.name, None) is None
+            if each.name and each.name.casefold() not in over
         }
         test = self.expressions.boolean(having.this, scope, context, "The HAVING condition")
         scope.aliases = {}
         return f" HAVING {test.sql}"
+
+    def _filter_outside(
+        self,
+        node: exp.Select,
+        outputs: Columns,
+        rest: str,
+        outer: Scope | None,
+        context: Context,
+    ) -> str:
+        """HAVING with a subquery over an alias: a condition on the rows of the query.
+
+        SQLite computes no aggregate inside of the subquery.
+        """
+        names = list(map(quote_name, distinct_names([each.name for each in outputs])))
+        scope = Scope(parent=outer)
+        scope.aliases = {
+            each.name.casefold(): replace(each.typed, sql=name)
+            for each, name in zip(outputs, names, strict=True)
+            if each.name
+        }
+        condition = node.args["having"].this
+        test = self.expressions.boolean(condition, scope, context, "The HAVING condition")
+        tail = tails.query_tail(self.expressions, node, outputs, outer, context)
+        inner = f"SELECT {', '.join(select_items(outputs))}{rest}"
+        return f"SELECT {', '.join(names)} FROM ({inner}) WHERE {test.sql}{tail}"
 
     def _outputs(self, node: exp.Select, scope: Scope, context: Context) -> Columns:
         outputs: list[Output] = []
@@ -209,17 +243,12 @@ class QueryCompiler:
     def _expand_star(self, node: exp.Expr, scope: Scope, context: Context) -> list[Output] | None:
         """The columns that *, alias.* and struct.* expand to; None for another item."""
         if isinstance(node, exp.Star):
-            items = [
-                self._check_grouped(item, scope)
-                for item in expand_star(scope.relations, node, scope)
-            ]
+            items = [self._check_grouped(item, scope) for item in scope.star]
             return self._apply_star_clauses(node, items, scope, context)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             relation = scope.relation(node.table)
             if relation is not None and len(node.parts) == 2:
-                items = [
-                    self._check_grouped(i, scope) for i in expand_star([relation], node.this, scope)
-                ]
+                items = [self._check_grouped(i, scope) for i in relation_columns(relation)]
             else:
                 owner = exp.Column(**dict(zip(("this", "table"), node.parts[-2::-1], strict=False)))
                 items = struct_fields(self.expressions.compile(owner, scope, context))
@@ -257,12 +286,37 @@ class QueryCompiler:
         return [Output(item.column, replaced.get(item.column.casefold(), item)) for item in kept]
 
 
+def refuse_without_from(node: exp.Select) -> None:
+    """INVALID_ARGUMENT for what a SELECT without FROM cannot have."""
+    clauses = {"where": "a WHERE", "group": "a GROUP BY", "having": "a HAVING"}
+    for clause, name in clauses.items():
+        if node.args.get(clause) is not None:
+            raise errors.invalid_argument(f"Query without FROM clause cannot have {name} clause")
+    if node.args.get("distinct") is not None:
+        raise errors.invalid_argument("Query without FROM clause cannot use SELECT DISTINCT")
+    for each in node.expressions:
+        if has_aggregate(each):
+            raise errors.invalid_argument(
+                "Aggregate functions are not allowed in SELECT without FROM clause"
+            )
+
+
 def select_items(outputs: Columns) -> list[str]:
     """The items of a SELECT list as SQLite text."""
     names = distinct_names([each.name for each in outputs])
     return [
         f"{each.typed.sql} AS {quote_name(name)}" for each, name in zip(outputs, names, strict=True)
     ]
+
+
+def distinct_rows(outputs: Columns, sql: str) -> str:
+    """DISTINCT where equal intervals (a month, 30 days) are one."""
+    names = list(map(quote_name, distinct_names([each.name for each in outputs])))
+    keys = [
+        to_comparable(replace(each.typed, sql=name)).sql
+        for each, name in zip(outputs, names, strict=True)
+    ]
+    return f"SELECT {', '.join(names)} FROM ({sql}) GROUP BY {', '.join(keys)}"
 
 
 def struct_fields(owner: Typed) -> list[Typed]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from ddl import views
-from ddl.dialect import HINTS
+from ddl.dialect import HINTS, OFFSET
 from ddl.schema import Index, Table, Type, TypeCode, Verbatim
 from emulator import errors
 from emulator.limits import JOINS_MAX
@@ -29,6 +31,23 @@ TABLE_HINTS = {
     "INDEX_STRATEGY",
     "SEEKABLE_KEY_SIZE",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A part of a FROM clause: SQLite text, and the columns that * stands for."""
+
+    sql: str
+    columns: list[Typed]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A column of USING: the one that is left, the two that it is made of, and their equality."""
+
+    column: Typed
+    parts: tuple[Typed, Typed]
+    test: str
 
 
 class From:
@@ -56,9 +75,13 @@ class From:
             )
         for lateral in self._query.args.get("laterals") or ():
             raise errors.unimplemented(f"{lateral.sql('bigquery')[:40]}")
-        return " FROM " + self._relation(clause.this) + "".join(map(self._join, joins))
+        source = self._relation(clause.this)
+        for join in joins:
+            source = self._join(source, join)
+        self._scope.star = source.columns
+        return " FROM " + source.sql
 
-    def _join(self, join: exp.Join) -> str:
+    def _join(self, left: Source, join: exp.Join) -> Source:
         refuse_other_clauses(join, "this", "side", "kind", "on", "using", "hint", "method")
         before = list(self._scope.relations)
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
@@ -69,21 +92,28 @@ class From:
         )
         self._scope.outer_joined |= {each.alias.casefold() for each in missing}
         word = f"{side} JOIN" if side else "CROSS JOIN" if kind == "CROSS" else "JOIN"
+        joined = f"{left.sql} {word} {right.sql}"
         on, using = join.args.get("on"), join.args.get("using")
         if kind == "CROSS" and (on is not None or using):
             raise errors.invalid_argument("CROSS JOIN does not take an ON or USING clause")
         if on is not None:
             test = self._compiler.boolean(on, self._scope, self._context, "JOIN ON clause")
-            return f" {word} {right} ON {test.sql}"
+            return Source(f"{joined} ON {test.sql}", left.columns + right.columns)
         if using:
-            tests = [self._merge(before, added, each.name, side) for each in using]
-            return f" {word} {right} ON {' AND '.join(tests)}"
-        # A field path, an array of the rows before, needs no condition.
-        if side or (kind != "CROSS" and not isinstance(join.this, exp.Unnest)):
+            merges = [self._merge(before, added, each.name, side) for each in using]
+            gone = [part for merge in merges for part in merge.parts]
+            rest = [each for each in left.columns + right.columns if each not in gone]
+            tests = " AND ".join(merge.test for merge in merges)
+            return Source(f"{joined} ON {tests}", [merge.column for merge in merges] + rest)
+        columns = left.columns + right.columns
+        # An array needs no condition.
+        if side == "LEFT" and is_array(join.this, self._scope):
+            return Source(f"{joined} ON TRUE", columns)
+        if side or (kind != "CROSS" and not is_array(join.this, self._scope)):
             raise errors.invalid_argument(f"{side or 'INNER'} JOIN must have an ON or USING clause")
-        return f" CROSS JOIN {right}"
+        return Source(f"{left.sql} CROSS JOIN {right.sql}", columns)
 
-    def _merge(self, left: list[Relation], right: list[Relation], name: str, side: str) -> str:
+    def _merge(self, left: list[Relation], right: list[Relation], name: str, side: str) -> Merge:
         """A column of USING: the join's condition, and the one column that it leaves."""
         folded = name.casefold()
         first = self._scope.merged.get(folded) or merge_column(left, name)
@@ -92,24 +122,35 @@ class From:
         sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
             side, left_column.sql
         )
-        self._scope.merged[folded] = Typed(sql, type_, column=first.column)
-        return compare(left_column, "=", other, type_)
+        column = Typed(sql, type_, column=name)
+        self._scope.merged[folded] = column
+        return Merge(column, (first, second), compare(left_column, "=", other, type_))
 
-    def _relation(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            return self._nest(self._relation(node.this), node)
-        if isinstance(node, exp.Table):
-            return self._nest(self._table(node), node)
-        if isinstance(node, exp.Unnest):
-            return self._nest(self._unnest(node), node)
-        if isinstance(node, exp.Subquery):
-            return self._nest(self._subquery(node), node)
-        raise errors.unimplemented(f"{node.sql('bigquery')[:60]} in FROM")
-
-    def _nest(self, source: str, node: exp.Expr) -> str:
-        """The joins of (a JOIN b ON ...), and those in a JOIN b JOIN c ON ... ON ..."""
+    def _relation(self, node: exp.Expr) -> Source:
+        """A relation, and what is joined to it before the rest: (a JOIN b ON ...)."""
+        before = len(self._scope.relations)
+        inner = node.this if isinstance(node, exp.Subquery) else None
+        nested = isinstance(inner, exp.Table | exp.Unnest) or (
+            (isinstance(inner, exp.Subquery) and not inner.args.get("with_"))
+            and bool(inner.args.get("joins"))
+        )
+        source = self._relation(inner) if nested and inner else self._single_relation(node, before)
         joins = node.args.get("joins") or []
-        return f"({source}{''.join(map(self._join, joins))})" if joins else source
+        for join in joins:
+            source = self._join(source, join)
+        return Source(f"({source.sql})", source.columns) if joins or nested else source
+
+    def _single_relation(self, node: exp.Expr, before: int) -> Source:
+        if isinstance(node, exp.Table):
+            sql = self._table(node)
+        elif isinstance(node, exp.Unnest):
+            sql = self._unnest(node)
+        elif isinstance(node, exp.Subquery):
+            sql = self._subquery(node)
+        else:
+            raise errors.unimplemented(f"{node.sql('bigquery')[:60]} in FROM")
+        added = self._scope.relations[before:]
+        return Source(sql, [column for each in added for column in relation_columns(each)])
 
     def _subquery(self, node: exp.Subquery) -> str:
         sql, columns = self._compiler.subquery(node.this, self._scope.parent, self._context)
@@ -133,7 +174,8 @@ class From:
         columns = named.columns if named is not None else []
         name = node.alias or (columns[0].name if columns else "")
         alias = name or self._context.alias()
-        qualifier = quote_name(alias)
+        taken = any(r.alias.casefold() == alias.casefold() for r in self._scope.relations)
+        qualifier = quote_name(self._context.alias() if taken else alias)
         element = element_value(f'{qualifier}."value"', values.type.element)
         value = Typed(element.sql, element.type, column=name)
         fields = fields_of(value)
@@ -141,7 +183,8 @@ class From:
         if offset:
             shown = offset.name if isinstance(offset, exp.Expr) else "offset"
             fields += (Typed(f'{qualifier}."key"', INT64, column=shown),)
-        self._scope.add(Relation(alias, fields, value))
+        # Two arrays may have one name; then it is ambiguous.
+        self._scope.relations.append(Relation(alias, fields, value))
         return f"json_each({values.sql}) AS {qualifier}"
 
     def _table(self, node: exp.Table) -> str:
@@ -156,6 +199,8 @@ class From:
         path = self._path(node, name)
         if path is not None:
             return self._unnest(path)
+        if node.meta.get(OFFSET):
+            raise errors.invalid_argument("WITH OFFSET is allowed after an array only")
         if name.upper() in self._context.catalog_types:
             return self._catalog(node, name.upper(), alias)
         view = views.find_view(self._context.schema, name)
@@ -181,7 +226,8 @@ class From:
         for field in rest[1:]:
             column = exp.Dot(this=column, expression=exp.to_identifier(field))
         alias = exp.TableAlias(columns=[exp.to_identifier(node.alias or rest[-1])])
-        return exp.Unnest(expressions=[column], alias=alias)
+        offset = node.meta.get(OFFSET)
+        return exp.Unnest(expressions=[column], alias=alias, offset=offset)
 
     def _common_table(self, node: exp.Table, common_table: CommonTable, alias: str) -> str:
         self._scope.add(rows_of(alias, common_table.columns, common_table.value))
@@ -251,6 +297,8 @@ def is_value_table(node: exp.Expr) -> bool:
 def merge_column(relations: list[Relation], name: str) -> Typed:
     """A column that USING names."""
     columns = [column for relation in relations for column in relation.columns_named(name)]
+    values = [relation.value for relation in relations if relation.value is not None]
+    columns += [value for value in values if value.column.casefold() == name.casefold()]
     if not columns:
         raise errors.invalid_argument(f"Column {name} in USING clause not found")
     if len(columns) > 1:
@@ -271,26 +319,19 @@ def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index 
     return index
 
 
-def expand_star(relations: list[Relation], node: exp.Star, scope: Scope) -> list[Typed]:
-    """* and alias.*; columns of USING come once, hidden ones not at all."""
-    items: list[Typed] = []
-    merged: set[str] = set()
-    for relation in relations:
-        plain_value = relation.value is not None and (
-            relation.value.type is None or relation.value.type.code is not TypeCode.STRUCT
-        )
-        if plain_value and relation.value is not None:
-            items.append(relation.value)
-        for column in relation.columns:
-            folded = column.column.casefold()
-            if folded in relation.hidden or folded in merged:
-                continue
-            if folded in scope.merged and len(relations) > 1:
-                merged.add(folded)
-                items.append(scope.merged[folded])
-            else:
-                items.append(column)
-    return items
+def relation_columns(relation: Relation) -> list[Typed]:
+    """What alias.* stands for: the columns that are not hidden."""
+    value = relation.value
+    plain = value is not None and (value.type is None or value.type.code is not TypeCode.STRUCT)
+    items = [value] if plain and value is not None else []
+    return items + [c for c in relation.columns if c.column.casefold() not in relation.hidden]
+
+
+def is_array(node: exp.Expr, scope: Scope) -> bool:
+    """Whether an item of FROM is UNNEST(...) or a path to an array."""
+    if isinstance(node, exp.Table) and len(node.parts) > 1:
+        return scope.relation(node.parts[0].name) is not None
+    return isinstance(node, exp.Unnest)
 
 
 def columns_of(outputs: Columns) -> tuple[tuple[str, Type], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -21,12 +21,14 @@ class Relation:
 
     ``columns`` carry the names that the query gives them (empty or repeated ones too). ``value`` is
     set where the alias is a value of its own: the element of UNNEST, the row of a value table.
+    ``qualified`` are columns that only alias.column names.
     """
 
     alias: str
     columns: tuple[Typed, ...]
     value: Typed | None = None
     hidden: frozenset[str] = frozenset()
+    qualified: tuple[Typed, ...] = ()
 
     @classmethod
     def of(
@@ -51,6 +53,7 @@ class Relation:
     def column(self, name: str) -> Typed | None:
         """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
         columns = self.columns_named(name)
+        columns += [c for c in self.qualified if c.column.casefold() == name.casefold()]
         if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         return columns[0] if columns else None
@@ -69,7 +72,8 @@ class Scope:
     once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
     are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
     ``windows`` are those of the WINDOW clause; window functions are allowed only where
-    ``windows_allowed`` is set.
+    ``windows_allowed`` is set. ``star`` is what * stands for; ``aliases_inside`` says that a
+    subquery named one of ``aliases``.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -82,6 +86,21 @@ class Scope:
     outer_joined: set[str] = field(default_factory=set)
     windows: dict[str, exp.Window] = field(default_factory=dict)
     windows_allowed: bool = False
+    star: list[Typed] = field(default_factory=list)
+    aliases_inside: bool = False
+
+    def bind_to_own_rows(self, item: Typed) -> Typed:
+        """The argument of an aggregate, which is over the rows of this SELECT.
+
+        SQLite takes an aggregate that names columns of an outer query only for one of that query.
+        """
+        names = [c.sql for r in self.relations for c in (*r.columns, *filter(None, [r.value]))]
+        if self.parent is None or any(name in item.sql for name in names):
+            return item
+        own = next(iter(names), "")
+        if not own:
+            return item
+        return replace(item, sql=f"coalesce(nullif({own}, {own}), {item.sql})")
 
     def add(self, relation: Relation) -> None:
         """Puts a relation in scope."""
@@ -131,7 +150,13 @@ class Scope:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         if columns:
             return columns[0]
-        return self.parent.find(name, None) if self.parent else None
+        return self.parent.find_from_inside(name) if self.parent else None
+
+    def find_from_inside(self, name: str) -> Typed | None:
+        """The same for a query inside this one, which sees the names of the SELECT list too."""
+        alias = self.aliases.get(name.casefold())
+        self.aliases_inside |= alias is not None and self.grouped is not None
+        return alias or self.find(name, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,53 +6,114 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
 from emulator.sql.compiler import refuse_other_clauses
+from emulator.sql.composites import field_of
 from emulator.sql.scope import Context
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
 from emulator.values.sqlite_text import quote_name
+from emulator.values.types import INTERVAL
 
 Compiled = tuple[str, Columns]
 KNOWN = ("this", "expression", "distinct", "with_", "with", "order", "limit", "offset")
 
 
-def combine_queries(
-    node: exp.SetOperation, left: Compiled, right: Compiled, context: Context
-) -> Compiled:
-    """Both queries as one; the names are those of the first, the types are what both can be."""
+def operands_of(node: exp.SetOperation) -> list[exp.Expr]:
+    """The queries of a chain such as a UNION ALL b UNION ALL c."""
+    chain: list[exp.Expr] = []
+    current: exp.Expr = node
+    while same_operation(current, node):
+        chain.append(current.expression)
+        current = current.this
+    return [current, *reversed(chain)]
+
+
+def same_operation(current: exp.Expr, node: exp.SetOperation) -> bool:
+    """Whether a query goes on with the chain: the same operation, and nothing else."""
+    if type(current) is not type(node) or (current is not node and is_exact(current)):
+        return False
+    own = ("with_", "with", "order", "limit", "offset")
+    plain = current is node or not any(current.args.get(each) for each in own)
+    return plain and bool(current.args.get("distinct")) == bool(node.args.get("distinct"))
+
+
+def is_exact(node: exp.Expr) -> bool:
+    """INTERSECT ALL and EXCEPT ALL, which are made of two queries at a time."""
+    return not isinstance(node, exp.Union) and not node.args.get("distinct")
+
+
+def combine_queries(node: exp.SetOperation, operands: list[Compiled], context: Context) -> Compiled:
+    """All queries as one; the names are those of the first, the types are what all can be."""
     refuse_other_clauses(node, *KNOWN)
     word = type(node).__name__.upper()
     mode = "DISTINCT" if node.args.get("distinct") else "ALL"
-    if len(left[1]) != len(right[1]):
-        raise errors.invalid_argument(
-            f"Queries in {word} {mode} have mismatched column count; query 1 has {len(left[1])}"
-            f" columns, query 2 has {len(right[1])}"
-        )
-    pairs = list(zip(outer_columns(left[1]), outer_columns(right[1]), strict=True))
-    columns, first, second = [], [], []
-    for number, (mine, theirs) in enumerate(pairs, start=1):
-        where = f"column {number} in {word} {mode}"
-        (converted, other), type_ = unify([mine, theirs], context, where)
-        if word != "UNION" or mode != "ALL":
-            refuse_interval(type_, f"{word} {mode}")
-        if type_.code in UNGROUPABLE and (word != "UNION" or mode != "ALL"):
+    widths = [len(columns) for _, columns in operands]
+    for number, width in enumerate(widths, start=1):
+        if width != widths[0]:
             raise errors.invalid_argument(
-                f"Column {number} in {word} {mode} has type {name_of(type_)} that does not support"
+                f"Queries in {word} {mode} have mismatched column count; query 1 has {widths[0]}"
+                f" columns, query {number} has {width}"
+            )
+    columns: list[Output] = []
+    converted: list[list[str]] = [[] for _ in operands]
+    for number, items in enumerate(
+        zip(*(outer_columns(each) for _, each in operands), strict=True), start=1
+    ):
+        output, texts = combine_columns(list(items), f"{word} {mode}", number, context)
+        columns.append(output)
+        for listed, text in zip(converted, texts, strict=True):
+            listed.append(text)
+    names = list(map(quote_name, distinct_names([each.name for each in columns])))
+    texts = [
+        convert_operand(sql, listed, names)
+        for (sql, _), listed in zip(operands, converted, strict=True)
+    ]
+    intervals = [each.type == INTERVAL for each in columns]
+    if mode == "DISTINCT" and any(intervals):
+        return distinct_intervals(word, texts, names, intervals), tuple(columns)
+    return join_operands(word, mode, texts, names), tuple(columns)
+
+
+def combine_columns(
+    items: list[Typed], operation: str, number: int, context: Context
+) -> tuple[Output, list[str]]:
+    """One column of all queries: what it is in the result, and each converted to its type."""
+    converted, type_ = unify(items, context, f"column {number} in {operation}")
+    if operation != "UNION ALL":
+        if type_.code in UNGROUPABLE:
+            raise errors.invalid_argument(
+                f"Column {number} in {operation} has type {name_of(type_)} that does not support"
                 " set operation comparisons"
             )
-        base = mine if mine.type is not None or mine.parameter else theirs
-        unknown = mine.type is None and theirs.type is None
-        typed = replace(
-            base, sql=converted.sql, type=None if unknown else type_, literal=None, parts=None
-        )
-        columns.append(Output(mine.column, replace(typed, column=mine.column)))
-        first.append(converted.sql)
-        second.append(other.sql)
-    names = list(map(quote_name, distinct_names([each.name for each in columns])))
-    operands = [convert_operand(left[0], first, names), convert_operand(right[0], second, names)]
-    return join_operands(word, mode, operands, names), tuple(columns)
+        if not operation.startswith("UNION"):
+            refuse_interval(type_, operation)
+    known = [each for each in items if each.type is not None or each.parameter]
+    base = known[0] if known else items[0]
+    unknown = all(each.type is None for each in items)
+    typed = replace(
+        base,
+        sql=converted[0].sql,
+        type=None if unknown else type_,
+        literal=None,
+        parts=None,
+        column=items[0].column,
+    )
+    return Output(items[0].column, typed), [each.sql for each in converted]
+
+
+def distinct_intervals(
+    word: str, operands: list[str], names: list[str], intervals: list[bool]
+) -> str:
+    """UNION DISTINCT with intervals: equal ones (a month, 30 days) are one row."""
+    keys = [
+        f"fn_interval_order({name})" if interval else name
+        for name, interval in zip(names, intervals, strict=True)
+    ]
+    together = " UNION ALL ".join(operands)
+    return f"SELECT {', '.join(names)} FROM ({together}) GROUP BY {', '.join(keys)}"
 
 
 def outer_columns(columns: Columns) -> list[Typed]:
@@ -63,10 +124,21 @@ def outer_columns(columns: Columns) -> list[Typed]:
             each.typed,
             sql=quote_name(name),
             column=each.name,
-            parts=each.typed.parts if each.typed.parts == () else None,
+            parts=outer_parts(each.typed, quote_name(name)),
         )
         for name, each in zip(names, columns, strict=True)
     ]
+
+
+def outer_parts(item: Typed, name: str) -> tuple[Typed, ...] | None:
+    """The parts of a column as the query around sees them: which fields are NULL themselves."""
+    if not item.parts or item.type is None or item.type.code is not TypeCode.STRUCT:
+        return item.parts if item.parts == () else None
+    whole = Typed(name, item.type)
+    return tuple(
+        replace(field_of(whole, number), type=part.type, parts=None)
+        for number, part in enumerate(item.parts)
+    )
 
 
 def convert_operand(sql: str, items: list[str], names: list[str]) -> str:

@@ -87,7 +87,7 @@ def add_text(table: Signatures) -> None:
         table.add("TO_CODE_POINTS", [text], array(INT64))
         table.add("CONCAT", [text], text, f"fn_concat{suffix}", rest=True)
         table.add("REGEXP_CONTAINS", [text, text], BOOL)
-        table.add("REGEXP_EXTRACT", [text, text], text)
+        table.add("REGEXP_EXTRACT REGEXP_SUBSTR", [text, text], text, "fn_regexp_extract")
         table.add("REGEXP_EXTRACT_ALL", [text, text], array(text))
         table.add("REGEXP_REPLACE", [text, text, text], text)
     table.add("CHAR_LENGTH CHARACTER_LENGTH", [STRING], INT64, "fn_length")
@@ -100,6 +100,18 @@ def add_text(table: Signatures) -> None:
     table.add("SOUNDEX", [STRING], STRING)
     table.add("GENERATE_UUID", [], STRING)
     table.add("NEW_UUID", [], UUID, "fn_generate_uuid")
+
+
+def add_network(table: Signatures) -> None:
+    """Functions of IP addresses and URLs."""
+    table.add("NET.HOST", [STRING], STRING, "fn_net_host")
+    table.add("NET.IP_FROM_STRING", [STRING], BYTES, "fn_ip_from_string")
+    table.add("NET.SAFE_IP_FROM_STRING", [STRING], BYTES, "safe_fn_ip_from_string")
+    table.add("NET.IP_TO_STRING", [BYTES], STRING, "fn_ip_to_string")
+    table.add("NET.IP_NET_MASK", [INT64, INT64], BYTES, "fn_ip_net_mask")
+    table.add("NET.IP_TRUNC", [BYTES, INT64], BYTES, "fn_ip_trunc")
+    table.add("NET.IPV4_FROM_INT64", [INT64], BYTES, "fn_ipv4_from_int64")
+    table.add("NET.IPV4_TO_INT64", [BYTES], INT64, "fn_ipv4_to_int64")
 
 
 def add_numbers(table: Signatures) -> None:
@@ -167,7 +179,7 @@ def add_time(table: Signatures) -> None:
 def build_signatures() -> Signatures:
     """All of them."""
     table = Signatures()
-    for add in (add_text, add_numbers, add_mathematics, add_time):
+    for add in (add_text, add_network, add_numbers, add_mathematics, add_time):
         add(table)
     return table
 

@@ -50,10 +50,28 @@ class CompiledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Returning:
-    """THEN RETURN: result columns and their SQLite expressions over the changed row."""
+    """THEN RETURN: result columns and their SQLite expressions over the changed row.
+
+    With ``action`` the last column says INSERT, UPDATE or DELETE, and has no expression.
+    """
 
     columns: tuple[ResultColumn, ...]
     expressions: tuple[str, ...]
+    action: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """ON CONFLICT: what is done with a row that is there already.
+
+    ``keys`` are the columns of the primary key or of a unique index; none: every one of them
+    counts. Without ``assignments`` nothing is done. Those, and ``where_sql``, refer to the row that
+    is there by the table's name, and to the new row by ``:excluded_<place of the column>``.
+    """
+
+    keys: tuple[tuple[str, ...], ...]
+    assignments: tuple[tuple[str, str], ...] | None = None
+    where_sql: str = "TRUE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +89,7 @@ class Insert:
     bindings: Bindings
     tables: tuple[str, ...] = ()
     returning: Returning | None = None
+    on_conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler
-from emulator.sql.ordering import order_terms
+from emulator.sql.ordering import collate, order_operand, order_terms
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Columns, Typed, distinct_names
 from emulator.values.sqlite_text import quote_name
@@ -30,14 +30,23 @@ def order_keys(
     scope.aliases = {each.name.casefold(): each.typed for each in columns if each.name}
     items = []
     for each in order_items(node):
-        place = place_by_number(each.this, columns)
-        items.append(
-            columns[place].typed
-            if place is not None
-            else compiler.compile(each.this, scope, context)
+        operand, collation = order_operand(each.this)
+        refuse_ambiguous(operand, columns)
+        place = place_by_number(operand, columns)
+        item = (
+            columns[place].typed if place is not None else compiler.compile(operand, scope, context)
         )
+        items.append(collate(compiler, item, collation, context))
     scope.aliases = {}
     return items
+
+
+def refuse_ambiguous(node: exp.Expr, columns: Columns) -> None:
+    """INVALID_ARGUMENT for the name of several items."""
+    if not isinstance(node, exp.Column) or len(node.parts) > 1:
+        return
+    if sum(c.name.casefold() == node.name.casefold() for c in columns) > 1:
+        raise errors.invalid_argument(f"Column name {node.name} is ambiguous")
 
 
 def query_tail(
@@ -53,10 +62,12 @@ def query_tail(
     scope.aliases = {item.column.casefold(): item for item in results if item.column}
     terms = []
     for each in order_items(node):
-        place = place_by_number(each.this, columns)
+        operand, collation = order_operand(each.this)
+        place = place_by_number(operand, columns)
         if place is None:
-            place = same_expression(compiler, each.this, columns, node)
-        item = results[place] if place is not None else compiler.compile(each.this, scope, context)
+            place = same_expression(compiler, operand, columns, node)
+        item = results[place] if place is not None else compiler.compile(operand, scope, context)
+        item = collate(compiler, item, collation, context)
         terms.append(order_terms(item, each))
     return order_clause(terms) + limit_clause(compiler, node, context)
 

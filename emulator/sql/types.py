@@ -52,7 +52,7 @@ WIDER = {
     TypeCode.FLOAT32: (TypeCode.FLOAT64,),
     TypeCode.NUMERIC: (TypeCode.FLOAT64,),
 }
-FROM_STRING_LITERAL = {TypeCode.DATE, TypeCode.TIMESTAMP, TypeCode.UUID, TypeCode.BYTES}
+FROM_STRING_LITERAL = {TypeCode.DATE, TypeCode.TIMESTAMP, TypeCode.UUID}
 FROM_INTEGER_LITERAL = {TypeCode.FLOAT32}
 FROM_FLOAT_LITERAL = {TypeCode.FLOAT32, TypeCode.NUMERIC}
 
@@ -145,13 +145,25 @@ def common_type(types: list[Type]) -> Type | None:
     if codes == {TypeCode.STRUCT} and len({len(t.fields) for t in types}) == 1:
         return common_struct(types)
     if codes == {TypeCode.ARRAY}:
-        element = common_type([t.element for t in types if t.element is not None])
-        return None if element is None else array(element)
+        same = all(differ_in_names_only(first, type_) for type_ in types)
+        return first if same else None
     if codes <= NUMBERS:
         if codes & FLOATS:
             return FLOAT64
         return NUMERIC
     return None
+
+
+def differ_in_names_only(mine: Type | None, theirs: Type | None) -> bool:
+    """Whether two types are one, or differ in the names of struct fields only."""
+    if mine is None or theirs is None or mine.code is not theirs.code:
+        return mine is theirs
+    if mine.code is TypeCode.ARRAY:
+        return differ_in_names_only(mine.element, theirs.element)
+    if len(mine.fields) != len(theirs.fields):
+        return False
+    pairs = zip(mine.fields, theirs.fields, strict=True)
+    return all(differ_in_names_only(first.type, other.type) for first, other in pairs)
 
 
 def common_struct(types: list[Type]) -> Type | None:

@@ -8,10 +8,11 @@ from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS, UNGROUPABLE, aggregate_call
 from emulator.sql.coerce import require
+from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.ordering import order_terms
 from emulator.sql.scope import Context, Scope
-from emulator.sql.types import Typed, name_of, refuse_interval
+from emulator.sql.types import Typed, name_of
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
 from emulator.values.types import FLOATS, INT64, NUMBERS
 
@@ -115,12 +116,11 @@ def add_named_windows(node: exp.Select, scope: Scope) -> None:
 def partition_key(compiler: Compiler, node: exp.Expr, scope: Scope, context: Context) -> str:
     """One expression of PARTITION BY."""
     item = compiler.compile(node, scope, context)
-    refuse_interval(item.type, "PARTITION BY")
     if item.type is not None and item.type.code in UNGROUPABLE | FLOATS:
         raise errors.invalid_argument(
             f"PARTITION BY expression of type {name_of(item.type)} does not support partitioning"
         )
-    return item.sql
+    return to_comparable(item).sql
 
 
 def order_item(compiler: Compiler, node: exp.Expr, scope: Scope, context: Context) -> Typed:

@@ -27,6 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999 in microseconds since 1970."""
 
+NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*\Z", re.ASCII)
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
 
 
@@ -96,7 +97,7 @@ def timestamp_to_text(form: str) -> str:
 
 def date_form(text: str) -> str:
     """A date as people write it -> 'YYYY-MM-DD'. Raises ValueError."""
-    match = DATE.match(text.strip())
+    match = DATE.match(text)
     if match is None:
         raise ValueError(f"Invalid date: '{text}'")
     return date(*map(int, match.groups())).isoformat()
@@ -123,6 +124,8 @@ def numeric_from_decimal(value: Decimal) -> str:
 
 def numeric_form(text: str) -> str:
     """A number as people write it -> the sortable form. Raises ValueError."""
+    if not NUMBER.match(text):
+        raise ValueError(f"Invalid NUMERIC value: '{text}'")
     try:
         value = NUMERIC_CONTEXT.create_decimal(text.strip())
     except InvalidOperation as error:
@@ -209,13 +212,3 @@ def refuse_constant(word: str) -> object:
 def uuid_form(text: str) -> str:
     """A UUID in any usual writing -> lower case with dashes. Raises ValueError."""
     return str(uuid.UUID(text))
-
-
-def timestamp_in_zone(form: str, zone: tzinfo) -> str:
-    """The nine-digit form -> 'YYYY-MM-DD HH:MM:SS[.fraction]+ZZ[:ZZ]' in a zone."""
-    local = datetime.fromisoformat(form[:19] + "+00:00").astimezone(zone)
-    fraction = form[20:29].rstrip("0")
-    fraction = f".{fraction:0<{-(-len(fraction) // 3) * 3}}" if fraction else ""
-    offset = local.strftime("%z")
-    shown = offset[:3] if offset[3:5] == "00" else f"{offset[:3]}:{offset[3:5]}"
-    return local.strftime("%Y-%m-%d %H:%M:%S").rjust(19, "0") + fraction + shown

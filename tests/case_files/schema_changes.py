@@ -19,7 +19,6 @@ from enum import Enum
 from pathlib import Path
 
 import grpc
-from case_files.scope import FOLDER, SCHEMA_CHANGE_FOLDERS, SCHEMA_CHANGE_WORDS
 from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
 from google.cloud.spanner_admin_database_v1 import DatabaseAdminClient
 from google.cloud.spanner_admin_database_v1.services.database_admin.transports import (
@@ -29,6 +28,8 @@ from google.cloud.spanner_admin_instance_v1 import Instance, InstanceAdminClient
 from google.cloud.spanner_admin_instance_v1.services.instance_admin.transports import (
     InstanceAdminGrpcTransport,
 )
+
+from case_files.scope import FOLDER, SCHEMA_CHANGE_FOLDERS, SCHEMA_CHANGE_WORDS
 
 PARENT = "projects/p/instances/schema-changes"
 NO_FAULT = ("the same", "the same, in other words")

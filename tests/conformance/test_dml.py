@@ -79,7 +79,7 @@ def test_delete_takes_the_rows_for_which_the_condition_is_true(
 
 def test_a_condition_that_is_null_changes_nothing(database: Database) -> None:
     run(database, FILL, "UPDATE Users SET Name = NULL WHERE Id = 1")
-    assert run(database, "UPDATE Users SET Age = 0 WHERE Name = NULL") == [0]
+    assert run(database, "UPDATE Users SET Age = 0 WHERE Name = CAST(NULL AS STRING)") == [0]
     assert run(database, "DELETE FROM Users WHERE NOT (Name = 'Levin')") == [2]
     assert users(database) == [(1, None, 27)]
 
@@ -231,3 +231,71 @@ def test_a_wrong_statement_is_refused_and_changes_nothing(
 def test_dml_needs_a_read_write_transaction(database: Database) -> None:
     with pytest.raises(exceptions.InvalidArgument):
         ask(database, "INSERT INTO Users (Id) VALUES (1)")
+
+
+CONFLICTS: list[tuple[str, list[list[object]]]] = [
+    ("ON CONFLICT (Id) DO NOTHING", [[2, "Eva", 5, "INSERT"]]),
+    ("ON CONFLICT DO NOTHING", [[2, "Eva", 5, "INSERT"]]),
+    (
+        "ON CONFLICT (Id) DO UPDATE SET Age = Users.Age + excluded.Age",
+        [[1, "Levin", 32, "UPDATE"], [2, "Eva", 5, "INSERT"]],
+    ),
+    (
+        "ON CONFLICT (Id) DO UPDATE SET Name = excluded.Name WHERE Users.Age > 100",
+        [[2, "Eva", 5, "INSERT"]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("clause", "returned"), CONFLICTS)
+def test_on_conflict_leaves_or_updates_the_row_that_is_there(
+    database: Database, clause: str, returned: list[list[object]]
+) -> None:
+    run(database, "INSERT INTO Users (Id, Name, Age) VALUES (1, 'Levin', 27)")
+    insert = (
+        f"INSERT INTO Users (Id, Name, Age) VALUES (1, 'Eva', 5), (2, 'Eva', 5) {clause}"
+        " THEN RETURN WITH ACTION Id, Name, Age"
+    )
+    assert rows_returned(database, insert) == returned
+
+
+def test_with_action_says_what_was_done_with_each_row(database: Database) -> None:
+    run(database, "INSERT INTO Users (Id, Name) VALUES (1, 'Levin')")
+    upsert = "INSERT UPDATE Users (Id, Name) VALUES (1, 'a'), (2, 'b') THEN RETURN WITH ACTION Id"
+    assert rows_returned(database, upsert) == [[1, "UPDATE"], [2, "INSERT"]]
+    ignore = "INSERT IGNORE Users (Id) VALUES (2), (3) THEN RETURN WITH ACTION AS done Id"
+    assert rows_returned(database, ignore) == [[3, "INSERT"]]
+    delete = "DELETE FROM Users WHERE Id = 3 THEN RETURN WITH ACTION Id"
+    assert rows_returned(database, delete) == [[3, "DELETE"]]
+
+
+def test_then_return_may_query_other_rows(database: Database) -> None:
+    run(database, "INSERT INTO Users (Id, Age) VALUES (1, 27), (2, 5)")
+    run(database, "INSERT INTO Numbers (K, V) VALUES (1, 27), (2, 28)")
+    other = "(SELECT o.Age FROM Users AS o WHERE o.Id = u.Id + 1)"
+    number = "(SELECT K FROM Numbers AS Age WHERE V = u.Age)"
+    update = f"UPDATE Users AS u SET Age = Age + 1 WHERE Id = 1 THEN RETURN Id, {other}, {number}"
+    assert rows_returned(database, update) == [[1, 5, 2]]
+    insert = (
+        "INSERT INTO Users (Id, Age) VALUES (3, 27) THEN RETURN (SELECT MAX(K) FROM Numbers"
+        + (" WHERE V = Users.Age)")
+    )
+    assert rows_returned(database, insert) == [[1]]
+    delete = f"DELETE FROM Users AS u WHERE Id = 1 THEN RETURN Id, {number}"
+    assert rows_returned(database, delete) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT OR IGNORE INTO Users (Id) VALUES (1) ON CONFLICT DO NOTHING",
+        "INSERT INTO Users (Id) VALUES (1) ON CONFLICT DO UPDATE SET Age = 1",
+        "INSERT INTO Users (Id) VALUES (1) ON CONFLICT (Age) DO NOTHING",
+        "INSERT INTO Users (Id) VALUES (1) ON CONFLICT (Id) DO UPDATE SET Id = 2",
+        "INSERT INTO Users (Id) VALUES (1) ON CONFLICT ON UNIQUE CONSTRAINT Nope DO NOTHING",
+        "INSERT INTO Users (Id) VALUES (1) ON CONFLICT (Id) DO SOMETHING",
+    ],
+)
+def test_wrong_conflict_clauses_are_refused(database: Database, statement: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument):
+        run(database, statement)

@@ -13,10 +13,14 @@ from emulator.sql.functions import (
     arrays,
     bits,
     casts,
+    collation,
+    extremes,
     formatting,
     intervals,
     json,
+    network,
     numbers,
+    regular_expressions,
     text,
     time,
     windows,
@@ -24,7 +28,12 @@ from emulator.sql.functions import (
 
 Function = Callable[..., object]
 
-SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL
+MODULES = (
+    *(casts, numbers, bits, text, regular_expressions, collation, network),
+    *(time, arrays, json, intervals),
+)
+
+SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL | numbers.SEEING_NULL
 NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
 
@@ -32,7 +41,7 @@ NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 def register(connection: apsw.Connection) -> None:
     """Adds every function; all but the random ones are deterministic."""
     scalars: dict[str, Function] = {}
-    for module in (casts, numbers, bits, text, time, arrays, json, intervals):
+    for module in MODULES:
         scalars |= module.FUNCTIONS
     scalars |= SEEING_NULL
     for name, function in scalars.items():
@@ -41,6 +50,8 @@ def register(connection: apsw.Connection) -> None:
         connection.create_scalar_function(name, chosen, deterministic=deterministic)
         connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=deterministic)
     for name, factory in aggregates.AGGREGATES.items():
+        connection.create_aggregate_function(name, factory)
+    for name, factory in extremes.AGGREGATES.items():
         connection.create_aggregate_function(name, factory)
     for name, factory in windows.WINDOW_AGGREGATES.items():
         connection.create_window_function(name, factory)

@@ -6,10 +6,12 @@ import math
 import statistics
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.arrays import dump, to_json
+from emulator.sql.functions.intervals import order_text
 from emulator.sql.functions.numbers import Float, read_float, write_float
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
@@ -40,19 +42,30 @@ def sum_float(values: list[object]) -> Float | None:
     """SUM of FLOAT64; finite values that overflow are an error."""
     if not values:
         return None
-    numbers = read_floats(values)
-    try:
-        return write_float(math.fsum(numbers))
-    except OverflowError as error:
-        raise out_of_range("double overflow in SUM") from error
-    except ValueError:
-        return "NaN"
+    return divided_sum(read_floats(values), 1, "SUM")
 
 
 def average_float(values: list[object]) -> Float | None:
-    """AVG of FLOAT64."""
-    total = sum_float(values)
-    return None if total is None else write_float(read_float(total) / len(values))
+    """AVG of FLOAT64: the sum between may be larger than a double."""
+    return divided_sum(read_floats(values), len(values), "AVG") if values else None
+
+
+def divided_sum(numbers: list[float], divisor: int, name: str) -> Float:
+    """The sum, exact before it is divided."""
+    if not all(map(math.isfinite, numbers)):
+        return write_float(sum(number for number in numbers if not math.isfinite(number)))
+    try:
+        return math.fsum(numbers) / divisor
+    except OverflowError:
+        return exact_sum(numbers, divisor, name)
+
+
+def exact_sum(numbers: list[float], divisor: int, name: str) -> float:
+    """The same where a sum of some of the numbers is larger than a double."""
+    try:
+        return float(sum(map(Fraction, numbers), Fraction(0)) / divisor)
+    except OverflowError as error:
+        raise out_of_range(f"double overflow in {name}") from error
 
 
 def sum_numeric(values: list[object]) -> str | None:
@@ -72,8 +85,10 @@ def average_numeric(values: list[object]) -> str | None:
     """AVG of NUMERIC."""
     if not values:
         return None
-    decimals = [decimal_from_numeric(str(value)) for value in values]
-    return numeric_from_decimal(NUMERIC_CONTEXT.divide(sum(decimals, Decimal(0)), len(decimals)))
+    total = Decimal(0)
+    for value in values:
+        total = NUMERIC_CONTEXT.add(total, decimal_from_numeric(str(value)))
+    return numeric_from_decimal(NUMERIC_CONTEXT.divide(total, len(values)))
 
 
 def extreme_of_floats(
@@ -129,24 +144,27 @@ def sample_spread(root: bool) -> Callable[[list[object]], Float | None]:
     return call
 
 
-def value_at_extreme(largest: bool) -> Factory:
-    """ANY_VALUE(x HAVING MAX | MIN y): the value beside the extreme; rows whose y is NULL wait."""
+def numeric_spread(root: bool) -> Callable[[list[object]], Float | None]:
+    """The same of NUMERIC, from exact numbers."""
 
-    def factory() -> tuple[list[object], Step, Final]:
-        def step(state: list[object], value: object, by: Any) -> None:
-            if not state or (
-                by is not None and (state[1] is None or is_further(state[1], by, largest))
-            ):
-                state[:] = [value, by]
+    def call(values: list[object]) -> Float | None:
+        sample = [Fraction(decimal_from_numeric(str(value))) for value in values]
+        if len(sample) < 2:
+            return None
+        squares = sum(number * number for number in sample)
+        total = sum(sample)
+        variance = (squares - total * total / len(sample)) / (len(sample) - 1)
+        return math.sqrt(variance) if root else float(variance)
 
-        return [], step, lambda state: state[0] if state else None
-
-    return factory
+    return call
 
 
-def is_further(current: Any, candidate: Any, largest: bool) -> bool:
-    """Whether a value is further out than the one known."""
-    return bool(current < candidate) if largest else bool(candidate < current)
+def distinct_intervals(values: list[object]) -> str | None:
+    """ARRAY_AGG(DISTINCT interval): of equal ones (a month, 30 days) the first."""
+    kept: dict[object, object] = {}
+    for value in values:
+        kept.setdefault(None if value is None else order_text(str(value)), value)
+    return gather(list(kept.values())) if values else None
 
 
 WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {
@@ -157,6 +175,8 @@ WINDOWED: dict[str, tuple[Callable[[list[object]], object], bool]] = {
     "agg_bit_xor": (combine_bits(lambda a, b: a ^ b), False),
     "agg_variance": (sample_spread(root=False), False),
     "agg_deviation": (sample_spread(root=True), False),
+    "agg_variance_numeric": (numeric_spread(root=False), False),
+    "agg_deviation_numeric": (numeric_spread(root=True), False),
     "agg_array_or_null": (lambda values: gather(values) if values else None, True),
 }
 """Aggregates that also take OVER: a function of all values, and whether it sees NULL."""
@@ -166,8 +186,7 @@ AGGREGATES: dict[str, Factory] = {
     "agg_avg_float64": aggregate_all(average_float),
     "agg_sum_numeric": aggregate_all(sum_numeric),
     "agg_avg_numeric": aggregate_all(average_numeric),
-    "agg_at_max": value_at_extreme(largest=True),
-    "agg_at_min": value_at_extreme(largest=False),
+    "agg_distinct_intervals": aggregate_all(distinct_intervals, nulls=True),
     "agg_array": aggregate_all(gather, nulls=True),
     "agg_single": aggregate_all(single, nulls=True),
 }

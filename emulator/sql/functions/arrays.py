@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from emulator.errors import out_of_range
-from emulator.values.forms import decimal_from_numeric, numeric_from_decimal
+from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 
 def to_json(value: object) -> object:
@@ -50,6 +50,17 @@ def float_element(value: object) -> object:
 def concatenate(*arrays: str) -> str:
     """ARRAY_CONCAT."""
     return dump([item for each in arrays for item in json.loads(each)])
+
+
+def first_elements(values: str, count: int) -> str | None:
+    """LIMIT inside an aggregate: NULL of none."""
+    return dump(json.loads(values)[:count]) if count else None
+
+
+def flatten(arrays: str) -> str | None:
+    """ARRAY_CONCAT_AGG: NULL of nothing but NULLs."""
+    present = [json.loads(each) for each in json.loads(arrays) if each is not None]
+    return dump([item for each in present for item in each]) if present else None
 
 
 def element_at(position: int, name: str) -> Callable[[str], object]:
@@ -138,7 +149,7 @@ def generate_numeric(first: str, last: str, step: str | None = None) -> str:
     items = []
     while (low <= high) if by > 0 else (low >= high):
         items.append(numeric_from_decimal(low))
-        low += by
+        low = NUMERIC_CONTEXT.add(low, by)
     return dump(list(items))
 
 
@@ -184,8 +195,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_array_first": element_at(0, "ARRAY_FIRST"),
     "fn_array_last": element_at(-1, "ARRAY_LAST"),
     "fn_array_slice": slice_array,
-    "fn_first_elements": lambda values, count: dump(json.loads(values)[:count]),
-    "fn_flatten": lambda values: concatenate(*[i for i in json.loads(values) if i is not None]),
+    "fn_first_elements": first_elements,
+    "fn_flatten": flatten,
     "fn_array_is_distinct": lambda values: int(not has_repeats(json.loads(values))),
     "fn_array_includes_any": array_includes(any),
     "fn_array_includes_all": array_includes(all),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import uuid
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -17,7 +18,10 @@ from emulator.sql.functions.numbers import (
     write_float,
 )
 from emulator.values import forms
+from emulator.values.local_times import local_time, timestamp_in_zone
 
+UUID_BYTES = 16
+HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]")
 INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
 
 
@@ -56,10 +60,8 @@ def parse_float64(text: str) -> Float:
     """A number, inf or nan in any case -> FLOAT64."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
-    value = float(text)
-    if math.isinf(value) and "inf" not in text.lower():
-        raise ValueError(text)
-    return write_float(value)
+    digits = text.strip().lower()
+    return write_float(float.fromhex(digits) if HEXADECIMAL.match(digits) else float(digits))
 
 
 def float_text(value: Float) -> str:
@@ -69,20 +71,17 @@ def float_text(value: Float) -> str:
         return "nan"
     if math.isinf(number):
         return "inf" if number > 0 else "-inf"
-    text = repr(number).removesuffix(".0")
-    return re.sub(r"e([+-])(\d)\Z", r"e\g<1>0\2", text)
+    text = f"{number:.15g}"
+    return text if float(text) == number else f"{number:.17g}"
 
 
 def float32_text(value: Float) -> str:
-    """A FLOAT32: the shortest text that reads back as the same single."""
+    """A FLOAT32 as Spanner prints it."""
     number = read_float(value)
     if not math.isfinite(number):
         return float_text(value)
-    for digits in range(1, 10):
-        short = float(f"{number:.{digits}g}")
-        if to_float32(short) == number:
-            return float_text(short)
-    return float_text(number)
+    text = f"{number:.6g}"
+    return text if read_float(to_float32(float(text))) == number else f"{number:.8g}"
 
 
 def float_to_int64(value: Float) -> int:
@@ -102,7 +101,7 @@ def float_to_numeric(value: Float) -> str:
     if not math.isfinite(number):
         raise out_of_range(f"Illegal conversion of non-finite value {number} to NUMERIC")
     try:
-        return forms.numeric_from_decimal(Decimal(repr(number)))
+        return forms.numeric_from_decimal(Decimal(number))
     except ValueError as error:
         raise out_of_range(f"numeric out of range: {number}") from error
 
@@ -124,9 +123,19 @@ def bytes_to_text(value: bytes) -> str:
         raise out_of_range(f"Invalid cast of bytes to UTF8 string: {value[:20]!r}") from error
 
 
+def bytes_to_uuid(value: bytes) -> str:
+    """The 16 bytes of a UUID."""
+    if len(value) != UUID_BYTES:
+        raise out_of_range(
+            f"Invalid bytes value size for UUID, expected {UUID_BYTES} bytes,"
+            f" but got {len(value)} bytes."
+        )
+    return str(uuid.UUID(bytes=value))
+
+
 def timestamp_text(form: str) -> str:
     """A TIMESTAMP as CAST prints it: in the default zone, with its offset."""
-    return forms.timestamp_in_zone(form, forms.DEFAULT_ZONE)
+    return timestamp_in_zone(form, forms.DEFAULT_ZONE)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -139,8 +148,9 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numeric_to_float32": lambda v: to_float32(float(forms.decimal_from_numeric(v))),
     "cast_float_int64": float_to_int64,
     "cast_float_numeric": float_to_numeric,
-    "cast_float64_string": float_text,
-    "cast_float32_string": float32_text,
+    # Without the sign of zero: -0.0 prints as 0.
+    "cast_float64_string": lambda v: float_text(write_float(read_float(v) + 0.0)),
+    "cast_float32_string": lambda v: float32_text(write_float(read_float(v) + 0.0)),
     "cast_numeric_int64": numeric_to_int64,
     "cast_numeric_string": forms.numeric_to_text,
     "cast_string_bool": refuse_bad_text(parse_bool, "BOOL"),
@@ -153,7 +163,11 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "cast_string_timestamp": refuse_bad_text(forms.timestamp_form, "TIMESTAMP"),
     "cast_string_uuid": refuse_bad_text(forms.uuid_form, "UUID"),
     "cast_bytes_string": bytes_to_text,
+    "cast_bytes_uuid": bytes_to_uuid,
+    "cast_uuid_bytes": lambda form: uuid.UUID(form).bytes,
     "cast_date_timestamp": forms.timestamp_form,
     "cast_timestamp_string": timestamp_text,
-    "cast_timestamp_date": lambda form: forms.timestamp_in_zone(form, forms.DEFAULT_ZONE)[:10],
+    "cast_timestamp_date": refuse_bad_text(
+        lambda form: local_time(form, forms.DEFAULT_ZONE).date().isoformat(), "DATE"
+    ),
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from emulator.errors import out_of_range, unimplemented
 from emulator.sql.functions.zones import offset_text, zone_of
+from emulator.values.local_times import EPOCH, LocalTime
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -19,33 +19,14 @@ MONTHS = (
 EXPANDED = {
     "D": "%m/%d/%y",
     "x": "%m/%d/%y",
-    "F": "%Y-%m-%d",
+    "F": "%E4Y-%m-%d",
     "R": "%H:%M",
+    "r": "%I:%M:%S %p",
     "T": "%H:%M:%S",
     "X": "%H:%M:%S",
     "c": "%a %b %e %H:%M:%S %Y",
 }
 ELEMENT = re.compile(r"%(E\d+S|E\*S|E4Y|Ez|[A-Za-z%])|(%)")
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalTime:
-    """A local time with its nanoseconds; a DATE has no zone."""
-
-    local: datetime
-    nanos: int = 0
-    is_date: bool = False
-
-    @property
-    def seconds(self) -> int:
-        """Seconds since 1970."""
-        return (self.local - EPOCH) // timedelta(seconds=1)
-
-    @property
-    def offset(self) -> timedelta:
-        """How far the zone is from UTC."""
-        return self.local.utcoffset() or timedelta()
 
 
 def week(day: date, first: int) -> int:
@@ -59,11 +40,8 @@ OF_DATES: dict[str, Callable[[date], str]] = {
     "B": lambda d: MONTHS[d.month - 1],
     "b": lambda d: MONTHS[d.month - 1][:3],
     "h": lambda d: MONTHS[d.month - 1][:3],
-    "C": lambda d: f"{d.year // 100:02d}",
     "d": lambda d: f"{d.day:02d}",
     "e": lambda d: f"{d.day:2d}",
-    "G": lambda d: str(d.isocalendar().year),
-    "g": lambda d: f"{d.isocalendar().year % 100:02d}",
     "j": lambda d: f"{d.timetuple().tm_yday:03d}",
     "m": lambda d: f"{d.month:02d}",
     "Q": lambda d: str((d.month - 1) // 3 + 1),
@@ -72,12 +50,19 @@ OF_DATES: dict[str, Callable[[date], str]] = {
     "V": lambda d: f"{d.isocalendar().week:02d}",
     "W": lambda d: f"{week(d, 0):02d}",
     "w": lambda d: str(d.isoweekday() % 7),
-    "Y": lambda d: str(d.year),
-    "E4Y": lambda d: f"{d.year:04d}",
-    "y": lambda d: f"{d.year % 100:02d}",
     "n": lambda _: "\n",
     "t": lambda _: "\t",
     "%": lambda _: "%",
+}
+OF_YEARS: dict[str, Callable[[int], str]] = {
+    "C": lambda year: f"{year // 100:02d}",
+    "Y": str,
+    "E4Y": lambda year: f"{year:04d}",
+    "y": lambda year: f"{year % 100:02d}",
+}
+OF_WEEK_YEARS: dict[str, Callable[[int], str]] = {
+    "G": lambda year: f"{year:04d}",
+    "g": lambda year: f"{year % 100:02d}",
 }
 OF_TIMES: dict[str, Callable[[LocalTime], str]] = {
     "H": lambda m: f"{m.local.hour:02d}",
@@ -96,17 +81,32 @@ OF_TIMES: dict[str, Callable[[LocalTime], str]] = {
 }
 
 
+def year_element(element: str, moment: LocalTime) -> str | None:
+    """The text of an element of years; None for another."""
+    day = moment.local.date()
+    if element == "F" and day.year + moment.years > 9999:
+        return "+" + format_moment("%E4Y-%m-%d", moment)
+    if element in OF_YEARS:
+        return OF_YEARS[element](day.year + moment.years)
+    if element in OF_WEEK_YEARS:
+        return OF_WEEK_YEARS[element](day.isocalendar().year + moment.years)
+    return None
+
+
 def format_moment(pattern: str, moment: LocalTime) -> str:
     """FORMAT_DATE and FORMAT_TIMESTAMP."""
 
     def format_element(match: re.Match[str]) -> str:
         element = match.group(1)
         if element is None:
-            raise out_of_range(f"Invalid format string: {pattern!r} ends with %")
+            return "%"
+        year = year_element(element, moment)
+        if year is not None:
+            return year
         if element in OF_DATES:
             return OF_DATES[element](moment.local.date())
         if moment.is_date and element not in {"D", "x", "F"}:
-            raise unimplemented(f"The format element %{element} of a DATE")
+            return match.group()
         if element in EXPANDED:
             return format_moment(EXPANDED[element], moment)
         if element in OF_TIMES:

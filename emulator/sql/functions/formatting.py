@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from emulator.errors import out_of_range, unimplemented
-from emulator.sql.functions.casts import float32_text, float_text
+from emulator.sql.functions.format_patterns import (
+    OUTPUT_MAX,
+    WHOLE,
+    Specifier,
+    check_precision,
+    check_types,
+    parse_pattern,
+    too_long,
+)
 from emulator.sql.functions.json_documents import parse_type
 from emulator.sql.functions.numbers import read_float
+from emulator.sql.functions.sql_text import to_literal, to_readable
 from emulator.values import forms
 
-SPECIFIER = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|\d+)?)?([A-Za-z%])|%")
-PRECISION = re.compile(r"\.")
-NUMBERS = {"NUMERIC", "FLOAT32", "FLOAT64"}
-WHOLE = set("dioxX")
-FRACTIONAL = set("fFeEgG")
-INTEGERS_FRACTIONAL = NUMBERS | {"INT64"}
-UTC = "UTC"
+GROUP_OF_THREE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,90 +34,60 @@ class FormatArgument:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Specifier:
-    """%[flags][width][.precision]letter."""
-
-    flags: str
-    width: int
-    precision: int | None
-    letter: str
-
-
 def format_values(pattern: str | None, *arguments: object) -> str | None:
     """FORMAT: types and values alternate. NULL where an argument is, unless %t or %T."""
     if pattern is None:
         return None
     pairs = zip(arguments[::2], arguments[1::2], strict=True)
     waiting = [FormatArgument(parse_type(str(type_)), value) for type_, value in pairs]
-    pieces: list[str | None] = []
-    end = 0
-    for match in SPECIFIER.finditer(pattern):
-        pieces.append(pattern[end : match.start()])
-        end = match.end()
-        pieces.append("%" if match.group() == "%%" else format_specifier(match, waiting))
-    if waiting:
-        raise out_of_range("Too many arguments to FORMAT for pattern " + repr(pattern))
-    pieces.append(pattern[end:])
-    texts = [piece for piece in pieces if piece is not None]
-    return "".join(texts) if len(texts) == len(pieces) else None
+    check_types(pattern, [each.type for each in waiting])
+    texts: list[str] = []
+    for piece in parse_pattern(pattern):
+        text = format_specifier(piece, waiting) if isinstance(piece, Specifier) else piece
+        if text is None:
+            return None
+        texts.append(text)
+    result = "".join(texts)
+    if len(result) > OUTPUT_MAX:
+        raise too_long()
+    return result
 
 
-def format_specifier(match: re.Match[str], waiting: list[FormatArgument]) -> str | None:
-    """A specifier with its argument."""
-    flags, width, precision, letter = match.groups()
-    if letter is None:
-        raise out_of_range(f"Invalid format specifier in FORMAT: {match.group()!r}")
-    numbers: list[int | None] = []
-    for text in (width, precision):
-        if text == "*":
-            numbers.append(int(take_argument(waiting, "INT64").value or 0))
+def format_specifier(specifier: Specifier, waiting: list[FormatArgument]) -> str | None:
+    """A specifier with its arguments; NULL of a NULL width, precision or value."""
+    for name in specifier.starred:
+        number = waiting.pop(0).value
+        if number is None:
+            return None
+        if name == "width":
+            flags = specifier.flags + ("-" if number < 0 else "")
+            specifier = replace(specifier, width=abs(number), flags=flags)
         else:
-            numbers.append(int(text) if text else None)
-    if precision is None and PRECISION.search(match.group()):
-        numbers[1] = 0
-    if (numbers[0] or 0) < 0:
-        flags, numbers[0] = flags + "-", -(numbers[0] or 0)
-    specifier = Specifier(flags, numbers[0] or 0, numbers[1], letter)
-    return format_value(specifier, take_argument(waiting))
-
-
-def take_argument(waiting: list[FormatArgument], type_: str | None = None) -> FormatArgument:
-    """The next argument."""
-    if not waiting:
-        raise out_of_range("Too few arguments to FORMAT for its pattern")
-    if type_ is not None and waiting[0].type != type_:
-        raise out_of_range(f"FORMAT needs an {type_} for *")
-    return waiting.pop(0)
+            precision = check_precision(number, specifier.letter)
+            specifier = replace(specifier, precision=precision)
+    if specifier.width > OUTPUT_MAX:
+        raise too_long()
+    return format_value(specifier, waiting.pop(0))
 
 
 def format_value(specifier: Specifier, argument: FormatArgument) -> str | None:
     """One value."""
     letter = specifier.letter
     if letter in "tT":
-        text = (
-            to_literal(argument.type, argument.value)
-            if letter == "T"
-            else to_readable(argument.type, argument.value)
-        )
-        return pad(specifier, text[: specifier.precision])
-    kinds: dict[str, Callable[[Specifier, Any, Any], str]] = {
-        **dict.fromkeys(WHOLE, format_whole),
-        **dict.fromkeys(FRACTIONAL, format_fractional),
-        **dict.fromkeys("pP", format_json),
-        "s": format_text,
-    }
-    accepted = {"s": {"STRING"}, "p": {"JSON"}, "P": {"JSON"}}
-    types = accepted.get(letter, {"INT64"} if letter in WHOLE else INTEGERS_FRACTIONAL)
-    if letter not in kinds:
-        raise out_of_range(f"Invalid format specifier character {letter!r} in FORMAT string")
-    if argument.type not in types:
-        raise out_of_range(
-            f"Invalid type for FORMAT argument; %{letter} does not take {argument.type}"
-        )
+        write = to_literal if letter == "T" else to_readable
+        return pad(specifier, write(argument.type, argument.value)[: specifier.precision])
     if argument.value is None:
         return None
-    return kinds[letter](specifier, argument.value, argument.type)
+    if letter in WHOLE:
+        return format_whole(specifier, argument.value)
+    if letter in "pP":
+        return format_json(specifier, argument.value)
+    if letter == "s":
+        return pad(specifier, argument.value.partition("\0")[0][: specifier.precision])
+    if argument.type == "NUMERIC":
+        return format_numeric(specifier, forms.decimal_from_numeric(argument.value))
+    # Without the sign of zero: -0.0 prints as 0.
+    return format_float(specifier, read_float(argument.value) + 0.0)
 
 
 def pad(specifier: Specifier, text: str) -> str:
@@ -126,142 +97,113 @@ def pad(specifier: Specifier, text: str) -> str:
     return text.rjust(specifier.width)
 
 
-def sign_number(specifier: Specifier, negative: bool, digits: str) -> str:
-    """A number with its sign, filled with zeros where asked for."""
+def sign_number(specifier: Specifier, negative: bool, digits: str, prefix: str = "") -> str:
+    """A number with its sign and prefix, filled with zeros where asked for."""
     plus = "+" if "+" in specifier.flags else " " if " " in specifier.flags else ""
-    sign = "-" if negative else plus
+    front = ("-" if negative else plus) + prefix
     if "0" in specifier.flags and "-" not in specifier.flags:
-        return sign + digits.rjust(specifier.width - len(sign), "0")
-    return pad(specifier, sign + digits)
+        return front + digits.rjust(specifier.width - len(front), "0")
+    return pad(specifier, front + digits)
 
 
-def format_whole(specifier: Specifier, value: int, type_: object) -> str:
+def group_digits(digits: str, size: int, mark: str) -> str:
+    """Digits in groups from the right."""
+    first = len(digits) % size or size
+    parts = [digits[:first], *(digits[i : i + size] for i in range(first, len(digits), size))]
+    return mark.join(parts)
+
+
+def format_whole(specifier: Specifier, value: int) -> str:
     """%d %i %o %x %X."""
-    letter = specifier.letter
-    if letter in "oxX" and value < 0:
-        raise out_of_range(f"FORMAT %{letter} takes no negative number: {value}")
+    letter, flags = specifier.letter, specifier.flags
     digits = format(abs(value), {"i": "d"}.get(letter, letter))
-    digits = digits.rjust(specifier.precision or 0, "0")
-    if "'" in specifier.flags:
-        size, mark = (4, ":") if letter in "xX" else (4, ",") if letter == "o" else (3, ",")
-        first = len(digits) % size or size
-        parts = [digits[:first], *(digits[i : i + size] for i in range(first, len(digits), size))]
-        digits = mark.join(parts)
-    if "#" in specifier.flags and value and letter in "oxX":
-        digits = {"o": "0", "x": "0x", "X": "0X"}[letter] + digits
-    return sign_number(specifier, value < 0, digits)
+    prefix = {"o": "0", "x": "0x", "X": "0X"}.get(letter, "") if "#" in flags else ""
+    if len(digits) < (specifier.precision or 0):
+        digits = digits.rjust(specifier.precision or 0, "0")
+        prefix = "" if letter == "o" else prefix
+    if "'" in flags:
+        size = GROUP_OF_THREE if letter in "di" else 4
+        digits = group_digits(digits, size, ":" if letter in "xX" else ",")
+    elif letter in "di" and specifier.precision is not None:
+        # As in C: with a precision the flag 0 says nothing.
+        specifier = replace(specifier, flags=flags.replace("0", ""))
+    return sign_number(specifier, value < 0, digits, prefix)
 
 
-def format_fractional(specifier: Specifier, value: Any, type_: object) -> str:
-    """%f %e %g and their capitals."""
+def format_float(specifier: Specifier, number: float) -> str:
+    """%f %e %g and their capitals, of a double."""
     letter = specifier.letter
-    precision = 6 if specifier.precision is None else specifier.precision
-    if type_ == "NUMERIC":
-        exact = forms.decimal_from_numeric(value)
-        if letter in "fF":
-            step = Decimal(1).scaleb(-precision)
-            rounded = exact.quantize(step, ROUND_HALF_UP, forms.NUMERIC_CONTEXT)
-            return sign_number(specifier, exact < 0, f"{abs(rounded):f}")
-        number = float(exact)
-    else:
-        number = read_float(value)
     if not math.isfinite(number):
         word = "nan" if math.isnan(number) else "inf"
-        shown_word = word.upper() if letter.isupper() else word
-        plain = Specifier(specifier.flags.replace("0", ""), specifier.width, None, letter)
-        return sign_number(plain, number < 0, shown_word)
+        plain = replace(specifier, flags=specifier.flags.replace("0", ""))
+        return sign_number(plain, number < 0, word.upper() if letter.isupper() else word)
+    precision = 6 if specifier.precision is None else specifier.precision
     form = "#" if "#" in specifier.flags else ""
-    return sign_number(
-        specifier, math.copysign(1, number) < 0, f"{abs(number):{form}.{precision}{letter}}"
-    )
+    text = f"{abs(number):{form}.{precision}{letter}}"
+    return sign_number(specifier, math.copysign(1, number) < 0, group_number(specifier, text))
 
 
-def format_text(specifier: Specifier, value: str, type_: object) -> str:
-    """%s."""
-    return pad(specifier, value[: specifier.precision])
+def group_number(specifier: Specifier, text: str) -> str:
+    """The digits before the point in groups, where asked for."""
+    if "'" not in specifier.flags:
+        return text
+    whole = text[: next((n for n, c in enumerate(text) if not c.isdigit()), len(text))]
+    return group_digits(whole, GROUP_OF_THREE, ",") + text[len(whole) :]
 
 
-def format_json(specifier: Specifier, value: str, type_: object) -> str:
+def format_numeric(specifier: Specifier, value: Decimal) -> str:
+    """The same of NUMERIC: every digit is exact, halves are rounded away from zero."""
+    letter = specifier.letter
+    precision = 6 if specifier.precision is None else specifier.precision
+    size = forms.NUMERIC_CONTEXT.abs(value)
+    write: dict[str, Callable[[Decimal, int, bool], str]] = {
+        "f": write_fixed,
+        "e": write_exponent,
+        "g": write_general,
+    }
+    text = write[letter.lower()](size, precision, "#" in specifier.flags)
+    text = text.upper() if letter.isupper() else text
+    return sign_number(specifier, value < 0, group_number(specifier, text))
+
+
+def write_fixed(value: Decimal, precision: int, point: bool) -> str:
+    """%f of a decimal."""
+    exact = Context(prec=precision + 100)
+    text = f"{value.quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP, exact):f}"
+    return text + "." if point and not precision else text
+
+
+def write_exponent(value: Decimal, precision: int, point: bool) -> str:
+    """%e of a decimal."""
+    rounded = Context(prec=precision + 1, rounding=ROUND_HALF_UP).create_decimal(value)
+    exponent = rounded.adjusted() if rounded else 0
+    digits = "".join(map(str, rounded.as_tuple().digits)) if rounded else "0"
+    digits = digits.ljust(precision + 1, "0")
+    mark = "." if precision or point else ""
+    sign = "-" if exponent < 0 else "+"
+    return f"{digits[0]}{mark}{digits[1 : precision + 1]}e{sign}{abs(exponent):02d}"
+
+
+def write_general(value: Decimal, precision: int, point: bool) -> str:
+    """%g of a decimal: %e or %f, whichever is shorter, without needless zeros."""
+    digits = precision or 1
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(value)
+    exponent = rounded.adjusted() if rounded else 0
+    if -4 <= exponent < digits:
+        text, end = write_fixed(value, digits - 1 - exponent, point), ""
+    else:
+        text, mark, end = write_exponent(value, digits - 1, point).partition("e")
+        end = mark + end
+    if "." in text and not point:
+        text = text.rstrip("0").rstrip(".")
+    return text + end
+
+
+def format_json(specifier: Specifier, value: str) -> str:
     """%p, %P of JSON."""
-    if specifier.letter == "p":
-        return pad(specifier, value)
-    return json.dumps(json.loads(value), indent=2, sort_keys=True, ensure_ascii=False)
-
-
-def to_readable(type_: Any, value: Any) -> str:
-    """%t: readable."""
-    if value is None:
-        return "NULL"
-    if isinstance(type_, list):
-        return format_composite(type_, value, to_readable)
-    if type_ == "BOOL":
-        return "true" if value else "false"
-    if type_ in {"FLOAT64", "FLOAT32"}:
-        return add_point(float32_text(value) if type_ == "FLOAT32" else float_text(value))
-    if type_ == "NUMERIC":
-        return forms.numeric_to_text(value)
-    if type_ == "TIMESTAMP":
-        return forms.timestamp_in_zone(value, forms.UTC_ZONE)
-    if type_ == "BYTES":
-        return escape_bytes(forms.bytes_of(value))
-    return str(value)
-
-
-def to_literal(type_: Any, value: Any) -> str:
-    """%T: as SQL writes it."""
-    if value is None:
-        return "NULL"
-    if isinstance(type_, list):
-        return format_composite(type_, value, to_literal)
-    plain = to_readable(type_, value)
-    if type_ in {"FLOAT64", "FLOAT32"} and not math.isfinite(read_float(value)):
-        return f'CAST("{plain}" AS {type_})'
-    if type_ == "STRING":
-        return quote_string(value)
-    if type_ == "BYTES":
-        return "b" + quote_escaped(plain)
-    if type_ == "JSON":
-        return "JSON '" + plain.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    if type_ in {"DATE", "TIMESTAMP", "NUMERIC"}:
-        return f'{type_} "{plain}"'
-    if type_ in {"BOOL", "INT64", "FLOAT64", "FLOAT32"}:
-        return plain
-    raise unimplemented(f"FORMAT %T of {type_}")
-
-
-def format_composite(type_: Any, value: Any, each: Callable[[Any, Any], str]) -> str:
-    """[a, b] and (a, b)."""
-    items = json.loads(value)
-    if type_[0] == "ARRAY":
-        return "[" + ", ".join(each(type_[1], item) for item in items) + "]"
-    parts = [each(inner, item) for (_, inner), item in zip(type_[1], items, strict=True)]
-    return "(" + ", ".join(parts) + ")"
-
-
-def add_point(text: str) -> str:
-    """A float that looks like one."""
-    return text + ".0" if re.fullmatch(r"-?\d+", text) else text
-
-
-def escape_bytes(value: bytes) -> str:
-    """BYTES that can be read."""
-    return "".join(
-        chr(b) if 32 <= b < 127 and b not in b"\\" else f"\\x{b:02x}" if b != 92 else "\\\\"
-        for b in value
-    )
-
-
-def quote_string(value: str) -> str:
-    """A string literal."""
-    escapes = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return quote_escaped("".join(escapes.get(c, c) for c in value))
-
-
-def quote_escaped(value: str) -> str:
-    """Quotes around escaped text: the kind that it does not hold."""
-    if '"' not in value:
-        return f'"{value}"'
-    return "'" + value.replace("'", "\\'") + "'" if "'" in value else f"'{value}'"
+    if specifier.letter == "P":
+        value = json.dumps(json.loads(value), indent=2, sort_keys=True, ensure_ascii=False)
+    return pad(specifier, value[: specifier.precision])
 
 
 SEEING_NULL: dict[str, Callable[..., object]] = {"fn_format": format_values}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ PARTS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 ORDER_OFFSET = 10**22
 """Makes every normalised interval a positive number of 23 digits, which sorts as text."""
 
+SECONDS = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d{1,9}))?\s*\Z", re.A)
 ISO = re.compile(
     r"P(?=.)(?:([+-]?\d+)Y)?(?:([+-]?\d+)M)?(?:([+-]?\d+)W)?(?:([+-]?\d+)D)?"
     r"(?:T(?=.)(?:([+-]?\d+)H)?(?:([+-]?\d+)M)?(?:([+-]?)(\d+)(?:[.,](\d{1,9}))?S)?)?\Z",
@@ -178,6 +180,15 @@ def interval_of_unit(amount: int, unit: str) -> str:
     raise invalid_argument(f"Unsupported date part in INTERVAL: {unit}")
 
 
+def interval_of_seconds(text: str) -> str:
+    """INTERVAL 'seconds' SECOND, with a fraction. Raises INVALID_ARGUMENT."""
+    match = SECONDS.match(text)
+    if match is None:
+        raise invalid_argument(f"Invalid amount of an INTERVAL: {text!r}")
+    size = int(match[2] or 0) * SECOND + int(f"{match[3] or '':0<9}")
+    return Interval(nanos=-size if match[1] == "-" else size).check_range().iso()
+
+
 def make_interval(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
     """MAKE_INTERVAL."""
     clock = hour * HOUR + minute * MINUTE + second * SECOND
@@ -245,6 +256,12 @@ def order_text(form: str) -> str:
     return f"{whole + ORDER_OFFSET:023d}"
 
 
+def order_texts(intervals: str) -> str:
+    """An array of intervals as the texts that sort and equal as they do."""
+    items = [None if item is None else order_text(item) for item in json.loads(intervals)]
+    return json.dumps(items)
+
+
 def add_intervals(left: str, right: str, sign: int) -> str:
     """interval + interval, interval - interval."""
     first, other = parse_iso(left), parse_iso(right)
@@ -283,7 +300,11 @@ def divide(form: str, divisor: int) -> str:
     """interval / number: what is left of a part goes to the next one."""
     if not divisor:
         raise out_of_range("division by zero: INTERVAL / 0")
-    interval = parse_iso(form)
+    return divide_interval(parse_iso(form), divisor)
+
+
+def divide_interval(interval: Interval, divisor: int) -> str:
+    """The same of an interval that may be out of range."""
     sign, size = (-1 if divisor < 0 else 1), abs(divisor)
     months, rest = signed_divmod(interval.months, size)
     days, rest = signed_divmod(interval.days + rest * DAYS_IN_MONTH, size)
@@ -304,19 +325,21 @@ def subtract_dates(left: str, right: str) -> str:
     )
 
 
-def total(values: list[object]) -> str | None:
-    """SUM."""
-    if not values:
-        return None
+def add_all(values: list[object]) -> Interval:
+    """The sum, which may be out of range."""
     intervals = [parse_iso(str(value)) for value in values]
     months, days, clock = (sum(part) for part in zip(*map(parts_of, intervals), strict=True))
-    return Interval(months, days, clock).check_range().iso()
+    return Interval(months, days, clock)
+
+
+def total(values: list[object]) -> str | None:
+    """SUM."""
+    return add_all(values).check_range().iso() if values else None
 
 
 def average(values: list[object]) -> str | None:
     """AVG."""
-    whole = total(values)
-    return None if whole is None else divide(whole, len(values))
+    return divide_interval(add_all(values), len(values)) if values else None
 
 
 def parts_of(interval: Interval) -> tuple[int, int, int]:
@@ -340,6 +363,9 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_justify_days": justify_days,
     "fn_justify_interval": justify_interval,
     "fn_interval_order": order_text,
+    "fn_greatest_interval": lambda *forms: max(forms, key=order_text),
+    "fn_least_interval": lambda *forms: min(forms, key=order_text),
+    "fn_interval_orders": order_texts,
     "fn_interval_add": lambda left, right: add_intervals(left, right, 1),
     "fn_interval_sub": lambda left, right: add_intervals(left, right, -1),
     "fn_interval_mul": multiply,

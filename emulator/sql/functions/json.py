@@ -24,6 +24,7 @@ from emulator.sql.functions.json_paths import (
     parse_text,
     path_of,
     value_at,
+    written,
 )
 from emulator.sql.functions.json_values import (
     CONVERTERS,
@@ -50,14 +51,14 @@ def query_text(text: str, path: str = "$") -> str | None:
     part = value_at(parse_text(text), path_of(path))
     if part is MISSING or part is None:
         return None
-    return json.dumps(part, separators=(",", ":"), ensure_ascii=False)
+    return written(part)
 
 
 def scalar_text(value: object) -> str | None:
     """A scalar as JSON_VALUE gives it."""
     if value is None or value is MISSING or isinstance(value, dict | list):
         return None
-    return value if isinstance(value, str) else json.dumps(value)
+    return str(value) if isinstance(value, str) else json.dumps(value)
 
 
 def value(text: str, path: str = "$") -> str | None:
@@ -68,7 +69,7 @@ def value(text: str, path: str = "$") -> str | None:
 def query_array(text: str, path: str = "$") -> str | None:
     """JSON_QUERY_ARRAY: each element as JSON."""
     part = value_at(parse_text(text), path_of(path))
-    return array_text([dump(each) for each in part]) if isinstance(part, list) else None
+    return array_text([written(each) for each in part]) if isinstance(part, list) else None
 
 
 def value_array(text: str, path: str = "$") -> str | None:
@@ -128,7 +129,8 @@ def keys(document: str | None, depth: int | None, mode: str | None) -> str | Non
         return None
     if depth is not None and depth <= 0:
         raise out_of_range("max_depth of JSON_KEYS must be positive")
-    modes = {"strict": 0, "lax": 1, "lax recursive": 1 << 30}
+    modes = {"strict": 0, "lax": 1, "lax recursive": 1 << 30, "recursive lax": 1 << 30}
+    mode = mode.lower()
     if mode not in modes:
         raise out_of_range(f"Invalid mode of JSON_KEYS: {mode!r}")
     paths: set[str] = set()

@@ -52,7 +52,7 @@ def encode_float(stored: Any, wide: bool) -> float | str:
         return stored
     if math.isinf(stored):
         return "Infinity" if stored > 0 else "-Infinity"
-    return float(stored)
+    return float(stored) + 0.0
 
 
 def encode_numeric(stored: Any, wide: bool) -> int | float | str:

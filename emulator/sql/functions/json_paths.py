@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from emulator.errors import out_of_range
+from emulator.values.forms import first_of_each_key
 
 Step = str | int
 Path = tuple[Step, ...]
-STEP = re.compile(
-    r"\.([^.\[\]\"'\s$]+)|\.\"((?:[^\"\\]|\\.)*)\"|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]"
-    r"|\[\"((?:[^\"\\]|\\.)*)\"\]"
-)
+STEP = re.compile(r"\.([^.\[\]\"'\s$]+)|\.\"((?:[^\"\\]|\\.)*)\"|\[(\d+)\]")
 MISSING = object()
 
 
@@ -53,12 +51,43 @@ def value_at(value: Any, steps: Sequence[Any]) -> Any:
     return value
 
 
+class WrittenNumber(str):
+    """A number as the text has it."""
+
+    __slots__ = ()
+
+
+class Members(dict[str, Any]):
+    """An object: of equal keys the first counts, and ``pairs`` has all of them."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(first_of_each_key(pairs))
+        self.pairs = pairs
+
+
+READER = json.JSONDecoder(
+    parse_int=WrittenNumber, parse_float=WrittenNumber, object_pairs_hook=Members, strict=False
+)
+
+
 def parse_text(text: str) -> Any:
-    """The JSON document in a STRING; MISSING if it is invalid."""
+    """The JSON document at the beginning of a text; MISSING if it is invalid."""
     try:
-        return json.loads(text)
+        return READER.raw_decode(text.lstrip())[0]
     except (ValueError, RecursionError):
         return MISSING
+
+
+def written(value: Any) -> str:
+    """A part of a document as the text has it, without blanks."""
+    if isinstance(value, WrittenNumber):
+        return str(value)
+    if isinstance(value, Members):
+        pairs = (f"{json.dumps(k, ensure_ascii=False)}:{written(v)}" for k, v in value.pairs)
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def array_text(values: Sequence[object]) -> str:

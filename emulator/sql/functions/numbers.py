@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal, DecimalException
+from decimal import (
+    ROUND_CEILING,
+    ROUND_DOWN,
+    ROUND_FLOOR,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+    DecimalException,
+)
 
 from emulator.errors import out_of_range
 from emulator.values.forms import (
@@ -15,6 +23,12 @@ from emulator.values.forms import (
 )
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+DOUBLE_CONTEXT = Context(prec=1500)
+"""Holds every double, and every double rounded to a digit, exactly."""
+
+DIGITS_MIN, DIGITS_MAX = -308, 323
+"""Rounding a double to fewer digits gives 0, to more digits the double itself."""
+
 Float = float | str
 
 
@@ -127,26 +141,26 @@ def round_numeric(mode: str) -> Callable[..., str]:
     return call
 
 
-def round_float(value: Float, digits: int = 0) -> Float:
-    """ROUND: half away from zero."""
-    number = read_float(value)
-    if not math.isfinite(number):
-        return value
-    step = Decimal(1).scaleb(-digits)
-    return float(Decimal(repr(number)).quantize(step, ROUND_HALF_UP, NUMERIC_CONTEXT))
+def round_float(mode: str, name: str) -> Callable[..., Float]:
+    """ROUND (half away from zero) and TRUNC of the number that the double is, to so many digits."""
 
+    def call(value: Float, digits: int = 0) -> Float:
+        number = read_float(value)
+        if digits > DIGITS_MAX or not math.isfinite(number):
+            return value
+        if digits < DIGITS_MIN:
+            return 0.0
+        step = Decimal(1).scaleb(-digits)
+        rounded = float(Decimal(number).quantize(step, mode, DOUBLE_CONTEXT))
+        if math.isinf(rounded):
+            raise out_of_range(f"Floating point overflow in function: {name}({number}, {digits})")
+        return rounded
 
-def truncate_float(value: Float, digits: int = 0) -> Float:
-    """TRUNC: towards zero."""
-    number = read_float(value)
-    if not math.isfinite(number):
-        return value
-    step = Decimal(1).scaleb(-digits)
-    return float(Decimal(repr(number)).quantize(step, ROUND_DOWN, NUMERIC_CONTEXT))
+    return call
 
 
 def float_function(function: Callable[..., float], name: str) -> Callable[..., Float]:
-    """A function of mathematics; outside its domain is an error."""
+    """A function of mathematics; outside its domain is an error, except for infinities."""
 
     def call(*values: Float) -> Float:
         numbers = [read_float(value) for value in values]
@@ -155,14 +169,28 @@ def float_function(function: Callable[..., float], name: str) -> Callable[..., F
         try:
             return write_float(function(*numbers))
         except (ValueError, OverflowError, ZeroDivisionError) as error:
+            if any(map(math.isinf, numbers)):
+                return "NaN"
             listed = ", ".join(map(str, numbers))
             raise out_of_range(f"Floating point error in function: {name}({listed})") from error
 
     return call
 
 
+def square_root(value: Float) -> Float:
+    """SQRT: of minus infinity, too, it is an error."""
+    number = read_float(value)
+    if number < 0:
+        raise out_of_range(f"Argument to SQRT cannot be negative: {number}")
+    return write_float(math.sqrt(number))
+
+
 def logarithm(value: float, base: float = math.e) -> float:
     """LOG(x [, base])."""
+    if math.isinf(base):
+        return math.nan
+    if base == 1 and math.isinf(value) and value > 0:
+        return math.inf
     return math.log(value) / math.log(base)
 
 
@@ -172,6 +200,8 @@ def power(left: Float, right: Float) -> Float:
     try:
         return write_float(math.pow(base, exponent))
     except (ValueError, OverflowError) as error:
+        if not math.isfinite(base) or not math.isfinite(exponent):
+            return "NaN"
         raise out_of_range(f"Floating point error in function: POW({base}, {exponent})") from error
 
 
@@ -219,7 +249,7 @@ def abs_int64(value: int) -> int:
 
 def abs_numeric(form: str) -> str:
     """ABS of NUMERIC."""
-    return numeric_from_decimal(abs(decimal_from_numeric(form)))
+    return numeric_from_decimal(NUMERIC_CONTEXT.abs(decimal_from_numeric(form)))
 
 
 def sign_numeric(form: str) -> str:
@@ -242,8 +272,10 @@ def extreme_float(choose: Callable[..., float]) -> Callable[..., Float]:
     return call
 
 
-def check_not_negative(value: int, where: str) -> int:
-    """A LIMIT or OFFSET."""
+def check_not_negative(value: int | None, where: str) -> int:
+    """A LIMIT or OFFSET, or the size of a sample."""
+    if value is None:
+        raise out_of_range(f"{where} requires a value that is not NULL")
     if value < 0:
         raise out_of_range(f"{where} expects a non-negative integer, got {value}")
     return value
@@ -264,8 +296,10 @@ def quotient(left: Decimal, right: Decimal) -> Decimal:
     return NUMERIC_CONTEXT.divide(left, right).quantize(Decimal(1), ROUND_DOWN, NUMERIC_CONTEXT)
 
 
-def check_percentage(value: Float) -> Float:
+def check_percentage(value: Float | None) -> Float:
     """The percentage of TABLESAMPLE."""
+    if value is None:
+        raise out_of_range("TABLESAMPLE requires a size that is not NULL")
     if value == "NaN" or not 0 <= read_float(value) <= 100:
         raise out_of_range(f"PERCENT value {value} of TABLESAMPLE must be from 0 to 100")
     return value
@@ -288,8 +322,9 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numeric_quotient": numeric_operation(quotient, "DIV"),
     "int64_negate": lambda v: check_int64(-v, f"-({v})"),
     "float64_negate": negate_float,
-    "numeric_negate": lambda v: numeric_from_decimal(-decimal_from_numeric(v)),
-    "fn_percentage": check_percentage,
+    "numeric_negate": lambda v: numeric_from_decimal(
+        NUMERIC_CONTEXT.minus(decimal_from_numeric(v))
+    ),
     "numeric_mod": numeric_operation(NUMERIC_CONTEXT.remainder, "MOD"),
     "fn_ieee_divide": ieee_divide,
     "fn_abs_int64": abs_int64,
@@ -304,9 +339,9 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_trunc_numeric": round_numeric(ROUND_DOWN),
     "fn_ceil": float_function(lambda x: x if math.isinf(x) else float(math.ceil(x)), "CEIL"),
     "fn_floor": float_function(lambda x: x if math.isinf(x) else float(math.floor(x)), "FLOOR"),
-    "fn_round": round_float,
-    "fn_trunc": truncate_float,
-    "fn_sqrt": float_function(math.sqrt, "SQRT"),
+    "fn_round": round_float(ROUND_HALF_UP, "ROUND"),
+    "fn_trunc": round_float(ROUND_DOWN, "TRUNC"),
+    "fn_sqrt": square_root,
     "fn_exp": float_function(math.exp, "EXP"),
     "fn_ln": float_function(math.log, "LN"),
     "fn_log": float_function(logarithm, "LOG"),
@@ -335,7 +370,11 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_is_inf": lambda v: math.isinf(read_float(v)),
     "fn_greatest_float64": extreme_float(max),
     "fn_least_float64": extreme_float(min),
-    "fn_not_negative": check_not_negative,
     "fn_error": error,
     "to_float32": to_float32,
 }
+SEEING_NULL: dict[str, Callable[..., object]] = {
+    "fn_not_negative": check_not_negative,
+    "fn_percentage": check_percentage,
+}
+"""Checks that refuse NULL."""

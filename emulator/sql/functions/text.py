@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import functools
 import hashlib
 import json
@@ -11,11 +12,12 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import farmhash
 
-from emulator.errors import out_of_range, unimplemented
+from emulator.errors import out_of_range
+from emulator.limits import TEXT_FUNCTION_BYTES_MAX
 from emulator.values import forms
 
 Text = str | bytes
@@ -62,24 +64,45 @@ def pad(left: bool) -> Callable[..., Text]:
             pattern = " " if isinstance(value, str) else b" "
         if not pattern:
             raise out_of_range("The pattern of LPAD and RPAD cannot be empty")
+        if length > TEXT_FUNCTION_BYTES_MAX:
+            raise too_long("LPAD/RPAD")
         missing = max(length - len(value), 0)
         filling = (pattern * (missing // len(pattern) + 1))[:missing]
         cut = value[:length]
-        return filling + cut if left else cut + filling  # type: ignore[operator]
+        return check_size(filling + cut if left else cut + filling, "LPAD/RPAD")  # type: ignore[operator]
 
     return call
 
 
+def too_long(name: str) -> Exception:
+    """The error of a text that a function would make too long."""
+    return out_of_range(f"Output of {name} exceeds max allowed output size of 1MB")
+
+
+def check_size(value: Text, name: str) -> Text:
+    """The text, if it is not too long."""
+    size = len(value) if isinstance(value, bytes) or value.isascii() else len(value.encode())
+    if size > TEXT_FUNCTION_BYTES_MAX:
+        raise too_long(name)
+    return value
+
+
 def replace(value: Text, old: Text, new: Text) -> Text:
     """REPLACE: nothing is replaced for an empty pattern."""
-    return value.replace(old, new) if old else value  # type: ignore[arg-type]
+    if not old:
+        return value
+    if len(new) > len(old) and value.count(old) * len(new) > TEXT_FUNCTION_BYTES_MAX:  # type: ignore[arg-type]
+        raise too_long("REPLACE")
+    return check_size(value.replace(old, new), "REPLACE")  # type: ignore[arg-type]
 
 
 def repeat(value: Text, count: int) -> Text:
     """REPEAT."""
     if count < 0:
         raise out_of_range("Second argument in REPEAT() cannot be negative")
-    return value * count
+    if value and len(value) * count > TEXT_FUNCTION_BYTES_MAX:
+        raise too_long("REPEAT")
+    return check_size(value * count if value else value, "REPEAT")
 
 
 def split(value: Text, delimiter: Text | None = None) -> str:
@@ -116,97 +139,10 @@ def like(value: Text, pattern: Text) -> int:
     return int(like_pattern(pattern).fullmatch(value) is not None)  # type: ignore[arg-type]
 
 
-REGULAR_PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
-
-
-def translate_ends(text: str) -> str:
-    """$ and \\z as the end of the text, which Python calls \\Z; its own $ allows a line break."""
-    lines = re.search(r"\(\?[a-zA-Z]*m", text) is not None
-
-    def translate(match: re.Match[str]) -> str:
-        end = match.group() == "\\z" or (match.group() == "$" and not lines)
-        return "\\Z" if end else match.group()
-
-    return REGULAR_PIECE.sub(translate, text)
-
-
-@functools.lru_cache(maxsize=1024)
-def regular_expression(pattern: Text) -> re.Pattern[Any]:
-    """A regular expression of RE2: classes are ASCII; what only Python knows is refused."""
-    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
-    if re.search(r"\(\?(?:=|!|<=|<!|>|\()|\\[1-9]|\(\?P=|[*+?}]\+", text):
-        raise out_of_range(f"Cannot parse regular expression: invalid syntax in {text!r}")
-    if re.search(r"\\[pPCQE]|\[:", text):
-        raise unimplemented(f"the regular expression {text!r}: a class that only RE2 supports")
-    text = translate_ends(text)
-    try:
-        if isinstance(pattern, str):
-            return re.compile(text, re.ASCII)
-        return re.compile(text.encode("latin-1"))
-    except re.error as error:
-        raise out_of_range(f"Cannot parse regular expression: {error}") from error
-
-
-def regexp_extract(value: Text, pattern: Text) -> Text | None:
-    """REGEXP_EXTRACT: the first match, or its only group."""
-    match = extraction_pattern(pattern).search(value)
-    if match is None:
-        return None
-    extracted: Text | None = match.group(1) if match.re.groups else match.group()
-    return extracted
-
-
-def extraction_pattern(pattern: Text) -> re.Pattern[Any]:
-    """A regular expression with at most one group."""
-    compiled = regular_expression(pattern)
-    if compiled.groups > 1:
-        raise out_of_range(
-            "Regular expressions passed into extraction functions must not have more"
-            " than 1 capturing group"
-        )
-    return compiled
-
-
-def regexp_extract_all(value: Text, pattern: Text) -> str:
-    """REGEXP_EXTRACT_ALL."""
-    compiled = extraction_pattern(pattern)
-    group = 1 if compiled.groups else 0
-    return text_array([match.group(group) for match in compiled.finditer(value)])
-
-
 def text_array(values: list[Text]) -> str:
     """An array of STRING or BYTES in storage form."""
     texts = [forms.base64_text(value) for value in values]
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
-
-
-def regexp_replace(value: Text, pattern: Text, replacement: Text) -> Text:
-    """REGEXP_REPLACE: \\1 names a group, \\0 the match."""
-    compiled = regular_expression(pattern)
-    text = replacement if isinstance(replacement, str) else replacement.decode("latin-1")
-    pieces = re.split(r"(\\.?)", text, flags=re.DOTALL)
-    for piece in pieces[1::2]:
-        if not re.fullmatch(r"\\[0-9\\]", piece) or (
-            piece[1].isdigit() and int(piece[1]) > compiled.groups
-        ):
-            raise out_of_range(f"Invalid REGEXP_REPLACE pattern: {text}")
-
-    def expand(match: re.Match[Any]) -> Text:
-        parts = [
-            piece if not piece.startswith("\\") else "\\" if piece == "\\\\" else None
-            for piece in pieces
-        ]
-        groups = [
-            match.group(int(p[1])) if n is None else n for p, n in zip(pieces, parts, strict=True)
-        ]
-        if isinstance(value, str):
-            return "".join(each or "" for each in groups)
-        return b"".join(
-            each.encode("latin-1") if isinstance(each, str) else each or b"" for each in groups
-        )
-
-    result: Text = compiled.sub(expand, value)
-    return result
 
 
 def to_code_points(value: Text) -> str:
@@ -273,6 +209,15 @@ def from_base32(text: str) -> bytes:
         raise out_of_range(f"Failed to decode invalid base32 string: {text!r}") from error
 
 
+def replace_byte(error: UnicodeError) -> tuple[str, int]:
+    """What stands for a byte that is not UTF-8, and where decoding goes on."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "\ufffd", error.start + 1
+
+
+codecs.register_error("replace_byte", replace_byte)
+
+
 def ascii_case(upper: bool) -> Callable[[bytes], bytes]:
     """UPPER, LOWER of BYTES: ASCII letters only."""
     return bytes.upper if upper else bytes.lower
@@ -287,9 +232,11 @@ def from_hex(text: str) -> bytes:
 
 
 def from_base64(text: str) -> bytes:
-    """FROM_BASE64."""
+    """FROM_BASE64: blanks do not count, and padding may be missing."""
+    digits = "".join(text.split())
+    padding = "" if digits.endswith("=") else "=" * (-len(digits) % 4)
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(digits + padding, validate=True)
     except binascii.Error as error:
         raise out_of_range(f"Failed to decode invalid base64 string: {text!r}") from error
 
@@ -338,9 +285,6 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_concat": lambda *values: "".join(values),
     "fn_concat_bytes": concatenate_bytes,
     "fn_like": like,
-    "fn_regexp_contains": lambda v, p: int(regular_expression(p).search(v) is not None),
-    "fn_regexp_extract": regexp_extract,
-    "fn_regexp_extract_all": regexp_extract_all,
     "fn_to_code_points": to_code_points,
     "fn_code_points_to_string": code_points_to_string,
     "fn_code_points_to_bytes": code_points_to_bytes,
@@ -351,7 +295,6 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_from_base32": from_base32,
     "fn_lower_bytes": ascii_case(upper=False),
     "fn_upper_bytes": ascii_case(upper=True),
-    "fn_regexp_replace": regexp_replace,
     "fn_to_hex": lambda v: v.hex(),
     "fn_from_hex": from_hex,
     "fn_to_base64": lambda v: base64.b64encode(v).decode(),
@@ -360,6 +303,6 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_sha256": hash_with("sha256"),
     "fn_sha512": hash_with("sha512"),
     "fn_md5": hash_with("md5"),
-    "fn_safe_convert_bytes_to_string": lambda v: v.decode(errors="replace"),
+    "fn_safe_convert_bytes_to_string": lambda v: v.decode(errors="replace_byte"),
     "fn_generate_uuid": lambda: str(uuid.uuid4()),
 }

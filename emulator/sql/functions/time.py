@@ -11,7 +11,6 @@ import grpc
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.format_elements import (
-    LocalTime,
     format_moment,
     parse_date,
     parse_moment,
@@ -20,6 +19,7 @@ from emulator.sql.functions.format_elements import (
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
 from emulator.values import forms
+from emulator.values.local_times import LocalTime, local_time, printed_time, timestamp_in_zone
 
 NANOS = {
     "NANOSECOND": 1,
@@ -77,16 +77,14 @@ def timestamp_trunc(form: str, unit: str, zone: str) -> str:
         value = nanos(form)
         shift = 0
         if unit in {"MINUTE", "HOUR"}:
-            local = moment_of(form).astimezone(zone_of(zone))
-            shift = (local.utcoffset() or timedelta()) // timedelta(seconds=1) * 1_000_000_000
+            offset = local_time(form, zone_of(zone)).offset
+            shift = offset // timedelta(seconds=1) * 1_000_000_000
         return timestamp_from_nanos(value - (value + shift) % NANOS[unit])
-    local_day = forms.timestamp_in_zone(form, zone_of(zone))[:10]
-    return forms.timestamp_form(date_trunc(local_day, unit, "TIMESTAMP_TRUNC"), zone_of(zone))
-
-
-def moment_of(form: str) -> datetime:
-    """The nine-digit form -> a time in UTC, without what is below microseconds."""
-    return datetime.fromisoformat(form[:26] + "+00:00")
+    first_day = date_trunc(date_in(form, zone), unit, "TIMESTAMP_TRUNC")
+    try:
+        return forms.timestamp_form(first_day, zone_of(zone))
+    except ValueError as error:
+        raise out_of_range(f"Truncating to {unit} gives no TIMESTAMP: {error}") from error
 
 
 WEEKDAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
@@ -137,20 +135,25 @@ def date_add(form: str, amount: int, unit: str) -> str:
 
 
 def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
-    """GENERATE_DATE_ARRAY: both ends are in; months are counted from the first."""
+    """GENERATE_DATE_ARRAY: both ends are in; each date is counted from the one before."""
     if amount == 0:
         raise out_of_range("Sequence step cannot be 0.")
     dates: list[str] = []
-    while True:
-        try:
-            current = date_add(first, amount * len(dates), unit)
-        except SpannerError as error:
-            if error.code is not grpc.StatusCode.OUT_OF_RANGE:
-                raise
-            return json.dumps(dates, separators=(",", ":"))
-        if (current > last) if amount > 0 else (current < last):
-            return json.dumps(dates, separators=(",", ":"))
+    current: str | None = first
+    while current is not None and ((current <= last) if amount > 0 else (current >= last)):
         dates.append(current)
+        current = following_date(current, amount, unit)
+    return json.dumps(dates, separators=(",", ":"))
+
+
+def following_date(form: str, amount: int, unit: str) -> str | None:
+    """The date so much later; None where there is none."""
+    try:
+        return date_add(form, amount, unit)
+    except SpannerError as error:
+        if error.code is not grpc.StatusCode.OUT_OF_RANGE:
+            raise
+        return None
 
 
 def date_diff(left: str, right: str, unit: str) -> int:
@@ -194,18 +197,21 @@ def extract_date(unit: str, form: str) -> int:
 
 def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
     """EXTRACT(part FROM timestamp AT TIME ZONE zone)."""
-    local = forms.timestamp_in_zone(form, zone_of(zone))
     if unit == "DATE":
-        return local[:10]
+        return date_in(form, zone)
+    moment = local_time(form, zone_of(zone))
     parts = {
-        "HOUR": int(local[11:13]),
-        "MINUTE": int(local[14:16]),
-        "SECOND": int(local[17:19]),
+        "HOUR": moment.local.hour,
+        "MINUTE": moment.local.minute,
+        "SECOND": moment.local.second,
         "MILLISECOND": int(form[20:23]),
         "MICROSECOND": int(form[20:26]),
         "NANOSECOND": int(form[20:29]),
     }
-    return parts[unit] if unit in parts else extract_date(unit, local[:10])
+    if unit in parts:
+        return parts[unit]
+    part = extract_date(unit, moment.local.date().isoformat())
+    return part + moment.years if unit in {"YEAR", "ISOYEAR"} else part
 
 
 def timestamp_of_units(size: int) -> Callable[[int], str]:
@@ -237,18 +243,20 @@ def timestamp_in(text: str, zone: str = DEFAULT_ZONE) -> str:
 
 def date_in(form: str, zone: str = DEFAULT_ZONE) -> str:
     """DATE(timestamp [, zone])."""
-    return forms.timestamp_in_zone(form, zone_of(zone))[:10]
+    try:
+        return local_time(form, zone_of(zone)).date().isoformat()
+    except ValueError as error:
+        raise out_of_range(f"No DATE is as early or as late as {form} in {zone}") from error
 
 
 def string_in(form: str, zone: str = DEFAULT_ZONE) -> str:
     """STRING(timestamp [, zone])."""
-    return forms.timestamp_in_zone(form, zone_of(zone))
+    return timestamp_in_zone(form, zone_of(zone))
 
 
 def format_timestamp(pattern: str, form: str, zone: str = DEFAULT_ZONE) -> str:
     """FORMAT_TIMESTAMP."""
-    local = moment_of(form).replace(microsecond=0).astimezone(zone_of(zone))
-    return format_moment(pattern, LocalTime(local, int(form[20:29])))
+    return format_moment(pattern, printed_time(form, zone_of(zone)))
 
 
 def format_date(pattern: str, form: str) -> str:

@@ -31,10 +31,10 @@ def zone_of(name: str) -> tzinfo:
 
 
 def offset_text(offset: timedelta, *, short: bool = False) -> str:
-    """+05:30; the short form leaves out what is zero: +5:30, -8."""
+    """+05:30; the short form is -8, or +0530 where there are minutes."""
     minutes = offset // timedelta(minutes=1)
     hours, rest = divmod(abs(minutes), 60)
     sign = "-" if minutes < 0 else "+"
     if short:
-        return f"{sign}{hours}" + (f":{rest:02d}" if rest else "")
+        return f"{sign}{hours:02d}{rest:02d}" if rest else f"{sign}{hours}"
     return f"{sign}{hours:02d}:{rest:02d}"

@@ -60,8 +60,8 @@ VALUES: list[tuple[str, str, object]] = [
     ("CAST(1 AS FLOAT64) / CAST(4 AS FLOAT64)", "FLOAT64", 0.25),
     # NULL and three-valued logic.
     ("NULL", "INT64", None),
-    ("NULL + 1", "INT64", None),
-    ("NULL = NULL", "BOOL", None),
+    ("CAST(NULL AS INT64) + 1", "INT64", None),
+    ("CAST(NULL AS INT64) = CAST(NULL AS INT64)", "BOOL", None),
     ("NULL IS NULL", "BOOL", True),
     ("1 IS NOT NULL", "BOOL", True),
     ("NULL AND FALSE", "BOOL", False),
@@ -158,7 +158,7 @@ VALUES: list[tuple[str, str, object]] = [
     ("1 IN UNNEST(CAST(NULL AS ARRAY<INT64>))", "BOOL", False),
     ("EXISTS(SELECT 1)", "BOOL", True),
     ("(SELECT 'x')", "STRING", "x"),
-    ("(SELECT 'x' WHERE FALSE)", "STRING", None),
+    ("(SELECT 'x' FROM UNNEST([1]) WHERE FALSE)", "STRING", None),
     ("ARRAY(SELECT x * 2 FROM UNNEST([1, 2]) AS x)", "ARRAY<INT64>", [2, 4]),
 ]  # fmt: skip
 

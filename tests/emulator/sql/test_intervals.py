@@ -198,19 +198,6 @@ REFUSED: list[tuple[str, type[Exception]]] = [
     ("SELECT DATE '2024-01-01' + INTERVAL 1 DAY", exceptions.InvalidArgument),
     ("SELECT TIMESTAMP '2024-01-01' + INTERVAL 1 MONTH", exceptions.OutOfRange),
     ("SELECT EXTRACT(QUARTER FROM INTERVAL 1 DAY)", exceptions.InvalidArgument),
-    ("SELECT COUNT(*) FROM (SELECT INTERVAL 1 DAY AS i) GROUP BY i",
-     exceptions.MethodNotImplemented),
-    ("SELECT DISTINCT INTERVAL 1 DAY", exceptions.MethodNotImplemented),
-    ("SELECT INTERVAL 1 DAY UNION DISTINCT SELECT INTERVAL 24 HOUR",
-     exceptions.MethodNotImplemented),
-    ("SELECT COUNT(DISTINCT i) FROM UNNEST([INTERVAL 1 DAY]) AS i",
-     exceptions.MethodNotImplemented),
-    ("SELECT GREATEST(INTERVAL 1 DAY, INTERVAL 1 HOUR)", exceptions.MethodNotImplemented),
-    ("SELECT FORMAT('%t', INTERVAL 1 DAY)", exceptions.MethodNotImplemented),
-    ("SELECT FORMAT('%t', [INTERVAL 1 DAY])", exceptions.MethodNotImplemented),
-    ("SELECT ARRAY_IS_DISTINCT([INTERVAL 1 DAY])", exceptions.MethodNotImplemented),
-    ("SELECT ARRAY_INCLUDES_ANY([INTERVAL 1 DAY], [INTERVAL 24 HOUR])",
-     exceptions.MethodNotImplemented),
 ]  # fmt: skip
 
 

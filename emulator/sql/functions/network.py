@@ -1,0 +1,100 @@
+"""NET. functions: IP addresses as bytes, and the host of a URL."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+
+from emulator.errors import out_of_range
+
+SIZES = {4: "IPv4", 16: "IPv6"}
+HOST = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://)?(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)")
+
+
+def check_size(address: bytes, name: str) -> bytes:
+    """An address of 4 or 16 bytes."""
+    if len(address) not in SIZES:
+        raise out_of_range(
+            f"The first argument of {name}() must have length 4 (for IPv4) or 16 (for IPv6);"
+            f" got {len(address)}"
+        )
+    return address
+
+
+def ip_from_string(text: str) -> bytes:
+    """NET.IP_FROM_STRING."""
+    try:
+        return ipaddress.ip_address(text).packed
+    except ValueError as error:
+        raise out_of_range(
+            f"NET.IP_FROM_STRING() encountered an unparseable IP-address: {text}"
+        ) from error
+
+
+def ip_to_string(address: bytes) -> str:
+    """NET.IP_TO_STRING."""
+    parsed = ipaddress.ip_address(check_size(address, "NET.IP_TO_STRING"))
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return f"::ffff:{mapped}" if mapped is not None else str(parsed)
+
+
+def ip_net_mask(size: int, prefix: int) -> bytes:
+    """NET.IP_NET_MASK."""
+    if size not in SIZES:
+        raise out_of_range(f"The first argument of NET.IP_NET_MASK() must be 4 or 16; got {size}")
+    if not 0 <= prefix <= size * 8:
+        raise out_of_range(
+            "The second argument of NET.IP_NET_MASK() must be between 0 and the first argument"
+            f" * 8; got {prefix}"
+        )
+    return ((1 << size * 8) - (1 << size * 8 - prefix)).to_bytes(size, "big")
+
+
+def ip_trunc(address: bytes, prefix: int) -> bytes:
+    """NET.IP_TRUNC."""
+    size = len(check_size(address, "NET.IP_TRUNC"))
+    if not 0 <= prefix <= size * 8:
+        raise out_of_range(
+            "The second argument of NET.IP_TRUNC() must be between 0 and the first argument's"
+            f" bits; got {prefix}"
+        )
+    mask = int.from_bytes(ip_net_mask(size, prefix), "big")
+    return (int.from_bytes(address, "big") & mask).to_bytes(size, "big")
+
+
+def ipv4_from_int64(number: int) -> bytes:
+    """NET.IPV4_FROM_INT64."""
+    if not -0x80000000 <= number <= 0xFFFFFFFF:
+        raise out_of_range(
+            "NET.IPV4_FROM_INT64() encountered an invalid integer IP. Expected range:"
+            f" [-0x80000000, 0xFFFFFFFF]; got {number}"
+        )
+    return (number & 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def ipv4_to_int64(address: bytes) -> int:
+    """NET.IPV4_TO_INT64."""
+    if len(address) != 4:
+        raise out_of_range(
+            "NET.IPV4_TO_INT64() encountered a non-IPv4 address. Expected 4 bytes but got"
+            f" {len(address)}"
+        )
+    return int.from_bytes(address, "big")
+
+
+def host(url: str) -> str | None:
+    """NET.HOST: as it is written; NULL where there is none."""
+    match = HOST.match(url.strip())
+    return match[1].strip() or None if match else None
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "fn_net_host": host,
+    "fn_ip_from_string": ip_from_string,
+    "fn_ip_to_string": ip_to_string,
+    "fn_ip_net_mask": ip_net_mask,
+    "fn_ip_trunc": ip_trunc,
+    "fn_ipv4_from_int64": ipv4_from_int64,
+    "fn_ipv4_to_int64": ipv4_to_int64,
+}

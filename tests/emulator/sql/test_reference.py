@@ -1,0 +1,183 @@
+"""Answers of GoogleSQL's reference implementation where SQLite or Python would say otherwise."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.queries import ask
+from google.api_core import exceptions
+from google.cloud.spanner_v1.database import Database
+
+TEXTS: list[tuple[str, str]] = [
+    # Floats as text: 15 digits if they are enough, else 17.
+    ("CAST(1e15 AS STRING)", "1e+15"),
+    ("CAST(123456789012345678.0 AS STRING)", "1.2345678901234568e+17"),
+    ("CAST(0.1 + 0.2 AS STRING)", "0.30000000000000004"),
+    ("CAST(CAST(16777217 AS FLOAT32) AS STRING)", "16777216"),
+    ("CAST(-0.0 AS STRING)", "0"),
+    # ROUND is of the number that a double is.
+    ("CAST(ROUND(1.005, 2) AS STRING)", "1"),
+    ("CAST(ROUND(0.15, 1) AS STRING)", "0.1"),
+    # NUMERIC has 38 digits.
+    (
+        "CAST(ABS(NUMERIC '-99999999999999999999999999999.999999999') AS STRING)",
+        "99999999999999999999999999999.999999999",
+    ),
+    (
+        "CAST((SELECT AVG(x) FROM UNNEST([NUMERIC '99999999999999999999999999999',"
+        " NUMERIC '0.000000001']) AS x) AS STRING)",
+        "49999999999999999999999999999.500000001",
+    ),
+    (
+        "FORMAT('%f', NUMERIC '99999999999999999999999999999.999999999')",
+        "100000000000000000000000000000.000000",
+    ),
+    # FORMAT.
+    ("FORMAT('%05.3d|%#x|%#.4o', 7, 255, 8)", "  007|0xff|0010"),
+    (
+        "FORMAT(\"%'d|%'x|%'f|%'010d\", 1234567, 1234567, 12345.678, 1234)",
+        "1,234,567|12:d687|12,345.678000|000001,234",
+    ),
+    ("FORMAT('%x %o', -255, -8)", "-ff -10"),
+    (
+        "FORMAT('%.3e|%g|%G', NUMERIC '12345.678', NUMERIC '0.00001', 1e-10)",
+        "1.235e+04|1e-05|1E-10",
+    ),
+    ("FORMAT('%T', STRUCT('a'))", 'STRUCT("a")'),
+    ("FORMAT('%t|%T', INTERVAL 1 DAY, DATE '2020-01-01')", '0-0 1 0:0:0|DATE "2020-01-01"'),
+    # Regular expressions of RE2.
+    ("ARRAY_TO_STRING(REGEXP_EXTRACT_ALL('abc', ''), ',')", ",,"),
+    ("REGEXP_REPLACE('banana', 'a*', 'x')", "xbxnxnx"),
+    ("TO_HEX(REGEXP_REPLACE(b'abc\\xff', b'[\\xff]', b'X'))", "61626358"),
+    ("REGEXP_EXTRACT('a1-x', r'[[:alpha:]]\\d\\Q-\\E\\pL')", "a1-x"),
+    # Times whose local year is 0 or 10000.
+    ("STRING(TIMESTAMP '0001-01-01 00:00:00+00')", "0000-12-31 16:08:00-07:52"),
+    ("STRING(TIMESTAMP '9999-12-31 23:59:59+00', 'Asia/Tokyo')", "10000-01-01 08:59:59+09"),
+    # JSON in a STRING keeps its writing.
+    ('JSON_QUERY(\'{"a": {"z": 1.50, "y": 2, "z": 3}}\', \'$.a\')', '{"z":1.50,"y":2,"z":3}'),
+    ('JSON_VALUE(\'{"a": "x", "a": "y"}\', \'$.a\')', "x"),
+    # Intervals are equal by their length.
+    (
+        "CAST((SELECT AVG(i) FROM UNNEST([INTERVAL 10000 YEAR, INTERVAL 8000 YEAR]) i) AS STRING)",
+        "9000-0 0 0:0:0",
+    ),
+    ("NET.IP_TO_STRING(NET.IP_TRUNC(NET.IP_FROM_STRING('1.2.3.4'), 12))", "1.0.0.0"),
+    ("SAFE_CONVERT_BYTES_TO_STRING(b'\\xe2\\x82')", "\ufffd\ufffd"),
+    ("FORMAT_DATE('%H|%G', DATE '0099-01-01')", "%H|0099"),
+    ("IF(FALSE, ERROR('never'), 'fine')", "fine"),
+    ("WITH(a AS 'x', b AS CONCAT(a, a), CONCAT(b, '!'))", "xx!"),
+]
+
+ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
+    (
+        "SELECT (SELECT SUM(x) FROM UNNEST([1, 2])) FROM UNNEST([10, 20]) AS x ORDER BY 1",
+        [(20,), (40,)],
+    ),
+    (
+        "SELECT * FROM (SELECT 1 AS a, 2 AS b, 3 AS c) JOIN (SELECT 5 AS d, 3 AS c, 2 AS b)"
+        " USING (c, b)",
+        [(3, 2, 1, 5)],
+    ),
+    ("SELECT a, b FROM UNNEST([1]) AS a LEFT JOIN UNNEST(ARRAY<INT64>[]) AS b", [(1, None)]),
+    (
+        "SELECT e, o FROM (SELECT ['x', 'y'] AS l) AS t, t.l AS e WITH OFFSET AS o ORDER BY o",
+        [("x", 0), ("y", 1)],
+    ),
+    (
+        "SELECT ARRAY_CONCAT_AGG(x) FROM UNNEST([STRUCT(CAST(NULL AS ARRAY<INT64>) AS x)])",
+        [(None,)],
+    ),
+    (
+        "SELECT SUM(x HAVING MAX y), ARRAY_AGG(x HAVING MAX y), COUNT(x HAVING MIN y)"
+        " FROM UNNEST([STRUCT(1 AS x, 5 AS y), (2, 7), (4, 7), (9, NULL)])",
+        [(6, [2, 4], 1)],
+    ),
+    ("SELECT SUM(x HAVING MAX x) FROM UNNEST([1.5, CAST('nan' AS FLOAT64)]) AS x", [(None,)]),
+    (
+        "SELECT COUNT(*) FROM UNNEST([INTERVAL 1 MONTH, INTERVAL 30 DAY, INTERVAL 1 DAY]) AS i"
+        " GROUP BY i ORDER BY 1",
+        [(1,), (2,)],
+    ),
+    ("SELECT COUNT(DISTINCT i) FROM UNNEST([INTERVAL 1 DAY, INTERVAL 24 HOUR]) AS i", [(1,)]),
+    (
+        "SELECT x FROM UNNEST(['b', 'A', 'c']) AS x ORDER BY x COLLATE 'und:ci'",
+        [("A",), ("b",), ("c",)],
+    ),
+    (
+        "SELECT k, ARRAY_AGG(v) AS all_ FROM UNNEST([STRUCT(1 AS k, 5 AS v), (2, 7)]) GROUP BY k"
+        " HAVING EXISTS (SELECT 1 FROM UNNEST(all_) AS v WHERE v > 6)",
+        [(2, [7])],
+    ),
+    ("SELECT ARRAY_AGG(x LIMIT 0) FROM UNNEST([1]) AS x", [(None,)]),
+    ("SELECT t.`array`[OFFSET(0)] FROM (SELECT [8] AS `array`) AS t", [(8,)]),
+    ("SELECT rb'\\d'", [(b"XGQ=",)]),
+    # The names of the SELECT list come before those of FROM.
+    ("SELECT x AS y, SUM(z) FROM (SELECT 1 AS x, 2 AS y, 3 AS z) GROUP BY y", [(1, 3)]),
+    (
+        "SELECT k AS v, SUM(v) FROM UNNEST([STRUCT(1 AS k, 5 AS v), (2, 3)]) GROUP BY k"
+        " ORDER BY SUM(v) DESC",
+        [(2, 3), (1, 5)],
+    ),
+    ("SELECT SUM(x) AS y FROM (SELECT 10 AS x, 1 AS y) AS t GROUP BY t.y HAVING y > 5", [(10,)]),
+    # A row that an outer join leaves out is a struct of NULLs.
+    (
+        "SELECT ARRAY(SELECT u FROM (SELECT 1) LEFT JOIN (SELECT 5 AS c) AS u ON FALSE)"
+        "[OFFSET(0)].c",
+        [(None,)],
+    ),
+    (
+        "SELECT 1 AS x UNION ALL SELECT 2 UNION ALL SELECT CAST(2.5 AS FLOAT32) ORDER BY x",
+        [(1.0,), (2.0,), (2.5,)],
+    ),
+]
+
+REFUSED = [
+    "SELECT 1 + NULL",
+    "SELECT NOT NULL",
+    "SELECT 'a' || NULL",
+    "SELECT b'a' = 'a'",
+    "SELECT COALESCE([1], [2.5])",
+    "SELECT CAST(['1'] AS ARRAY<INT64>)",
+    "SELECT STRING_AGG(x, x) FROM UNNEST(['a']) AS x",
+    "SELECT SUM(1)",
+    "SELECT x AS y, y FROM (SELECT 1 AS x, 2 AS y) ORDER BY y",
+    "SELECT SUM(x) AS y FROM (SELECT 1 AS x, 2 AS y) ORDER BY SUM(y)",
+    "SELECT FORMAT('%d', 1.0)",
+    "SELECT @{NO_SUCH_HINT = 1} 1",
+    "SELECT x FROM UNNEST([1]) AS x GROUP @{NO_SUCH_HINT = 1} BY x",
+    "SELECT STRING_AGG(DISTINCT x ORDER BY LENGTH(x)) FROM UNNEST(['a']) AS x",
+]
+
+OUT_OF_RANGE = [
+    "SELECT LPAD('a', 2000000)",
+    "SELECT REPEAT('abc', 1000000000)",
+    "SELECT CAST('1_000' AS NUMERIC)",
+    "SELECT SQRT(CAST('-inf' AS FLOAT64))",
+    "SELECT REGEXP_CONTAINS('a', 'a++')",
+    "SELECT x FROM UNNEST(['a']) AS x ORDER BY x COLLATE 'no:such'",
+]
+
+
+@pytest.mark.parametrize(("expression", "text"), TEXTS)
+def test_an_expression_is_the_text_of_the_reference(
+    database: Database, expression: str, text: str
+) -> None:
+    assert ask(database, f"SELECT {expression}").rows == [(text,)]
+
+
+@pytest.mark.parametrize(("sql", "rows"), ROWS)
+def test_a_query_gives_the_rows_of_the_reference(
+    database: Database, sql: str, rows: list[tuple[object, ...]]
+) -> None:
+    assert ask(database, sql).rows == rows
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_the_reference_refuses_is_refused(database: Database, sql: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument):
+        ask(database, sql)
+
+
+@pytest.mark.parametrize("sql", OUT_OF_RANGE)
+def test_values_out_of_range_are_refused(database: Database, sql: str) -> None:
+    with pytest.raises(exceptions.OutOfRange):
+        ask(database, sql)
