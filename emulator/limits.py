@@ -23,6 +23,12 @@ SESSIONS_IN_BATCH_MAX = 100
 TRANSACTIONS_KEPT_MAX = 20_000
 """Transactions that are remembered; the oldest are forgotten first."""
 
+ERROR_BYTES_MAX = 2_400
+"""An error's message, as gRPC encodes it: it travels in headers, of which clients take 8 KB."""
+
+RESOURCE_BYTES_MAX = 600
+"""The name of a missing resource, which an error's details repeat."""
+
 ARRAY_DEPTH_MAX = 50
 """How deep declared types may nest."""
 

@@ -166,7 +166,10 @@ def coerce_literal(item: Typed, target: Type) -> Typed | None:
         return Typed(repr(float(text)), target)
     if code is TypeCode.FLOAT64 and target.code in FROM_FLOAT_LITERAL:
         if target.code is TypeCode.NUMERIC:
-            return Typed(quote_text(forms.numeric_form(text)), target)
+            try:
+                return Typed(quote_text(forms.numeric_form(text)), target)
+            except ValueError as error:
+                raise errors.invalid_argument(str(error)) from error
         return Typed(f"to_float32({item.sql})", target)
     return None
 
