@@ -12,7 +12,7 @@ PRIORITIES = (0, 1, 2, 3)
 SELECTIONS_MAX = 10
 REPLICA_TYPES = (0, 1, 2)
 """Unspecified, read-write, read-only."""
-OPTIMIZER_VERSIONS_MAX = 8
+OPTIMIZER_VERSIONS_MAX = 9
 OPTIMIZER_WORDS = {"", "latest", "latest_version", "default", "default_version"}
 
 

@@ -262,3 +262,49 @@ def test_json_numbers_that_would_lose_digits_are_refused(database: Database) -> 
     for text in ("2.2412421353246235436", "123456789012345678901", "1e999", "[" * 81 + "]" * 81):
         with pytest.raises(exceptions.FailedPrecondition), database.batch() as batch:
             batch.insert("T", ("K", "J"), [(9, text)])
+
+
+@pytest.mark.ddl(TABLE)
+def test_a_plan_needs_no_values_and_names_the_parameters(
+    database: Database, channel: grpc.Channel
+) -> None:
+    call = method_of(channel, SPANNER + "CreateSession")
+    created = call(messages.CreateSessionRequest(database=database.name).SerializeToString())
+    session = messages.Session.FromString(created).name
+    request = messages.ExecuteSqlRequest(
+        session=session, sql="SELECT V FROM T WHERE K = @k AND V = @v AND V <> @w", query_mode=1
+    )
+    request.param_types["w"].code = 6
+    call = method_of(channel, SPANNER + "ExecuteSql")
+    answer = messages.ResultSet.FromString(call(request.SerializeToString()))
+    undeclared = answer.metadata.undeclared_parameters.fields
+    assert [(field.name, field.type_.code) for field in undeclared] == [("k", 2), ("v", 6)]
+    assert answer.stats.query_plan.plan_nodes
+    request.query_mode = 0
+    assert "No parameter found" in refusal_of(channel, "ExecuteSql", request)[1]
+
+
+@pytest.mark.ddl(TABLE)
+def test_a_mutation_key_is_judged_when_a_transaction_begins(
+    database: Database, channel: grpc.Channel
+) -> None:
+    create = messages.CreateSessionRequest(database=database.name)
+    create.session.multiplexed = True
+    call = method_of(channel, SPANNER + "CreateSession")
+    session = messages.Session.FromString(call(create.SerializeToString())).name
+    request = messages.BeginTransactionRequest(session=session)
+    request.options.read_write.SetInParent()
+    write = request.mutation_key.insert
+    write.table = "T"
+    write.columns.extend(["K"])
+    write.values.add().values.add().string_value = "1"
+    call = method_of(channel, SPANNER + "BeginTransaction")
+    begun = messages.Transaction.FromString(call(request.SerializeToString()))
+    assert begun.precommit_token.precommit_token
+    write.values[0].values[0].string_value = "one"
+    code, message = refusal_of(channel, "BeginTransaction", request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "column K" in message
+    write.table = "Nowhere"
+    code, message = refusal_of(channel, "BeginTransaction", request)
+    assert (code, message) == (grpc.StatusCode.NOT_FOUND, "Table not found: Nowhere")

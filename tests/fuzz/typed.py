@@ -9,7 +9,7 @@ from __future__ import annotations
 
 KINDS = "ifnsybdtjvlw"
 
-VALUES = {
+VALUES: dict[str, tuple[str, ...]] = {
     "i": ("0", "1", "-1", "7", "9223372036854775807", "-9223372036854775808", "K", "N", "NULL"),
     "f": (
         "0.0",
@@ -48,7 +48,7 @@ VALUES = {
     "w": ("['a', NULL]", "ARRAY<STRING>[]", "W", "SPLIT('a,b')"),
 }
 
-TEMPLATES = {
+TEMPLATES: dict[str, tuple[str, ...]] = {
     "i": (
         *("<i> + <i>", "<i> - <i>", "<i> * <i>", "-(<i>)", "DIV(<i>, <i>)", "MOD(<i>, <i>)"),
         "ABS(<i>)",
