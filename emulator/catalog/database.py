@@ -9,8 +9,9 @@ import apsw
 from ddl.schema import Schema
 from emulator.catalog import constraints, objects, routines, tables
 from emulator.sql.functions import register
+from emulator.values.columns import View
 from emulator.values.sqlite_text import quote_name
-from emulator.values.system_tables import VIEWS, Row, View
+from emulator.values.system_tables import VIEWS, Row
 
 CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
     f"INFORMATION_SCHEMA.{name}": fill

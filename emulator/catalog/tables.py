@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from ddl.render import render_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table
 from emulator.sql.functions.text import farm_fingerprint
-from emulator.values.system_tables import VIEWS, Row, View
+from emulator.values.columns import View
+from emulator.values.system_tables import VIEWS, Row
 
 MANAGED_NAME_MAX = 100
 

@@ -12,6 +12,7 @@ from emulator.engine.results import nothing_to_close
 from emulator.engine.splits import QueryPartition
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.errors import invalid_argument, nested_too_deeply
+from emulator.limits import PARAMETERS_MAX
 from emulator.services.transactions import SelectedTransaction, expect_writable
 from emulator.sql.statements import CompiledQuery, Statement
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
@@ -107,6 +108,10 @@ def bind_statement(
             compiled = state.compile(sql, types | kinds)
     except RecursionError as error:
         raise nested_too_deeply() from error
+    if len(compiled.plain.bindings.user) > PARAMETERS_MAX:
+        raise invalid_argument(
+            f"Number of parameters in query exceeds the maximum allowed limit of {PARAMETERS_MAX}."
+        )
     values: dict[str, Stored] = {}
     for parameter in compiled.plain.bindings.user:
         name, value = sent.get(parameter.name.casefold(), (parameter.name, None))

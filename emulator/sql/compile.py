@@ -15,6 +15,7 @@ from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
 from emulator.sql import hints
 from emulator.sql.dml import DmlCompiler, table_scope
+from emulator.sql.long_lists import fold_long_lists
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
@@ -27,6 +28,7 @@ from emulator.values.types import STRING
 
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
+NO_LISTS: Mapping[str, tuple[str, Type]] = {}
 NAME_NOT_FOUND = re.compile(r"(?:Table not found|Unrecognized name): ([\w.]+)")
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
@@ -51,8 +53,21 @@ def compile_statement(
 ) -> Statement:
     """Compiles a query or DML statement; an error about a name gives its line and column.
 
-    As ``compile_parsed``.
+    As ``compile_parsed``. Where a long list does not fit as an array, its items may fit one by one.
     """
+    folded = fold_long_lists(sql)
+    if folded.lists:
+        try:
+            return compile_parsed(folded.text, schema, types, source, folded.lists)
+        except SpannerError:
+            return compile_whole(sql, schema, types, source)
+    return compile_whole(sql, schema, types, source)
+
+
+def compile_whole(
+    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+) -> Statement:
+    """As ``compile_statement``, with every item of a list by itself."""
     try:
         return compile_parsed(sql, schema, types, source)
     except SpannerError as error:
@@ -73,9 +88,13 @@ def locate_error(error: SpannerError, sql: str) -> SpannerError:
 
 
 def compile_parsed(
-    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+    sql: str,
+    schema: Schema,
+    types: Mapping[str, Type],
+    source: TableSource,
+    lists: Mapping[str, tuple[str, Type]] = NO_LISTS,
 ) -> Statement:
-    """Compiles a query or DML statement.
+    """Compiles a query or DML statement. ``lists`` are long lists that were taken out of it.
 
     ``types`` are the declared parameters. A parameter without a declared type takes the one that
     its place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
@@ -91,7 +110,7 @@ def compile_parsed(
     except DdlSyntaxError as error:
         raise errors.invalid_argument(f"Syntax error: {error}") from error
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
-    context = Context(schema, source, types, VIEWS)
+    context = Context(schema, source, types, VIEWS, lists)
     tree = parsed.tree
     refuse_in_conditions(tree)
     if isinstance(tree, exp.Insert):

@@ -52,7 +52,7 @@ def typed_expression(choice: random.Random, kind: str, depth: int) -> str:
 def random_expression(choice: random.Random, depth: int) -> str:
     """An expression; its types fit by chance only."""
     if depth == 0 or choice.random() < 0.2:
-        return choice.choice(LITERALS)
+        return str(choice.choice(LITERALS))
 
     def inner() -> str:
         return random_expression(choice, depth - 1)
