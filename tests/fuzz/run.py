@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -182,7 +183,10 @@ def main(arguments: list[str] | None = None) -> int:
         report = fuzz(server, options.requests, options.seed, options.threads)
         seconds = time.monotonic() - started
         server.close()
+        memory = peak_memory(process.pid)
+        alive = process.running
     print(f"{report.requests} requests in {seconds:.0f} s: {dict(report.codes)}")
+    print(f"server {'alive' if alive else 'DOWN'}, {memory} MB of memory at most")
     print(f"{len(report.faults)} faults, {len(report.slow)} requests above 2 s")
     for kind, count in report.kinds().most_common():
         print(f"{count:6} {kind}")
@@ -190,7 +194,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\n{method}: {fault}\n{str(request)[:1_500]}")
     for slow, method, request in sorted(report.slow, key=lambda each: -each[0])[:5]:
         print(f"\n{slow:.1f} s: {method}\n{str(request)[:600]}")
-    return 1 if report.faults else 0
+    return 1 if report.faults or not alive else 0
+
+
+def peak_memory(process: int) -> int:
+    """The most memory that a process has had, in MB; 0 where the system does not say."""
+    status = Path(f"/proc/{process}/status")
+    text = status.read_text() if status.exists() else ""
+    match = re.search(r"VmHWM:\s*(\d+) kB", text)
+    return int(match[1]) // 1_024 if match else 0
 
 
 if __name__ == "__main__":
