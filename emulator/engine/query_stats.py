@@ -33,8 +33,11 @@ OPTIMIZER_RELEASES = (
 """The days on which the versions 1, 2, ... of the query optimizer were released."""
 OPTIMIZER_DEFAULT = 8
 
-Key = tuple[str, str, str]
-"""Request tag, type of the query, text."""
+Key = tuple[str, str, str, int]
+"""Request tag, type of the query, beginning of the text, fingerprint of the whole text.
+
+The fingerprint is 0 where the beginning is all: it is worked out when it is asked for.
+"""
 
 
 class Execution(NamedTuple):
@@ -110,26 +113,29 @@ class QueryStats:
     counted_each: int = COUNTED_EACH
     _minutes: dict[int, dict[Key, Sums]] = field(default_factory=dict)
     _minute: int = 0
-    _started: dict[str, int] = field(default_factory=dict)
+    _started: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def should_count(self, text: str) -> bool:
         """Whether the next execution of a text should count the rows that it scans."""
-        minute = current_minute()
+        minute, key = current_minute(), hash(text)
         with self._lock:
             if minute != self._minute:
                 self._minute, self._started = minute, {}
-            if len(self._started) >= TEXTS_MAX and text not in self._started:
+            if len(self._started) >= TEXTS_MAX and key not in self._started:
                 return False
-            number = self._started.get(text, 0)
-            self._started[text] = number + 1
+            number = self._started.get(key, 0)
+            self._started[key] = number + 1
         return number % self.counted_each == 0
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""
         minute = current_minute()
         kind = "PARTITIONED_QUERY" if execution.partitioned else "QUERY"
-        key = (execution.tag, kind, execution.text)
+        text, fingerprint = execution.text, 0
+        if len(text) > TEXT_CHARACTERS_MAX:
+            text, fingerprint = text[:TEXT_CHARACTERS_MAX], farm_fingerprint(text)
+        key = (execution.tag, kind, text, fingerprint)
         with self._lock:
             if minute not in self._minutes:
                 self._minutes[minute] = {}
@@ -158,15 +164,14 @@ class QueryStats:
     def _texts(self, minutes: int) -> Iterator[dict[str, object]]:
         """The columns for each text of each interval."""
         for end, texts in self._intervals(minutes):
-            for (tag, kind, text), sums in texts.items():
-                shown = text[:TEXT_CHARACTERS_MAX]
+            for (tag, kind, text, fingerprint), sums in texts.items():
                 yield {
                     "INTERVAL_END": end,
                     "REQUEST_TAG": tag,
                     "QUERY_TYPE": kind,
-                    "TEXT": shown,
-                    "TEXT_TRUNCATED": int(shown != text),
-                    "TEXT_FINGERPRINT": farm_fingerprint(text),
+                    "TEXT": text,
+                    "TEXT_TRUNCATED": int(fingerprint != 0),
+                    "TEXT_FINGERPRINT": fingerprint or farm_fingerprint(text),
                     **sums.columns(),
                 }
 

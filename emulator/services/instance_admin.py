@@ -83,6 +83,10 @@ class InstanceAdmin:
         instance = self._registry.instance(request.name)
         if not request.field_mask.paths:
             return instance
+        if not request.field_mask.IsValidForDescriptor(m.InstanceProto.DESCRIPTOR):
+            raise invalid_argument(
+                "Invalid GetInstance request: the mask may name the fields of an instance."
+            )
         answer = m.InstanceProto()
         request.field_mask.MergeMessage(instance, answer)
         return answer

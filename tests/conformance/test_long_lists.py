@@ -87,6 +87,8 @@ def test_lists_and_parameters_have_limits(database: Database) -> None:
         rows(database, f"SELECT K FROM T WHERE K IN ({NUMBERS}, 10001)")
     names = [f"p{number}" for number in range(951)]
     sql = f"SELECT K FROM T WHERE K IN ({', '.join('@' + name for name in names)})"
-    with database.snapshot() as snapshot, pytest.raises(exceptions.InvalidArgument, match="950"):
-        types = dict.fromkeys(names, param_types.INT64)
-        list(snapshot.execute_sql(sql, params=dict.fromkeys(names, 1), param_types=types))
+    types = dict.fromkeys(names, param_types.INT64)
+    with database.snapshot() as snapshot:
+        result = snapshot.execute_sql(sql, params=dict.fromkeys(names, 1), param_types=types)
+        with pytest.raises(exceptions.InvalidArgument, match="950"):
+            list(result)

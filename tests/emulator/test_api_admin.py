@@ -163,3 +163,11 @@ def test_an_instance_with_a_protected_database_is_not_deleted(instance: Instance
     database.update(["enable_drop_protection"]).result(10)
     other.delete()
     assert not other.exists()
+
+
+def test_a_mask_of_an_instance_names_its_fields(instance: Instance) -> None:
+    api = instance._client.instance_admin_api
+    shown = api.get_instance({"name": instance.name, "field_mask": {"paths": ["name"]}})
+    assert (shown.name, shown.config) == (instance.name, "")
+    with pytest.raises(exceptions.InvalidArgument, match="mask"):
+        api.get_instance({"name": instance.name, "field_mask": {"paths": ["no.such"]}})
