@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from google.cloud.spanner_admin_database_v1 import types as database
 from google.cloud.spanner_admin_instance_v1 import types as instance
 from google.cloud.spanner_v1 import types as spanner
+from google.cloud.spanner_v1.types import change_stream
 
 Message: TypeAlias = Any
 """A protobuf message whose class is known at run time only."""
@@ -20,6 +21,7 @@ BatchCreateSessionsResponse: Message = spanner.BatchCreateSessionsResponse.pb()
 BatchWriteRequest: Message = spanner.BatchWriteRequest.pb()
 BatchWriteResponse: Message = spanner.BatchWriteResponse.pb()
 BeginTransactionRequest: Message = spanner.BeginTransactionRequest.pb()
+ChangeStreamRecord: Message = change_stream.ChangeStreamRecord.pb()
 CommitRequest: Message = spanner.CommitRequest.pb()
 CommitResponse: Message = spanner.CommitResponse.pb()
 CreateSessionRequest: Message = spanner.CreateSessionRequest.pb()

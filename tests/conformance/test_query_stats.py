@@ -41,7 +41,7 @@ def test_executions_rows_and_scans_are_counted(database: Database, table: str) -
 
 
 def test_time_is_measured(database: Database) -> None:
-    text = "SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 20000)) AS n"
+    text = "SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 16000)) AS n"
     rows(database, text)
     columns = "AVG_LATENCY_SECONDS > 0, AVG_CPU_SECONDS > 0, ALL_FAILED_EXECUTION_COUNT"
     assert read_statistics(database, text, columns) == [[True, True, 0]]

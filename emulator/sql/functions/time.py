@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import grpc
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.sql.functions.arrays import GENERATED_MAX, too_many_items
 from emulator.sql.functions.format_elements import (
     LocalTime,
     format_moment,
@@ -150,6 +151,8 @@ def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
             return json.dumps(dates, separators=(",", ":"))
         if (current > last) if amount > 0 else (current < last):
             return json.dumps(dates, separators=(",", ":"))
+        if len(dates) >= GENERATED_MAX:
+            raise too_many_items()
         dates.append(current)
 
 
