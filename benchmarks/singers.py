@@ -24,7 +24,7 @@ DDL = (
 )
 COLUMNS = ("SingerId", "FirstName", "LastName", "BirthDate", "LastModified")
 ALL = "SELECT SingerId, FirstName, LastName, BirthDate, Picture, LastModified, ShardId FROM Singers"
-ROWS_A_COMMIT = 10_000
+ROWS_A_COMMIT = 5_000
 CHANGED = 135
 POLLS = 21
 PROFILE = ExecuteSqlRequest.QueryMode.PROFILE

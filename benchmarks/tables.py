@@ -22,7 +22,7 @@ from watcher.spanner.database import connect, create_on_emulator
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COLUMNS = ("Id", "Version", "Payload")
-ROWS_A_COMMIT = 10_000
+ROWS_A_COMMIT = 5_000
 
 
 def prepare_tables(run: Run) -> Database:

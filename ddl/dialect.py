@@ -33,6 +33,8 @@ OFFSET = "spanner_offset"
 
 WITH_EXPRESSION = "$WITH"
 """The function that stands for WITH(name AS value, ..., result)."""
+PARSER_FAULTS = (ValueError, TypeError, AttributeError, IndexError, KeyError)
+"""What sqlglot raises by mistake, instead of an error of its own, for some broken statements."""
 
 KEPT_FUNCTIONS = ("ARRAY", "STRUCT")
 SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
@@ -254,12 +256,15 @@ def parse_one(text: str, original: str) -> exp.Expr:
         trees = [t for t in SpannerDialect().parse(text) if t is not None]
     except (ParseError, TokenError) as error:
         details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+        description = str(details.get("description") or "a statement")
         raise DdlSyntaxError(
             int(details.get("line") or 1),
             int(details.get("col") or 1),
-            str(details.get("description") or "a statement"),
+            "an operand" if "<class" in description else description,
             repr(details.get("highlight") or original[:40]),
         ) from error
+    except PARSER_FAULTS as error:
+        raise DdlSyntaxError(1, 1, "a statement", repr(original[:40])) from error
     if len(trees) != 1:
         raise DdlSyntaxError(1, 1, "a single statement", f"{len(trees)} statements")
     tree: exp.Expr = trees[0]

@@ -7,12 +7,47 @@ from __future__ import annotations
 
 import grpc
 
+from emulator.limits import ERROR_BYTES_MAX, RESOURCE_BYTES_MAX
+
+PLAIN = frozenset(range(0x20, 0x7F)) - {ord("%")}
+"""The bytes that gRPC sends as they are; every other one takes three."""
+MIDDLE = " [...] "
+
+
+def shorten(text: str, bytes_max: int) -> str:
+    """A text that takes at most so many bytes in the headers of an answer.
+
+    What is too long loses its middle: the beginning says what is wrong, the end often where.
+    """
+    data = text[: 2 * bytes_max].encode(errors="replace") if text else b""
+    if len(text) <= bytes_max and encoded_size(data) <= bytes_max:
+        return data.decode()
+    half = (bytes_max - len(MIDDLE)) // 2
+    return cut_to(text, half) + MIDDLE + cut_to(text[::-1], half)[::-1]
+
+
+def cut_to(text: str, bytes_max: int) -> str:
+    """The beginning of a text that takes at most so many bytes in headers."""
+    kept, size = [], 0
+    for character in text[:bytes_max]:
+        data = character.encode(errors="replace")
+        size += encoded_size(data)
+        if size > bytes_max:
+            break
+        kept.append(data.decode())
+    return "".join(kept)
+
+
+def encoded_size(data: bytes) -> int:
+    """How many bytes a message takes as gRPC encodes it."""
+    return sum(1 if byte in PLAIN else 3 for byte in data)
+
 
 class SpannerError(Exception):
     """An answer other than OK.
 
     ``retry_delay_seconds`` is sent as RetryInfo (ABORTED), ``resource`` (its type and its name) as
-    ResourceInfo.
+    ResourceInfo. Long messages are shortened: clients refuse an answer whose headers are too long.
     """
 
     def __init__(
@@ -23,9 +58,9 @@ class SpannerError(Exception):
         retry_delay_seconds: float | None = None,
         resource: tuple[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
+        self.message = shorten(message, ERROR_BYTES_MAX)
+        super().__init__(self.message)
         self.code = code
-        self.message = message
         self.retry_delay_seconds = retry_delay_seconds
         self.resource = resource
 
@@ -69,6 +104,23 @@ def unimplemented(feature: str) -> SpannerError:
 
 def resource_not_found(kind: str, resource_type: str, name: str) -> SpannerError:
     """An instance, database or session does not exist; clients read the ResourceInfo."""
+    name = shorten(name, RESOURCE_BYTES_MAX)
     return SpannerError(
         grpc.StatusCode.NOT_FOUND, f"{kind} not found: {name}", resource=(resource_type, name)
+    )
+
+
+def nested_too_deeply(what: str = "statement") -> SpannerError:
+    """A request nests deeper than it can be worked on; Spanner has such limits, too."""
+    return invalid_argument(
+        f"The {what} is nested too deeply: split it, or write lists as arrays of a parameter."
+    )
+
+
+def internal() -> SpannerError:
+    """A fault of this server: its log has the details, which mean nothing to a client."""
+    return SpannerError(
+        grpc.StatusCode.INTERNAL,
+        "The embedded Spanner could not answer this request because of a fault of its own. Its log "
+        "says where: please report it, with the request.",
     )

@@ -23,11 +23,19 @@ SESSIONS_IN_BATCH_MAX = 100
 TRANSACTIONS_KEPT_MAX = 20_000
 """Transactions that are remembered; the oldest are forgotten first."""
 
+ERROR_BYTES_MAX = 2_400
+"""An error's message, as gRPC encodes it: it travels in headers, of which clients take 8 KB."""
+
+RESOURCE_BYTES_MAX = 600
+"""The name of a missing resource, which an error's details repeat."""
+
 ARRAY_DEPTH_MAX = 50
 """How deep declared types may nest."""
 
 QUERY_CHARACTERS_MAX = 1_000_000
 JOINS_MAX = 20
+IN_ITEMS_MAX = 10_000
+PARAMETERS_MAX = 950
 STATEMENTS_IN_DDL_MAX = 1_000
 NAME_CHARACTERS_MAX = 128
 TABLES_MAX = 5_000

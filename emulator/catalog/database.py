@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import apsw
 
 from ddl.schema import Schema
-from emulator import errors
-from emulator.catalog import constraints, objects, tables
+from emulator.catalog import constraints, objects, routines, tables
 from emulator.sql.functions import register
+from emulator.values.columns import View
 from emulator.values.sqlite_text import quote_name
-from emulator.values.system_tables import VIEWS, Row, View
+from emulator.values.system_tables import VIEWS, Row
 
 CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
     f"INFORMATION_SCHEMA.{name}": fill
@@ -36,10 +36,15 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "CHANGE_STREAM_OPTIONS": objects.change_stream_options,
         "CHANGE_STREAM_TABLES": objects.change_stream_tables,
         "CHANGE_STREAM_COLUMNS": objects.change_stream_columns,
+        "ROLES": routines.role_rows,
+        "ROUTINES": routines.routine_rows,
+        "PARAMETERS": routines.parameter_rows,
+        "COLUMN_COLUMN_USAGE": routines.column_column_usage,
     }.items()
 }
 
 
+SYSTEM = "SPANNER_SYS."
 VIEW_COLUMNS = "INFORMATION_SCHEMA.COLUMNS"
 """The table that also lists the columns of the database's own views."""
 
@@ -61,7 +66,7 @@ def fill(
     """Creates and fills tables of the catalog.
 
     ``user_views`` are the columns of the database's own views, by their names. ``system`` gives
-    the rows of a table of SPANNER_SYS.
+    the rows of a table of SPANNER_SYS. A table about what this server does not have is empty.
     """
     for name in names:
         columns = VIEWS[name]
@@ -69,10 +74,8 @@ def fill(
         database.execute(f"CREATE TABLE {quote_name(name)} ({listed})")
         if name in CONTENTS:
             rows = list(CONTENTS[name](schema))
-        elif system is not None and name.startswith("SPANNER_SYS."):
-            rows = list(system(name))
         else:
-            raise errors.unimplemented(name)
+            rows = list(system(name)) if system is not None and name.startswith(SYSTEM) else []
         if name == VIEW_COLUMNS:
             rows += tables.user_view_columns(user_views)
         marks = ", ".join("?" * len(columns))

@@ -22,8 +22,8 @@ from emulator.engine.view_rules import view_columns
 from emulator.sql.functions.text import RANDOM
 from emulator.sql.statements import CompiledQuery
 from emulator.storage.sqlite import StorageReader
+from emulator.values.columns import View
 from emulator.values.requests import ResultRows, Stats, Stored
-from emulator.values.system_tables import View
 
 SCHEMAS_MAX = 4
 ANSWERS_MAX = 64

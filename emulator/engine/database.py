@@ -14,6 +14,7 @@ from ddl.render import render_schema
 from ddl.schema import Dialect, Schema
 from emulator.engine import proto_bundle
 from emulator.engine.catalogs import Catalogs
+from emulator.engine.change_streams.mutable import churn_mutable, is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, churn
 from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
@@ -167,7 +168,8 @@ class Database:
 
         def work(micros: int) -> None:
             for stream in writer.state.schema.change_streams:
-                ended.extend(churn(writer.connection, stream.name.casefold(), micros, choice))
+                move = churn_mutable if is_mutable(stream) else churn
+                ended.extend(move(writer.connection, stream.name.casefold(), micros, choice))
             writer.capture.touch(ended)
 
         writer.turn.acquire(CHURN_WAIT_SECONDS)

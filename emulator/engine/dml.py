@@ -10,7 +10,14 @@ import apsw
 from ddl.schema import Column, Table
 from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
-from emulator.engine.refusals import future_timestamp, pending_read, unknown_index, unknown_table
+from emulator.engine.refusals import (
+    MUTATIONS_MAX,
+    future_timestamp,
+    pending_read,
+    too_many_mutations,
+    unknown_index,
+    unknown_table,
+)
 from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, covers_any
@@ -179,7 +186,8 @@ class DmlExecutor:
         result = self.run(sql, values, statement, table)
         written = assigned | {c.name.casefold() for c in table.columns if c.on_update}
         touched = [i for i in self.state.schema.indexes_of(table.name) if covers_any(i, written)]
-        self.count(result.row_count, len(pairs) - 1 + len(touched))
+        columns = written | {part.column.casefold() for part in table.primary_key}
+        self.count(result.row_count, len(columns) + len(touched))
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
                 self.refuse_future(table, column, moment)
@@ -190,11 +198,13 @@ class DmlExecutor:
         target = self.target(table, statement.alias, statement.index)
         sql = f"DELETE FROM {target} WHERE {statement.where_sql}"
         result = self.run(sql, bindings, statement, table)
-        self.count(result.row_count, 1)
+        self.count(result.row_count, 1 + len(self.state.schema.indexes_of(table.name)))
         return result
 
     def count(self, rows: int, mutations_per_row: int) -> None:
-        """Adds to the transaction's mutations; the commit judges their number."""
+        """Adds to the transaction's mutations. Raises for more than a statement may have."""
+        if rows * mutations_per_row > MUTATIONS_MAX:
+            raise too_many_mutations()
         self.mutations += rows * mutations_per_row
 
     def run(

@@ -199,11 +199,16 @@ def refuse_partial_key(plan: WritePlan) -> None:
 def delete_rows(
     connection: apsw.Connection, schema: Schema, delete: KeyDelete, moment: Moment
 ) -> int:
-    """Deletes the rows of a key set; how many there were (children of a cascade not counted)."""
+    """Deletes the rows of a key set; how many mutations that is, as Spanner's quotas count them.
+
+    One for each key and range, and one for each index entry of a row. Children of a cascade do not
+    count.
+    """
     table = schema.table(delete.table)
     if table is None:
         raise unknown_table(delete.table)
     deleted = 0
+    keys = delete.keys
     for clause in key_clauses(
         key_parts(table, None),
         resolve_key_timestamps(table, delete.keys, moment),
@@ -212,7 +217,8 @@ def delete_rows(
         sql = f"DELETE FROM {current_table(table.name)} WHERE {clause.sql}"
         connection.execute(sql, clause.values)
         deleted += connection.changes()
-    return deleted
+    named = 1 if keys.all else len(keys.keys) + len(keys.ranges)
+    return named + deleted * len(schema.indexes_of(table.name))
 
 
 def resolve_key_timestamps(table: Table, keys: KeySet, moment: Moment) -> KeySet:

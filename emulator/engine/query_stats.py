@@ -14,21 +14,30 @@ from typing import NamedTuple
 
 from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.forms import timestamp_from_micros
+from emulator.values.system_tables import VIEWS, Row
 
 MINUTE_MICROS = 60 * 1_000_000
 MINUTES_KEPT = 60
 TEXTS_MAX = 1_000
 TEXT_CHARACTERS_MAX = 64_000
 COUNTED_EACH = 64
-INTERVALS = {
-    "SPANNER_SYS.QUERY_STATS_TOP_MINUTE": 1,
-    "SPANNER_SYS.QUERY_STATS_TOP_10MINUTE": 10,
-    "SPANNER_SYS.QUERY_STATS_TOP_HOUR": 60,
-}
-"""The tables, and how many minutes one of their intervals has."""
+INTERVALS = {"MINUTE": 1, "10MINUTE": 10, "HOUR": 60}
+"""How the names of tables end, and how many minutes one of their intervals has."""
 
-Key = tuple[str, str, str]
-"""Request tag, type of the query, text."""
+TOP, TOTAL = "SPANNER_SYS.QUERY_STATS_TOP_", "SPANNER_SYS.QUERY_STATS_TOTAL_"
+OPTIMIZER = "SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS"
+OPTIMIZER_RELEASES = (
+    *("2019-06-18", "2020-03-01", "2021-08-01", "2022-03-01", "2022-07-15", "2023-09-11"),
+    *("2024-05-22", "2024-10-28", "2026-07-21"),
+)
+"""The days on which the versions 1, 2, ... of the query optimizer were released."""
+OPTIMIZER_DEFAULT = 8
+
+Key = tuple[str, str, str, int]
+"""Request tag, type of the query, beginning of the text, fingerprint of the whole text.
+
+The fingerprint is 0 where the beginning is all: it is worked out when it is asked for.
+"""
 
 
 class Execution(NamedTuple):
@@ -82,19 +91,19 @@ class Sums:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def row(self) -> tuple[object, ...]:
-        """Counts and averages, in the order of the table's columns."""
+    def columns(self) -> dict[str, object]:
+        """Counts and averages, by the names of the table's columns."""
         done, counted = max(self.executions, 1), max(self.counted, 1)
-        return (
-            self.executions,
-            self.latency_seconds / done,
-            self.rows / done,
-            self.rows_scanned / counted,
-            self.cpu_seconds / done,
-            self.failures,
-            self.failed_seconds / max(self.failures, 1),
-            self.read_write,
-        )
+        return {
+            "EXECUTION_COUNT": self.executions,
+            "AVG_LATENCY_SECONDS": self.latency_seconds / done,
+            "AVG_ROWS": self.rows / done,
+            "AVG_ROWS_SCANNED": self.rows_scanned / counted,
+            "AVG_CPU_SECONDS": self.cpu_seconds / done,
+            "ALL_FAILED_EXECUTION_COUNT": self.failures,
+            "ALL_FAILED_AVG_LATENCY_SECONDS": self.failed_seconds / max(self.failures, 1),
+            "RUN_IN_RW_TRANSACTION_EXECUTION_COUNT": self.read_write,
+        }
 
 
 @dataclass(slots=True)
@@ -104,26 +113,29 @@ class QueryStats:
     counted_each: int = COUNTED_EACH
     _minutes: dict[int, dict[Key, Sums]] = field(default_factory=dict)
     _minute: int = 0
-    _started: dict[str, int] = field(default_factory=dict)
+    _started: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def should_count(self, text: str) -> bool:
         """Whether the next execution of a text should count the rows that it scans."""
-        minute = current_minute()
+        minute, key = current_minute(), hash(text)
         with self._lock:
             if minute != self._minute:
                 self._minute, self._started = minute, {}
-            if len(self._started) >= TEXTS_MAX and text not in self._started:
+            if len(self._started) >= TEXTS_MAX and key not in self._started:
                 return False
-            number = self._started.get(text, 0)
-            self._started[text] = number + 1
+            number = self._started.get(key, 0)
+            self._started[key] = number + 1
         return number % self.counted_each == 0
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""
         minute = current_minute()
         kind = "PARTITIONED_QUERY" if execution.partitioned else "QUERY"
-        key = (execution.tag, kind, execution.text)
+        text, fingerprint = execution.text, 0
+        if len(text) > TEXT_CHARACTERS_MAX:
+            text, fingerprint = text[:TEXT_CHARACTERS_MAX], farm_fingerprint(text)
+        key = (execution.tag, kind, text, fingerprint)
         with self._lock:
             if minute not in self._minutes:
                 self._minutes[minute] = {}
@@ -133,9 +145,46 @@ class QueryStats:
             if key in texts or len(texts) < TEXTS_MAX:
                 texts.setdefault(key, Sums()).add(execution)
 
-    def table(self, name: str) -> Iterator[tuple[object, ...]]:
-        """The rows of a table, newest interval first; the interval that runs is among them."""
-        minutes = INTERVALS[name]
+    def table(self, name: str) -> Iterator[Row]:
+        """The rows of a table, newest interval first; the interval that runs is among them.
+
+        What is not measured is NULL, and of other tables than those of queries nothing is known.
+        """
+        if name == OPTIMIZER:
+            for version, day in enumerate(OPTIMIZER_RELEASES, start=1):
+                yield version, day, int(version == OPTIMIZER_DEFAULT)
+            return
+        prefix = next((each for each in (TOP, TOTAL) if name.startswith(each)), None)
+        if prefix is None:
+            return
+        rows = self._texts if prefix == TOP else self._totals
+        for row in rows(INTERVALS[name.removeprefix(prefix)]):
+            yield tuple(row.get(column) for column, _ in VIEWS[name])
+
+    def _texts(self, minutes: int) -> Iterator[dict[str, object]]:
+        """The columns for each text of each interval."""
+        for end, texts in self._intervals(minutes):
+            for (tag, kind, text, fingerprint), sums in texts.items():
+                yield {
+                    "INTERVAL_END": end,
+                    "REQUEST_TAG": tag,
+                    "QUERY_TYPE": kind,
+                    "TEXT": text,
+                    "TEXT_TRUNCATED": int(fingerprint != 0),
+                    "TEXT_FINGERPRINT": fingerprint or farm_fingerprint(text),
+                    **sums.columns(),
+                }
+
+    def _totals(self, minutes: int) -> Iterator[dict[str, object]]:
+        """The columns for each interval."""
+        for end, texts in self._intervals(minutes):
+            total = Sums()
+            for sums in texts.values():
+                total.merge(sums)
+            yield {"INTERVAL_END": end, **total.columns()}
+
+    def _intervals(self, minutes: int) -> Iterator[tuple[str, dict[Key, Sums]]]:
+        """Intervals of so many minutes with their end, newest first."""
         intervals: dict[int, dict[Key, Sums]] = {}
         with self._lock:
             for minute, texts in self._minutes.items():
@@ -143,18 +192,7 @@ class QueryStats:
                 for key, sums in texts.items():
                     merged.setdefault(key, Sums()).merge(sums)
         for number in sorted(intervals, reverse=True):
-            end = timestamp_from_micros((number + 1) * minutes * MINUTE_MICROS)
-            for (tag, kind, text), sums in intervals[number].items():
-                shown = text[:TEXT_CHARACTERS_MAX]
-                yield (
-                    end,
-                    tag,
-                    kind,
-                    shown,
-                    int(shown != text),
-                    farm_fingerprint(text),
-                    *sums.row(),
-                )
+            yield timestamp_from_micros((number + 1) * minutes * MINUTE_MICROS), intervals[number]
 
 
 def current_minute() -> int:

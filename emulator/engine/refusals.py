@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from collections.abc import Sequence
 
 import apsw
-import grpc
 
 from ddl.schema import Schema, Table
 from emulator.errors import (
     SpannerError,
     already_exists,
     failed_precondition,
+    internal,
     invalid_argument,
     not_found,
     out_of_range,
 )
 from emulator.storage.layout import KEY_BYTES_MAX
 from emulator.values.requests import Stored
+
+LOG = logging.getLogger("emulator")
 
 MUTATIONS_MAX = 80_000
 """Of one commit, as Spanner counts them."""
@@ -155,7 +158,19 @@ def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
             return out_of_range(meaning)
     if message == "integer overflow":
         return out_of_range("int64 overflow in SUM")
-    return SpannerError(grpc.StatusCode.INTERNAL, f"The embedded Spanner failed: {message}")
+    for beginning in TOO_LARGE:
+        if message.startswith(beginning):
+            return too_large()
+    LOG.error("SQLite refused a statement of the embedded Spanner", exc_info=error)
+    return internal()
+
+
+def too_large() -> SpannerError:
+    """A statement with more terms, arguments, columns or nesting than SQLite takes."""
+    return invalid_argument(
+        "The statement is too large: it nests too deeply, or has too many terms, columns, or "
+        "arguments of a function. Split it, or write lists as arrays of a parameter."
+    )
 
 
 def table_of(physical: str, schema: Schema) -> tuple[str, str]:
@@ -220,6 +235,16 @@ def check_name(table: Table | None, number: str) -> str:
         return f"`{number}`"
     return f"`{table.name}`.`{table.checks[int(number)].name or number}`"
 
+
+TOO_LARGE = (
+    "Expression tree is too large",
+    "parser stack overflow",
+    "Recursion limit",
+    "too many",
+    "at most",
+    "string or blob too big",
+)
+"""How SQLite begins what it says of its limits."""
 
 WINDOW_NUMBERS = (
     ("argument of ntile", "The argument of NTILE must be positive"),

@@ -143,5 +143,7 @@ class SchemaState:
                 and action.table_name is not None
                 and action.column_name is not None
             )
+            if len(self._columns_read) >= STATEMENTS_MAX:
+                self._columns_read.clear()
             self._columns_read[sql] = columns
         return columns

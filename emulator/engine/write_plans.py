@@ -139,7 +139,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
             for place, c in enumerate(columns)
             if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
         ),
-        mutations_per_row=len(columns) + count_index_entries(schema, table, columns),
+        mutations_per_row=count_mutations(schema, table, columns[: len(columns) - len(left_out)]),
         key_rule=key_rule(schema, table, columns, key_columns),
     )
 
@@ -226,6 +226,20 @@ def key_column(table: Table, name: str) -> Column:
     if column is None:
         raise unknown_column(table.name, name)
     return column
+
+
+def count_mutations(schema: Schema, table: Table, written: tuple[Column, ...]) -> int:
+    """How many mutations a row of these columns is, as Spanner's quotas count them.
+
+    The columns, those of the key even when they are not written, and the index entries. In a table
+    with generated columns or defaults, which are columns like any other, those of the key count
+    once more.
+    """
+    names = {column.name for column in written}
+    keys = {key_column(table, part.column).name for part in table.primary_key}
+    computed = {c.name for c in table.columns if has_value(c)} - names
+    columns = len(names | computed) + len(keys if computed else keys - names)
+    return columns + count_index_entries(schema, table, written)
 
 
 def count_index_entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:

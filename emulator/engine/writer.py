@@ -164,10 +164,10 @@ class DatabaseWriter:
     def apply(self, mutations: Sequence[Mutation], moment: Moment, before: int = 0) -> int:
         """Writes mutations inside the transaction; how many there were, as Spanner counts.
 
-        ``before`` is what the transaction's DML counts already.
+        ``before`` is what the transaction's DML counts; it has no limit of its own in a commit.
         """
         state, connection = self.state, self.connection
-        count, marked = before, False
+        count, marked = 0, False
         for mutation in mutations:
             if isinstance(mutation, RowWrite):
                 plan = state.write_plan(mutation.table, mutation.columns)
@@ -195,7 +195,7 @@ class DatabaseWriter:
                 break
         if count > MUTATIONS_MAX:
             raise too_many_mutations()
-        return count
+        return before + count
 
     def finish(self, micros: int, origin: TransactionOrigin = PLAIN_ORIGIN) -> None:
         """Prepares a COMMIT: saves counters, checks foreign keys, records for change streams.

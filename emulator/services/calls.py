@@ -10,7 +10,7 @@ from typing import NoReturn, TypeAlias
 
 import grpc
 
-from emulator.errors import SpannerError
+from emulator.errors import SpannerError, internal, nested_too_deeply
 from emulator.faults import FaultInjector
 from emulator.unsupported import unsupported_method
 from emulator.wire.messages import Message
@@ -87,6 +87,8 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
                 return function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
+            except RecursionError:
+                abort(context, nested_too_deeply("request"))
             except Exception as error:  # noqa: BLE001 - the server must live
                 fail(context, error)
 
@@ -103,6 +105,8 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
                 yield from function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
+            except RecursionError:
+                abort(context, nested_too_deeply("request"))
             except Exception as error:  # noqa: BLE001 - the server must live
                 fail(context, error)
 
@@ -118,8 +122,7 @@ def to_bytes(message: Message) -> bytes:
 def fail(context: grpc.ServicerContext, error: Exception) -> NoReturn:
     """Answers INTERNAL for a fault of the server, which logs it and continues."""
     LOG.error("A call failed inside the embedded Spanner", exc_info=error)
-    message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
-    abort(context, SpannerError(grpc.StatusCode.INTERNAL, message))
+    abort(context, internal())
 
 
 def unknown_method(name: str) -> Handler:

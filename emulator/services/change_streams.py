@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from ddl.schema import Type, TypeCode
+from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.reading import Caller, Place, ReadArguments
 from emulator.errors import invalid_argument, unimplemented
 from emulator.services.calls import RpcContext
@@ -15,6 +16,7 @@ from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
 from emulator.values import forms
 from emulator.values.requests import ResultColumn, Stored
 from emulator.values.types import INT64, STRING
+from emulator.wire.change_records import encode_record, record_metadata
 from emulator.wire.encoding import RowEncoder, delimit
 from emulator.wire.messages import Message
 from emulator.wire.results import METADATA, TOKEN
@@ -39,21 +41,24 @@ def stream_records(
     arguments = read_arguments(call, request)
     caller = Caller(context.check, context.when_gone)
     after = parse_token(request.resume_token)
-    encoder = RowEncoder([CHANGE_RECORD])
-    head = delimit(METADATA, stream_metadata(request).SerializeToString())
+    stream = session.database.engine.schema.change_stream(call.stream)
+    as_message = stream is not None and is_mutable(stream)
+    encoder = RowEncoder([STRING if as_message else CHANGE_RECORD])
+    head = delimit(METADATA, stream_metadata(request, as_message).SerializeToString())
     with streams.room():
         records = session.database.engine.change_streams.read(arguments, after, caller)
         for number, (place, text) in enumerate(records, start=1):
             token = delimit(TOKEN, TOKEN_LAYOUT.pack(MAGIC, *place))
-            yield head + encoder.encode([(text,)]) + token
+            shown = encode_record(text) if as_message else text
+            yield head + encoder.encode([(shown,)]) + token
             head = b""
             context.check()
             streams.may_break(number)
 
 
-def stream_metadata(request: Message) -> Message:
+def stream_metadata(request: Message, as_message: bool) -> Message:
     """The one column, and the transaction's special timestamp when it was asked for."""
-    message = result_metadata((COLUMN,))
+    message = record_metadata(COLUMN.name) if as_message else result_metadata((COLUMN,))
     if request.transaction.single_use.read_only.return_read_timestamp:
         message.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
     return message

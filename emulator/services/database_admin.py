@@ -11,6 +11,7 @@ from google.protobuf.empty_pb2 import Empty
 from ddl.errors import DdlError
 from ddl.parse import parse_statement
 from emulator import limits, unsupported
+from emulator.catalog.routines import role_rows
 from emulator.engine.clock import wall_micros
 from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import already_exists, failed_precondition, invalid_argument
@@ -49,6 +50,14 @@ class DatabaseAdmin:
             SERVICE + "DropDatabase": Call(m.DropDatabaseRequest, self.drop),
             SERVICE + "ListDatabaseOperations": Call(
                 m.ListDatabaseOperationsRequest, self.list_operations
+            ),
+            SERVICE + "ListDatabaseRoles": Call(m.ListDatabaseRolesRequest, self.list_roles),
+            SERVICE + "ListBackups": Call(m.ListBackupsRequest, self.list_backups),
+            SERVICE + "ListBackupOperations": Call(
+                m.ListBackupOperationsRequest, self.list_backup_operations
+            ),
+            SERVICE + "ListBackupSchedules": Call(
+                m.ListBackupSchedulesRequest, self.list_backup_schedules
             ),
         }
 
@@ -161,6 +170,31 @@ class DatabaseAdmin:
         answer = m.ListDatabaseOperationsResponse(next_page_token=token)
         answer.operations.extend(self._registry.operation(name) for name in listed)
         return answer
+
+    def list_roles(self, request: Message, context: RpcContext) -> Message:
+        """The roles of a database, the system's among them."""
+        schema = self._registry.database(request.parent).engine.schema
+        names = [str(name) for name, _ in role_rows(schema)]
+        listed, token = cut_page(names, request)
+        answer = m.ListDatabaseRolesResponse(next_page_token=token)
+        for name in listed:
+            answer.database_roles.add(name=f"{request.parent}/databaseRoles/{name}")
+        return answer
+
+    def list_backups(self, request: Message, context: RpcContext) -> Message:
+        """There are no backups."""
+        self._registry.instance(request.parent)
+        return m.ListBackupsResponse()
+
+    def list_backup_operations(self, request: Message, context: RpcContext) -> Message:
+        """Nobody makes backups."""
+        self._registry.instance(request.parent)
+        return m.ListBackupOperationsResponse()
+
+    def list_backup_schedules(self, request: Message, context: RpcContext) -> Message:
+        """There are no backups on a schedule."""
+        self._registry.database(request.parent)
+        return m.ListBackupSchedulesResponse()
 
     def _execute(self, database: HostedDatabase, request: Message, name: str) -> Message:
         """The statements of an operation, with its progress in the metadata."""

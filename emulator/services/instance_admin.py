@@ -44,6 +44,15 @@ class InstanceAdmin:
             SERVICE + "CreateInstance": Call(m.CreateInstanceRequest, self.create),
             SERVICE + "UpdateInstance": Call(m.UpdateInstanceRequest, self.update),
             SERVICE + "DeleteInstance": Call(m.DeleteInstanceRequest, self.delete),
+            SERVICE + "ListInstancePartitions": Call(
+                m.ListInstancePartitionsRequest, self.list_partitions
+            ),
+            SERVICE + "ListInstancePartitionOperations": Call(
+                m.ListInstancePartitionOperationsRequest, self.list_partition_operations
+            ),
+            SERVICE + "ListInstanceConfigOperations": Call(
+                m.ListInstanceConfigOperationsRequest, self.list_config_operations
+            ),
         }
 
     def list_configs(self, request: Message, context: RpcContext) -> Message:
@@ -74,6 +83,10 @@ class InstanceAdmin:
         instance = self._registry.instance(request.name)
         if not request.field_mask.paths:
             return instance
+        if not request.field_mask.IsValidForDescriptor(m.InstanceProto.DESCRIPTOR):
+            raise invalid_argument(
+                "Invalid GetInstance request: the mask may name the fields of an instance."
+            )
         answer = m.InstanceProto()
         request.field_mask.MergeMessage(instance, answer)
         return answer
@@ -125,6 +138,20 @@ class InstanceAdmin:
         """Removes an instance with its databases; a missing one is NOT_FOUND."""
         self._registry.delete_instance(request.name)
         return Empty()
+
+    def list_partitions(self, request: Message, context: RpcContext) -> Message:
+        """Instances have no partitions."""
+        self._registry.instance(request.parent)
+        return m.ListInstancePartitionsResponse()
+
+    def list_partition_operations(self, request: Message, context: RpcContext) -> Message:
+        """Nothing works on partitions."""
+        self._registry.instance(request.parent)
+        return m.ListInstancePartitionOperationsResponse()
+
+    def list_config_operations(self, request: Message, context: RpcContext) -> Message:
+        """The one configuration does not change."""
+        return m.ListInstanceConfigOperationsResponse()
 
     def _finish_operation(self, proto: Message, metadata: Message) -> Message:
         """An operation that is already done when it is returned."""

@@ -6,11 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
-import grpc
 from google.longrunning import operations_pb2
 from google.protobuf.empty_pb2 import Empty
 
-from emulator.errors import SpannerError
+from emulator.errors import SpannerError, internal, nested_too_deeply
 from emulator.services.calls import Call, RpcContext
 from emulator.services.registry import Registry
 from emulator.wire.messages import Message
@@ -86,10 +85,12 @@ def perform(registry: Registry, name: str, work: Callable[[], Message]) -> None:
     except SpannerError as error:
         status = to_status(error)
         registry.change_operation(name, lambda operation: set_error(operation, status))
-    except Exception as error:
+    except RecursionError:
+        status = to_status(nested_too_deeply())
+        registry.change_operation(name, lambda operation: set_error(operation, status))
+    except Exception:
         LOG.exception("An operation failed inside the embedded Spanner")
-        message = f"The embedded Spanner failed: {type(error).__name__}: {error}"
-        status = to_status(SpannerError(grpc.StatusCode.INTERNAL, message))
+        status = to_status(internal())
         registry.change_operation(name, lambda operation: set_error(operation, status))
     else:
         registry.change_operation(name, lambda operation: set_response(operation, response))

@@ -124,7 +124,13 @@ class QueryMethods:
         with selected.abandon_on_error():
             check_options(request, selected.transaction.engine)
             state = selected.transaction.engine.state
-            statement = bind_statement(state, request.sql, request.params, request.param_types)
+            statement = bind_statement(
+                state,
+                request.sql,
+                request.params,
+                request.param_types,
+                planned=request.query_mode == PLAN,
+            )
             if request.partition_token:
                 within = read_token(request.partition_token, query_digest(request))
                 part = QueryPartition(*statement.compiled.find_partitioned_table(), within)

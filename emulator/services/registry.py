@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import threading
 import uuid
 from collections.abc import Callable
@@ -18,13 +19,22 @@ from google.longrunning.operations_pb2 import Operation
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
-from emulator.errors import SpannerError, already_exists, not_found, resource_not_found
+from emulator.errors import (
+    SpannerError,
+    already_exists,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    resource_not_found,
+)
 from emulator.wire.messages import InstanceProto, Message
 from emulator.wire.mutations import MutationReader
 from emulator.wire.status import to_status
 
 DATABASE_TYPE = "google.spanner.admin.database.v1.Database"
 INSTANCE_TYPE = "google.spanner.admin.instance.v1.Instance"
+INSTANCE_NAME = re.compile(r"projects/[^/]+/instances/[^/]+")
+DATABASE_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/databases/[^/]+")
 FILE = "registry.json"
 DIRECTORY = "databases"
 
@@ -65,6 +75,8 @@ class Registry:
         """An instance. Raises NOT_FOUND as Spanner does."""
         proto = self.instances.get(name)
         if proto is None:
+            if INSTANCE_NAME.fullmatch(name) is None:
+                raise invalid_argument(f"Invalid instance uri: {name}")
             raise resource_not_found("Instance", INSTANCE_TYPE, name)
         return proto
 
@@ -75,8 +87,14 @@ class Registry:
             self.save()
 
     def delete_instance(self, name: str) -> None:
-        """Removes an instance with its databases."""
+        """Removes an instance with its databases, unless one of them is protected."""
         self.instance(name)
+        for database in self.databases_of(name):
+            if database.drop_protection:
+                raise failed_precondition(
+                    f"Cannot delete instance {name} because it contains databases with drop "
+                    f"protection enabled: {database.name}. Disable it with UpdateDatabase first."
+                )
         for database in self.databases_of(name):
             self.drop_database(database.name)
         with self._lock:
@@ -84,9 +102,13 @@ class Registry:
             self.save()
 
     def database(self, name: str) -> HostedDatabase:
-        """A database. Raises NOT_FOUND as Spanner does."""
+        """A database. Raises NOT_FOUND as Spanner does: for its instance first."""
         hosted = self.databases.get(name)
         if hosted is None:
+            match = DATABASE_NAME.fullmatch(name)
+            if match is None:
+                raise invalid_argument(f"Invalid database uri: {name}")
+            self.instance(match[1])
             raise resource_not_found("Database", DATABASE_TYPE, name)
         return hosted
 

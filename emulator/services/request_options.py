@@ -10,11 +10,17 @@ from emulator.wire.messages import Message
 PRIORITIES = (0, 1, 2, 3)
 """Unspecified, low, medium, high."""
 SELECTIONS_MAX = 10
+REPLICA_TYPES = (0, 1, 2)
+"""Unspecified, read-write, read-only."""
+OPTIMIZER_VERSIONS_MAX = 9
+OPTIMIZER_WORDS = {"", "latest", "latest_version", "default", "default_version"}
 
 
 def check_options(request: Message, engine: Engine) -> None:
     """The priority and the directed read of an ExecuteSql or Read. Raises INVALID_ARGUMENT."""
     check_priority(request)
+    if "query_options" in request.DESCRIPTOR.fields_by_name:
+        check_optimizer(request.query_options)
     if not request.HasField("directed_read_options"):
         return
     if not isinstance(engine, ReadOnlyTransaction):
@@ -22,11 +28,34 @@ def check_options(request: Message, engine: Engine) -> None:
     kind = request.directed_read_options.WhichOneof("replicas")
     if kind is None:
         return
-    count = len(getattr(request.directed_read_options, kind).replica_selections)
+    selections = getattr(request.directed_read_options, kind).replica_selections
+    for selection in selections:
+        if selection.type_ not in REPLICA_TYPES:
+            raise invalid_argument(
+                f"Invalid replica type {selection.type_} in {kind}: use READ_WRITE or READ_ONLY."
+            )
+        if not selection.location and not selection.type_:
+            raise invalid_argument(
+                f"A replica selection in {kind} must name a location, a replica type, or both."
+            )
+    count = len(selections)
     if count > SELECTIONS_MAX:
         raise invalid_argument(
             f"The directed_read_options have {count} replica_selections in {kind}: the "
             f"maximum is {SELECTIONS_MAX}."
+        )
+
+
+def check_optimizer(options: Message) -> None:
+    """A version of the query optimizer that there is. Raises INVALID_ARGUMENT."""
+    version = options.optimizer_version.strip().casefold()
+    known = version in OPTIMIZER_WORDS or (
+        version.isascii() and version.isdigit() and 1 <= int(version[:9]) <= OPTIMIZER_VERSIONS_MAX
+    )
+    if not known:
+        raise invalid_argument(
+            f"Query optimizer version: {options.optimizer_version} is not supported: use 'latest', "
+            f"'default', or a number from 1 to {OPTIMIZER_VERSIONS_MAX}."
         )
 
 

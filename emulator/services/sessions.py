@@ -129,16 +129,28 @@ class Sessions:
         return session
 
     def get(self, name: str) -> Session:
-        """A session whose database is still there. Raises NOT_FOUND as Spanner does."""
+        """A session whose database is still there.
+
+        Raises NOT_FOUND as Spanner does: for its instance, its database, and then itself.
+        """
         session = self._sessions.get(name)
         if session is None or self._faults.loses_session():
+            self._refuse_unknown(name)
             raise resource_not_found("Session", SESSION_TYPE, name)
         database = session.database
         if self._registry.databases.get(database.name) is not database:
             self.delete(name)
+            self._registry.database(database.name)
             raise resource_not_found("Session", SESSION_TYPE, name)
         session.last_use_micros = wall_micros()
         return session
+
+    def _refuse_unknown(self, name: str) -> None:
+        """Raises for a session's name whose form is wrong, or whose database is not there."""
+        database, separator, identifier = name.rpartition("/sessions/")
+        if not separator or not identifier or "/" in identifier:
+            raise invalid_argument(f"Invalid session uri: {name}")
+        self._registry.database(database)
 
     def list_sessions(self, database_name: str) -> list[Session]:
         """The sessions of a database, by name; multiplexed ones are not listed."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import grpc
 from google.protobuf.empty_pb2 import Empty
 
 from emulator import limits
-from emulator.errors import invalid_argument
+from emulator.errors import SpannerError, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import Call, RpcContext
 from emulator.services.commits import Commits
@@ -96,11 +97,25 @@ class SpannerApi:
     def begin(self, request: Message, context: RpcContext) -> Message:
         """Begins a transaction; with ``mutation_key`` one of mutations only."""
         session = self._sessions.get(request.session)
+        keyed = request.HasField("mutation_key")
+        if keyed and session.multiplexed and request.options.HasField("read_write"):
+            check_mutation_key(session, request.mutation_key)
         transaction = self._transactions.begin(session, request.options, context)
         answer = transaction_message(transaction, request.options)
-        if request.HasField("mutation_key"):
+        if keyed:
             add_precommit_token(transaction, answer)
         return answer
+
+
+def check_mutation_key(session: Session, mutation: Message) -> None:
+    """A mutation of the ones that will be committed. Raises as their commit would, with
+    INVALID_ARGUMENT for what is wrong with its values."""
+    try:
+        session.database.mutations.read(session.database.engine.schema, [mutation])
+    except SpannerError as error:
+        if error.code is grpc.StatusCode.FAILED_PRECONDITION:
+            raise invalid_argument(error.message) from error
+        raise
 
 
 def session_message(session: Session) -> Message:

@@ -11,7 +11,8 @@ from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.results import nothing_to_close
 from emulator.engine.splits import QueryPartition
 from emulator.engine.state import CompiledStatement, SchemaState
-from emulator.errors import invalid_argument
+from emulator.errors import invalid_argument, nested_too_deeply
+from emulator.limits import PARAMETERS_MAX
 from emulator.services.transactions import SelectedTransaction, expect_writable
 from emulator.sql.statements import CompiledQuery, Statement
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
@@ -84,21 +85,39 @@ class StatementOutcome:
 
 
 def bind_statement(
-    state: SchemaState, sql: str, params: Message, param_types: Mapping[str, Message]
+    state: SchemaState,
+    sql: str,
+    params: Message,
+    param_types: Mapping[str, Message],
+    *,
+    planned: bool = False,
 ) -> BoundStatement:
     """Compiles a statement for the schema of its transaction and decodes its parameters;
-    undeclared ones take the inferred type."""
+    undeclared ones take the inferred type.
+
+    One that is only ``planned`` needs no values: NULL stands for those that are missing.
+    """
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
     types = {name: read_type(proto) for name, proto in param_types.items() if proto.code}
     sent = {name.casefold(): (name, value) for name, value in params.fields.items()}
-    compiled = state.compile(sql, types)
-    kinds = kinds_of_untyped(compiled.plain, types, sent)
-    if kinds:
-        compiled = state.compile(sql, types | kinds)
+    try:
+        compiled = state.compile(sql, types)
+        kinds = kinds_of_untyped(compiled.plain, types, sent)
+        if kinds:
+            compiled = state.compile(sql, types | kinds)
+    except RecursionError as error:
+        raise nested_too_deeply() from error
+    if len(compiled.plain.bindings.user) > PARAMETERS_MAX:
+        raise invalid_argument(
+            f"Number of parameters in query exceeds the maximum allowed limit of {PARAMETERS_MAX}."
+        )
     values: dict[str, Stored] = {}
     for parameter in compiled.plain.bindings.user:
         name, value = sent.get(parameter.name.casefold(), (parameter.name, None))
+        if value is None and planned:
+            values[name] = None
+            continue
         if value is None:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
         try:

@@ -359,9 +359,12 @@ def has_aggregate(node: exp.Expr) -> bool:
 
     One with OVER does not count, but its arguments may contain some.
     """
-    over = isinstance(node.parent, exp.Window) and node.arg_key == "this"
-    if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATE_CALLS and not over:
-        return True
-    if isinstance(node, exp.Query):
-        return False
-    return any(has_aggregate(child) for child in node.iter_expressions())
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        over = isinstance(each.parent, exp.Window) and each.arg_key == "this"
+        if isinstance(each, exp.Anonymous) and each.name.upper() in AGGREGATE_CALLS and not over:
+            return True
+        if not isinstance(each, exp.Query):
+            waiting.extend(each.iter_expressions())
+    return False

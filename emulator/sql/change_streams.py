@@ -1,12 +1,19 @@
-"""The read functions of change streams: ``SELECT ChangeRecord FROM READ_<stream>(...)``."""
+"""The read functions of change streams: ``SELECT ChangeRecord FROM READ_<stream>(...)``.
+
+``SELECT *`` is the same, as in Spanner: the function has one column. Debezium's connector sends it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Schema, StructField, Type, TypeCode
+from sqlglot import exp
+
+from ddl.dialect import parse_query
+from ddl.errors import DdlSyntaxError
+from ddl.schema import ChangeStream, Schema, StructField, Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.values.types import BOOL, INT64, STRING
 
@@ -17,17 +24,9 @@ ARGUMENTS = (
     "heartbeat_milliseconds",
     "read_options",
 )
-NAMED = re.compile(r"\bREAD_(\w+)\s*\(", re.IGNORECASE)
-WHOLE = re.compile(
-    r"\s*SELECT\s+(?:(?P<qualifier>\w+)\s*\.\s*)?ChangeRecord\s+FROM\s+`?READ_\w+`?\s*"
-    r"\((?P<arguments>.*)\)\s*(?:AS\s+)?(?P<alias>\w+)?\s*;?\s*\Z",
-    re.IGNORECASE | re.DOTALL,
-)
-ARGUMENT = re.compile(
-    r"\s*(?:(?P<name>\w+)\s*=>\s*)?(?:@(?P<parameter>\w+)|(?P<null>NULL)|(?P<number>[+-]?\d+)"
-    r"|(?:TIMESTAMP\s*)?(?P<quote>[\"'])(?P<text>[^\"'\\]*)(?P=quote))\s*(?P<end>,|\Z)",
-    re.IGNORECASE,
-)
+NAMED = re.compile(r"\bREAD_\w+\s*`?\s*\(", re.IGNORECASE)
+FUNCTION = "READ_"
+COLUMN = "ChangeRecord"
 TIMESTAMP = Type(TypeCode.TIMESTAMP)
 JSON = Type(TypeCode.JSON)
 
@@ -87,41 +86,97 @@ class ReadCall:
 def read_call(sql: str, schema: Schema) -> ReadCall | None:
     """The call that a query consists of; None when it calls no read function.
 
-    Raises UNIMPLEMENTED when the call is a part of something else, as Spanner does.
+    A query has the form ``SELECT ChangeRecord | * FROM READ_<stream>(...)``. Raises UNIMPLEMENTED
+    when the call is a part of something else, as Spanner does.
     """
-    if not schema.change_streams:
+    if not schema.change_streams or NAMED.search(sql) is None:
         return None
-    named = NAMED.search(sql.replace("`", ""))
-    stream = schema.change_stream(named[1]) if named is not None else None
-    if named is None or stream is None:
+    try:
+        tree = parse_query(sql).tree
+    except DdlSyntaxError as error:
+        raise invalid_argument(f"Syntax error: {error}") from error
+    for call in tree.find_all(exp.Anonymous):
+        stream = called_stream(call, schema)
+        if stream is not None:
+            expect_whole_query(tree, call, stream)
+            return ReadCall(stream.name, read_arguments(call.expressions))
+    return None
+
+
+def called_stream(call: exp.Anonymous, schema: Schema) -> ChangeStream | None:
+    """The stream whose read function a FROM clause calls."""
+    if not isinstance(call.parent, exp.Table) or not call.name.upper().startswith(FUNCTION):
         return None
-    match = WHOLE.match(sql)
-    if match is None or (match["qualifier"] and match["qualifier"] != match["alias"]):
+    return schema.change_stream(call.name[len(FUNCTION) :])
+
+
+def expect_whole_query(tree: exp.Expr, call: exp.Anonymous, stream: ChangeStream) -> None:
+    """Raises UNIMPLEMENTED unless a query only selects the one column of a read function."""
+    table = call.parent
+    clauses = {name for name, value in tree.args.items() if value not in (None, False, [], "")}
+    if (
+        not isinstance(tree, exp.Select)
+        or clauses != {"expressions", "from_"}
+        or table is None
+        or table.parent is not tree.args["from_"]
+        or not {name for name, value in table.args.items() if value} <= {"this", "alias"}
+        or [selects_record(each, table.alias) for each in tree.expressions] != [True]
+    ):
         raise unimplemented(
             "a change stream TVF combined with any other SQL (records are read using "
             f"`SELECT ChangeRecord FROM READ_{stream.name}(<args>)`)"
         )
-    return ReadCall(stream.name, parse_arguments(match["arguments"]))
 
 
-def parse_arguments(text: str) -> dict[str, ReadArgument]:
+def selects_record(item: exp.Expr, alias: str) -> bool:
+    """Whether an item of a SELECT list gives the record, under its own name."""
+    if isinstance(item, exp.Star):
+        return not any(item.args.values())
+    if not isinstance(item, exp.Column):
+        return False
+    if item.table and item.table.casefold() != alias.casefold():
+        return False
+    inner = item.this
+    if isinstance(inner, exp.Star):
+        return not any(inner.args.values())
+    return bool(inner.name.casefold() == COLUMN.casefold())
+
+
+def read_arguments(nodes: Sequence[exp.Expr]) -> dict[str, ReadArgument]:
     """Arguments by position or by name."""
     arguments: dict[str, ReadArgument] = {}
-    place = 0
-    while place < len(text):
-        match = ARGUMENT.match(text, place)
-        if match is None:
-            raise wrong_call(f"cannot read its arguments at '{text[place:].strip()[:40]}'")
-        name = (match["name"] or ARGUMENTS[min(len(arguments), len(ARGUMENTS) - 1)]).casefold()
+    named = False
+    for place, node in enumerate(nodes):
+        if isinstance(node, exp.Kwarg):
+            named, name, value = True, node.this.name.casefold(), node.expression
+        elif named or place >= len(ARGUMENTS):
+            raise wrong_call(f"argument {place + 1} stands after a named one or is one too many")
+        else:
+            name, value = ARGUMENTS[place], node
         if name not in ARGUMENTS or name in arguments:
             raise wrong_call(f"argument {name} is unknown or given twice")
-        value = match["text"] if match["quote"] else match["number"]
-        arguments[name] = ReadArgument(match["parameter"], value)
-        place = match.end()
+        arguments[name] = read_argument(value, place)
     missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in arguments]
     if missing:
         raise wrong_call(f"argument {missing[0]} is missing")
     return arguments
+
+
+def read_argument(node: exp.Expr, place: int) -> ReadArgument:
+    """An argument: a parameter or a literal. Raises INVALID_ARGUMENT for any other expression."""
+    if isinstance(node, exp.Parameter):
+        return ReadArgument(parameter=node.name)
+    if isinstance(node, exp.Null):
+        return ReadArgument()
+    if isinstance(node, exp.Cast) and node.to.this is exp.DType.TIMESTAMPTZ:
+        node = node.this
+    if isinstance(node, exp.Neg) and node.this.is_int:
+        return ReadArgument(text=f"-{node.this.name}")
+    if isinstance(node, exp.Literal):
+        return ReadArgument(text=node.name)
+    raise wrong_call(
+        f"argument {place + 1} is neither a literal nor a query parameter: {node.sql()[:40]!r}"
+    )
 
 
 def wrong_call(why: str) -> SpannerError:

@@ -19,6 +19,7 @@ from emulator.sql.consumption import record, refuse_unread
 from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.grammar import check as grammar
 from emulator.sql.grammar.places import mark_place
+from emulator.sql.long_lists import fold_long_lists
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
@@ -42,6 +43,7 @@ OTHER_STATEMENTS = {
 """The first words of GoogleSQL's statements that are neither queries nor DML."""
 
 TYPE_MISMATCH = re.compile(r"Expected type .+; found .+")
+NO_LISTS: Mapping[str, tuple[str, Type]] = {}
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
     "OPTIMIZER_VERSION",
@@ -65,8 +67,21 @@ def compile_statement(
 ) -> Statement:
     """Compiles a query or DML statement; an error about a name gives its line and column.
 
-    As ``compile_parsed``.
+    As ``compile_parsed``. Where a long list does not fit as an array, its items may fit one by one.
     """
+    folded = fold_long_lists(sql)
+    if folded.lists:
+        try:
+            return compile_parsed(folded.text, schema, types, source, folded.lists)
+        except SpannerError:
+            return compile_whole(sql, schema, types, source)
+    return compile_whole(sql, schema, types, source)
+
+
+def compile_whole(
+    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+) -> Statement:
+    """As ``compile_statement``, with every item of a list by itself."""
     try:
         return compile_parsed(sql, schema, types, source)
     except SpannerError as error:
@@ -92,9 +107,13 @@ def locate_error(error: SpannerError, sql: str) -> SpannerError:
 
 
 def compile_parsed(
-    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+    sql: str,
+    schema: Schema,
+    types: Mapping[str, Type],
+    source: TableSource,
+    lists: Mapping[str, tuple[str, Type]] = NO_LISTS,
 ) -> Statement:
-    """Compiles a query or DML statement.
+    """Compiles a query or DML statement. ``lists`` are long lists that were taken out of it.
 
     ``types`` are the declared parameters. A parameter without a declared type takes the one that
     its place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
@@ -108,7 +127,7 @@ def compile_parsed(
     parsed = read_statement(sql)
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
     hints.check_keyword_hints(parsed.keyword_hints)
-    context = Context(schema, source, types, VIEWS)
+    context = Context(schema, source, types, VIEWS, lists)
     tree = parsed.tree
     nodes = record(tree, *(parsed.returning or ()))
     statement = compile_tree(parsed, sql, context)

@@ -9,11 +9,22 @@ from emulator import errors
 from emulator.sql.types import Columns, Typed, name_of
 from emulator.values.types import FLOATS, INT64, array
 
+ARGUMENTS_MAX = 500
+"""SQLite's functions take a thousand."""
+
 
 def array_of(parts: Sequence[Typed], element: Type) -> Typed:
     """[a, b, ...]; the parts have the element's type."""
-    listed = ", ".join(part.sql for part in parts)
-    return Typed(f"fn_array({listed})", array(element), parts=tuple(parts))
+    calls = [
+        f"fn_array({', '.join(part.sql for part in parts[start : start + ARGUMENTS_MAX])})"
+        for start in range(0, max(len(parts), 1), ARGUMENTS_MAX)
+    ]
+    while len(calls) > 1:
+        calls = [
+            f"fn_concat_arrays({', '.join(calls[start : start + ARGUMENTS_MAX])})"
+            for start in range(0, len(calls), ARGUMENTS_MAX)
+        ]
+    return Typed(calls[0], array(element), parts=tuple(parts))
 
 
 def struct_of(parts: Sequence[Typed], names: Sequence[str]) -> Typed:

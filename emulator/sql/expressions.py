@@ -38,6 +38,8 @@ class Expressions:
             if grouped is not None:
                 return grouped
         handler = HANDLERS.get(type(node))
+        if node is None:  # what the parser makes of some broken lists
+            raise errors.invalid_argument("Syntax error: an expression is missing")
         if handler is None:
             raise errors.unimplemented(f"the expression {node.sql('bigquery')[:60]}")
         return handler(self, node, scope, context)

@@ -70,7 +70,7 @@ def json_literal(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context:
         text.replace(exp.ParseJSON(this=copy_recorded(text)))
         return compiler.compile(path, scope, context)
     try:
-        return Typed(quote_text(forms.json_form(str(node.this.this))), JSON)
+        return Typed(quote_text(forms.json_form(str(node.this.this), exact=True)), JSON)
     except ValueError as error:
         raise errors.invalid_argument(f"Invalid JSON literal: {error}") from error
 

@@ -17,6 +17,7 @@ from emulator.sql.types import Typed, name_of, read_datatype
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
 
 INT64_MAX = 2**63 - 1
+TERMS_IN_CHAIN_MAX = 100
 FLOAT_OR_INT = {INT64, FLOAT64}
 
 
@@ -31,11 +32,32 @@ def refuse_null_operands(operator: str, *operands: exp.Expr) -> None:
 
 
 def connector(compiler: Compiler, node: exp.Connector, scope: Scope, context: Context) -> Typed:
-    """AND, OR."""
+    """AND, OR; a chain of them is compiled at once, whatever its length.
+
+    Under GROUP BY, where the beginning of a chain may be a key, step by step.
+    """
     word = "AND" if isinstance(node, exp.And) else "OR"
-    left = compiler.boolean(node.this, scope, context, f"An operand of {word}")
-    right = compiler.boolean(node.expression, scope, context, f"An operand of {word}")
-    return Typed(f"({left.sql} {word} {right.sql})", BOOL)
+    operands = [node.this, node.expression] if scope.grouped else chain_of(node)
+    terms = [compiler.boolean(o, scope, context, f"An operand of {word}").sql for o in operands]
+    return Typed(join_terms(terms, word), BOOL)
+
+
+def chain_of(node: exp.Connector) -> list[exp.Expr]:
+    """The operands of a chain of the same connector, in their order."""
+    terms: list[exp.Expr] = []
+    left: exp.Expr = node
+    while type(left) is type(node):
+        terms.append(left.expression)
+        left = left.this
+    return [left, *reversed(terms)]
+
+
+def join_terms(terms: list[str], word: str) -> str:
+    """Terms with a word between: a long chain as a tree, because SQLite limits the depth of one."""
+    if len(terms) <= TERMS_IN_CHAIN_MAX:
+        return f"({f' {word} '.join(terms)})"
+    middle = len(terms) // 2
+    return f"({join_terms(terms[:middle], word)} {word} {join_terms(terms[middle:], word)})"
 
 
 def negation(compiler: Compiler, node: exp.Not, scope: Scope, context: Context) -> Typed:

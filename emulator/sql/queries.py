@@ -96,6 +96,8 @@ class QueryCompiler:
         self, node: exp.Select, outer: Scope | None, context: Context
     ) -> tuple[str, Columns]:
         refuse_other_clauses(node, *SELECT_CLAUSES)
+        if not node.expressions:
+            raise errors.invalid_argument("Syntax error: SELECT needs at least one column")
         scope = Scope(parent=outer)
         source = From(self.expressions, node, scope, context).compile()
         if not source:

@@ -12,7 +12,8 @@ from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
 from emulator.sql.types import Typed, distinct_names, drop_length
 from emulator.values.requests import ResultColumn
-from emulator.values.sqlite_text import quote_name
+from emulator.values.sqlite_text import quote_name, quote_text
+from emulator.values.types import array
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ class Context:
     source: TableSource
     declared: Mapping[str, Type]
     catalog_types: Mapping[str, tuple[tuple[str, Type], ...]]
+    long_lists: Mapping[str, tuple[str, Type]] = field(default_factory=dict)
     inferred: dict[str, Type | None] = field(default_factory=dict)
     tables: dict[str, None] = field(default_factory=dict)
     catalog: dict[str, None] = field(default_factory=dict)
@@ -190,6 +192,11 @@ class Context:
     views: dict[str, None] = field(default_factory=dict)
     open_views: list[str] = field(default_factory=list)
     counter: int = 0
+    declared_types: Mapping[str, Type] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Parameters are declared without regard to case."""
+        self.declared_types = {name.lower(): type_ for name, type_ in self.declared.items()}
 
     def alias(self) -> str:
         """A name that no statement can write."""
@@ -199,9 +206,11 @@ class Context:
     def parameter(self, name: str) -> Typed:
         """A parameter; its type may be known, or become known."""
         key = name.lower()
-        declared = {k.lower(): t for k, t in self.declared.items()}
-        if key in declared:
-            self.inferred[key] = declared[key]
+        if name in self.long_lists:
+            text, element = self.long_lists[name]
+            return Typed(quote_text(text), array(element))
+        if key in self.declared_types:
+            self.inferred[key] = self.declared_types[key]
         type_ = self.inferred.setdefault(key, None)
         untyped = key if type_ is None else None
         return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=untyped)

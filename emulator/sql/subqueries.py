@@ -7,6 +7,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from emulator import errors
+from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.coerce import coerce, require, unify
 from emulator.sql.comparison import test_membership, test_row_membership
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
@@ -57,6 +58,10 @@ def in_(compiler: Compiler, node: exp.In, scope: Scope, context: Context) -> Typ
         return in_query(compiler, item, node.args["query"], scope, context)
     if not node.expressions:
         raise errors.invalid_argument("Syntax error: IN () needs a value")
+    if len(node.expressions) > IN_ITEMS_MAX:
+        raise errors.invalid_argument(
+            f"An IN list exceeds the maximum allowed length of {IN_ITEMS_MAX}."
+        )
     items = [compiler.compile(each, scope, context) for each in node.expressions]
     unified, type_ = unify([item, *items], context, "operator IN")
     return Typed(test_membership(unified[0], unified[1:], type_), BOOL)

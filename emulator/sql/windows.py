@@ -172,6 +172,10 @@ def frame_bound(
     side = str(spec.args.get(f"{which}_side") or "").upper()
     if value is None or value == "CURRENT ROW":
         return "CURRENT ROW"
+    if not side:
+        raise errors.invalid_argument(
+            "Syntax error: a bound of a window frame needs PRECEDING or FOLLOWING"
+        )
     if value == "UNBOUNDED":
         return f"UNBOUNDED {side}"
     return f"{frame_offset(compiler, value, kind, order, context)} {side}"

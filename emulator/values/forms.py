@@ -8,11 +8,14 @@ import re
 import uuid
 from binascii import b2a_base64
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 NUMERIC_SCALE = Decimal(10) ** 9
+JSON_DEPTH_MAX = 80
 NUMERIC_LIMIT = 10**38
+NUMERIC_DIGITS = 29
+"""Before the point."""
 NUMERIC_CONTEXT = Context(prec=100)
 UTC_ZONE: tzinfo = UTC
 DEFAULT_ZONE: tzinfo = ZoneInfo("America/Los_Angeles")
@@ -28,6 +31,7 @@ MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999 in microseconds since 1970."""
 
 NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*\Z", re.ASCII)
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
 
 
@@ -114,7 +118,7 @@ def numeric_from_decimal(value: Decimal) -> str:
         NUMERIC_CONTEXT.multiply(value, NUMERIC_SCALE).quantize(
             Decimal(1), ROUND_HALF_UP, NUMERIC_CONTEXT
         )
-        if value.is_finite()
+        if value.is_finite() and value.adjusted() < NUMERIC_DIGITS
         else NUMERIC_LIMIT
     )
     if abs(scaled) >= NUMERIC_LIMIT:
@@ -128,7 +132,7 @@ def numeric_form(text: str) -> str:
         raise ValueError(f"Invalid NUMERIC value: '{text}'")
     try:
         value = NUMERIC_CONTEXT.create_decimal(text.strip())
-    except InvalidOperation as error:
+    except DecimalException as error:
         raise ValueError(f"Invalid NUMERIC value: '{text}'") from error
     return numeric_from_decimal(value)
 
@@ -149,14 +153,39 @@ def json_form(text: str, exact: bool = False) -> str:
     """JSON text -> Spanner's normal form. Raises ValueError; with ``exact`` also for numbers that
     neither 64 bits nor a double hold, which are rounded without it.
     """
-    value = json.loads(
-        text,
-        parse_constant=refuse_constant,
-        parse_int=exact_integer if exact else round_integer,
-        parse_float=exact_float if exact else finite_float,
-        object_pairs_hook=first_of_each_key,
-    )
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    try:
+        value = json.loads(
+            text,
+            parse_constant=refuse_constant,
+            parse_int=exact_integer if exact else round_integer,
+            parse_float=exact_float if exact else finite_float,
+            object_pairs_hook=first_of_each_key,
+        )
+    except RecursionError:
+        raise nested_json() from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"Invalid JSON at character {error.pos + 1}") from error
+    if text.count("[") + text.count("{") > JSON_DEPTH_MAX and depth_of(value) > JSON_DEPTH_MAX:
+        raise nested_json()
+    form = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if HALF_CHARACTER.search(form):
+        raise ValueError("Invalid JSON: half of a surrogate pair stands alone")
+    return form
+
+
+def depth_of(document: object) -> int:
+    """How deeply the arrays and objects of a document nest."""
+    depth, level = 0, [document]
+    while level := [value for value in level if isinstance(value, list | dict)]:
+        depth += 1
+        members = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [member for group in members for member in group]
+    return depth
+
+
+def nested_json() -> ValueError:
+    """A document that Spanner does not take."""
+    return ValueError(f"the document nests more than {JSON_DEPTH_MAX} levels deep")
 
 
 def round_integer(text: str) -> int | float:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from google.cloud.spanner_admin_database_v1 import types as database
 from google.cloud.spanner_admin_instance_v1 import types as instance
 from google.cloud.spanner_v1 import types as spanner
+from google.cloud.spanner_v1.types import change_stream
 
 Message: TypeAlias = Any
 """A protobuf message whose class is known at run time only."""
@@ -20,6 +21,7 @@ BatchCreateSessionsResponse: Message = spanner.BatchCreateSessionsResponse.pb()
 BatchWriteRequest: Message = spanner.BatchWriteRequest.pb()
 BatchWriteResponse: Message = spanner.BatchWriteResponse.pb()
 BeginTransactionRequest: Message = spanner.BeginTransactionRequest.pb()
+ChangeStreamRecord: Message = change_stream.ChangeStreamRecord.pb()
 CommitRequest: Message = spanner.CommitRequest.pb()
 CommitResponse: Message = spanner.CommitResponse.pb()
 CreateSessionRequest: Message = spanner.CreateSessionRequest.pb()
@@ -59,6 +61,15 @@ UpdateDatabaseDdlRequest: Message = database.UpdateDatabaseDdlRequest.pb()
 UpdateDatabaseMetadata: Message = database.UpdateDatabaseMetadata.pb()
 UpdateDatabaseRequest: Message = database.UpdateDatabaseRequest.pb()
 
+ListBackupOperationsRequest: Message = database.ListBackupOperationsRequest.pb()
+ListBackupOperationsResponse: Message = database.ListBackupOperationsResponse.pb()
+ListBackupSchedulesRequest: Message = database.ListBackupSchedulesRequest.pb()
+ListBackupSchedulesResponse: Message = database.ListBackupSchedulesResponse.pb()
+ListBackupsRequest: Message = database.ListBackupsRequest.pb()
+ListBackupsResponse: Message = database.ListBackupsResponse.pb()
+ListDatabaseRolesRequest: Message = database.ListDatabaseRolesRequest.pb()
+ListDatabaseRolesResponse: Message = database.ListDatabaseRolesResponse.pb()
+
 CreateInstanceMetadata: Message = instance.CreateInstanceMetadata.pb()
 CreateInstanceRequest: Message = instance.CreateInstanceRequest.pb()
 DeleteInstanceRequest: Message = instance.DeleteInstanceRequest.pb()
@@ -68,6 +79,16 @@ InstanceConfigProto: Message = instance.InstanceConfig.pb()
 InstanceProto: Message = instance.Instance.pb()
 ListInstanceConfigsRequest: Message = instance.ListInstanceConfigsRequest.pb()
 ListInstanceConfigsResponse: Message = instance.ListInstanceConfigsResponse.pb()
+ListInstanceConfigOperationsRequest: Message = instance.ListInstanceConfigOperationsRequest.pb()
+ListInstanceConfigOperationsResponse: Message = instance.ListInstanceConfigOperationsResponse.pb()
+ListInstancePartitionOperationsRequest: Message = (
+    instance.ListInstancePartitionOperationsRequest.pb()
+)
+ListInstancePartitionOperationsResponse: Message = (
+    instance.ListInstancePartitionOperationsResponse.pb()
+)
+ListInstancePartitionsRequest: Message = instance.ListInstancePartitionsRequest.pb()
+ListInstancePartitionsResponse: Message = instance.ListInstancePartitionsResponse.pb()
 ListInstancesRequest: Message = instance.ListInstancesRequest.pb()
 ListInstancesResponse: Message = instance.ListInstancesResponse.pb()
 UpdateInstanceMetadata: Message = instance.UpdateInstanceMetadata.pb()

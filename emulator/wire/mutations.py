@@ -35,11 +35,28 @@ class MutationReader:
         self._decoders: dict[tuple[str, tuple[str, ...]], list[Decoder]] = {}
 
     def read(self, schema: Schema, protos: Sequence[Message]) -> list[Mutation]:
-        """The mutations of a commit, in order. Raises SpannerError for values that do not fit."""
+        """The mutations of a commit, in order. Raises SpannerError for values that do not fit.
+
+        Neighbours that write the same columns in the same way are one mutation of many rows.
+        """
         if schema is not self._schema or len(self._decoders) > SHAPES_MAX:
             self._schema, self._decoders = schema, {}
-        decoders = self._decoders
-        return [self._mutation(schema, decoders, proto) for proto in protos]
+        mutations: list[Mutation] = []
+        last: tuple[MutationKind, str, tuple[str, ...]] | None = None
+        rows: list[tuple[Stored, ...]] = []
+        for proto in protos:
+            mutation = self._mutation(schema, self._decoders, proto)
+            if not isinstance(mutation, RowWrite):
+                last = None
+                mutations.append(mutation)
+                continue
+            shape = (mutation.kind, mutation.table, mutation.columns)
+            if shape == last:
+                rows.extend(mutation.rows)
+                continue
+            last, rows = shape, list(mutation.rows)
+            mutations.append(RowWrite(*shape, rows))
+        return mutations
 
     def _mutation(
         self,

@@ -132,7 +132,10 @@ def timestamp(value: Message) -> Stored:
             return COMMIT_TIMESTAMP
         raise ValueError("Expected TIMESTAMP.")
     year, month, day, hour, minute, second, fraction = match.groups()
-    datetime(int(year), int(month), int(day), int(hour), int(minute), int(second))
+    try:
+        datetime(int(year), int(month), int(day), int(hour), int(minute), int(second))
+    except ValueError as error:
+        raise ValueError(f"Expected TIMESTAMP: there is no time {text}.") from error
     return f"{year}-{month}-{day}T{hour}:{minute}:{second}.{fraction or '':0<9}Z"
 
 
@@ -143,7 +146,10 @@ def day(value: Message) -> Stored:
         return None
     if len(text) != DATE_CHARACTERS or text[4] != "-" or text[7] != "-":
         raise ValueError("Expected DATE.")
-    date.fromisoformat(text)
+    try:
+        date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"Expected DATE: there is no day {text}.") from error
     return text
 
 
@@ -162,8 +168,8 @@ def document(value: Message) -> Stored:
     """JSON."""
     text = text_of(value, "JSON")
     try:
-        return None if text is None else forms.json_form(text)
-    except (ValueError, RecursionError) as error:
+        return None if text is None else forms.json_form(text, exact=True)
+    except ValueError as error:
         raise ValueError(f"Expected JSON: {error}.") from error
 
 

@@ -140,3 +140,93 @@ def test_it_is_read_only_and_named_in_any_case(database: Database) -> None:
         database.run_in_transaction(
             lambda t: t.execute_update("DELETE FROM INFORMATION_SCHEMA.TABLES WHERE TRUE")
         )
+
+
+@pytest.mark.ddl(*ORDERED, "CREATE ROLE auditor")
+def test_roles_routines_and_dependencies(database: Database) -> None:
+    roles = rows(database, f"SELECT ROLE_NAME, IS_SYSTEM {FROM}.ROLES ORDER BY IS_SYSTEM, 1")
+    assert roles[0] == ["auditor", False]
+    assert ["public", True] in roles
+    routines = rows(database, f"SELECT ROUTINE_NAME, ROUTINE_TYPE {FROM}.ROUTINES")
+    assert routines == [["READ_Changes", "FUNCTION"]]
+    names = rows(
+        database,
+        f"SELECT PARAMETER_NAME {FROM}.PARAMETERS WHERE SPECIFIC_NAME = 'READ_Changes'"
+        " ORDER BY ORDINAL_POSITION",
+    )
+    assert [name for (name,) in names] == [
+        "start_timestamp",
+        "end_timestamp",
+        "partition_token",
+        "heartbeat_milliseconds",
+        "read_options",
+    ]
+    usage = rows(
+        database, f"SELECT TABLE_NAME, COLUMN_NAME, DEPENDENT_COLUMN {FROM}.COLUMN_COLUMN_USAGE"
+    )
+    assert usage == [["Base", "A", "F"]]
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE P (A INT64, B INT64) PRIMARY KEY (A)",
+    "CREATE TABLE C (K INT64, A INT64, B INT64, FOREIGN KEY (A) REFERENCES P (A),"
+    " FOREIGN KEY (B) REFERENCES P (B), FOREIGN KEY (K) REFERENCES P (A)) PRIMARY KEY (K)",
+)
+def test_foreign_keys_have_indexes_of_their_own(database: Database) -> None:
+    managed = rows(
+        database,
+        f"SELECT TABLE_NAME, IS_UNIQUE, IS_NULL_FILTERED, INDEX_NAME {FROM}.INDEXES"
+        " WHERE SPANNER_IS_MANAGED ORDER BY TABLE_NAME, INDEX_NAME",
+    )
+    assert [row[:3] for row in managed] == [
+        ["C", False, True],
+        ["C", False, True],
+        ["P", True, True],
+    ]
+    assert managed[0][3].startswith("IDX_C_A_N_")
+    columns = rows(
+        database,
+        f"SELECT COLUMN_NAME {FROM}.INDEX_COLUMNS WHERE INDEX_NAME = '{managed[2][3]}'",
+    )
+    assert columns == [["B"]]
+
+
+EMPTY = (
+    *("INFORMATION_SCHEMA.SPANNER_STATISTICS", "INFORMATION_SCHEMA.TABLE_PRIVILEGES"),
+    *("INFORMATION_SCHEMA.COLUMN_PRIVILEGES", "INFORMATION_SCHEMA.ROLE_GRANTEES"),
+    *("INFORMATION_SCHEMA.ROUTINE_OPTIONS", "INFORMATION_SCHEMA.ROUTINE_PRIVILEGES"),
+    *("INFORMATION_SCHEMA.CHANGE_STREAM_PRIVILEGES", "INFORMATION_SCHEMA.ROLE_TABLE_GRANTS"),
+    *("INFORMATION_SCHEMA.PLACEMENTS", "INFORMATION_SCHEMA.LOCALITY_GROUP_OPTIONS"),
+    *("INFORMATION_SCHEMA.MODELS", "INFORMATION_SCHEMA.PROPERTY_GRAPHS"),
+    *("SPANNER_SYS.TXN_STATS_TOP_MINUTE", "SPANNER_SYS.TXN_STATS_TOTAL_HOUR"),
+    *("SPANNER_SYS.LOCK_STATS_TOP_10MINUTE", "SPANNER_SYS.LOCK_STATS_TOTAL_MINUTE"),
+    *("SPANNER_SYS.READ_STATS_TOP_HOUR", "SPANNER_SYS.READ_STATS_TOTAL_10MINUTE"),
+    *("SPANNER_SYS.TABLE_SIZES_STATS_1HOUR", "SPANNER_SYS.OLDEST_ACTIVE_QUERIES"),
+    *("SPANNER_SYS.ROW_DELETION_POLICIES", "SPANNER_SYS.TABLE_OPERATIONS_STATS_HOUR"),
+)
+
+
+@pytest.mark.parametrize("table", EMPTY)
+def test_what_is_not_known_is_an_empty_table(database: Database, table: str) -> None:
+    assert rows(database, f"SELECT * FROM {table}") == []
+
+
+def test_the_versions_of_the_optimizer(database: Database) -> None:
+    versions = rows(
+        database,
+        "SELECT VERSION, IS_DEFAULT FROM SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS ORDER BY 1",
+    )
+    assert versions[7] == [8, True]
+    assert len(versions) == 9
+
+
+def test_statistics_of_all_queries_together(database: Database) -> None:
+    rows(database, "SELECT 1")
+    rows(database, "SELECT 2")
+    total = rows(
+        database,
+        "SELECT SUM(EXECUTION_COUNT) FROM SPANNER_SYS.QUERY_STATS_TOTAL_HOUR",
+    )
+    assert total[0][0] >= 2
+    shown = rows(database, "SELECT AVG_BYTES, QUERY_TYPE FROM SPANNER_SYS.QUERY_STATS_TOP_HOUR")
+    assert [None, "QUERY"] in shown

@@ -61,3 +61,28 @@ def test_a_priority_that_there_is_not_is_refused(database: Database) -> None:
         result = snapshot.execute_sql("SELECT 1", request_options=options)
         with pytest.raises(exceptions.InvalidArgument, match="Invalid priority 9"):
             list(result)
+
+
+@pytest.mark.parametrize("selection", [{"type_": 9}, {}])
+def test_a_replica_selection_must_make_sense(database: Database, selection: dict[str, Any]) -> None:
+    directed = DirectedReadOptions()
+    added = DirectedReadOptions.pb(directed).include_replicas.replica_selections.add()
+    added.type_ = selection.get("type_", 0)
+    with database.snapshot() as snapshot, pytest.raises(exceptions.InvalidArgument, match="eplica"):
+        list(snapshot.execute_sql("SELECT 1", directed_read_options=directed))
+
+
+@pytest.mark.parametrize("version", ["1", "9", "latest", "default", ""])
+def test_versions_of_the_optimizer_are_taken(database: Database, version: str) -> None:
+    with database.snapshot() as snapshot:
+        options = {"optimizer_version": version}
+        assert list(snapshot.execute_sql("SELECT 1", query_options=options)) == [[1]]
+
+
+@pytest.mark.parametrize("version", ["0", "10", "-1", "newest", "99999999999999999999"])
+def test_versions_that_there_are_not_are_refused(database: Database, version: str) -> None:
+    options = {"optimizer_version": version}
+    with database.snapshot() as snapshot:
+        result = snapshot.execute_sql("SELECT 1", query_options=options)
+        with pytest.raises(exceptions.InvalidArgument, match=f"version: {version} is not"):
+            list(result)

@@ -127,7 +127,47 @@ def test_another_default_time_zone_is_refused_by_name(database: Database) -> Non
 
 
 def test_what_is_not_supported_is_named(instance: Instance) -> None:
-    with pytest.raises(exceptions.MethodNotImplemented, match="ListBackups"):
-        list(instance.list_backups())
+    backup = instance.backup("backup", database="nowhere", expire_time=None)
+    with pytest.raises(exceptions.MethodNotImplemented, match="GetBackup"):
+        backup.exists()
     with pytest.raises(exceptions.MethodNotImplemented, match="PostgreSQL"):
         instance.database("pg-database", database_dialect=2).create()
+
+
+@pytest.mark.ddl(TABLE, "CREATE ROLE reader")
+def test_what_there_is_none_of_is_an_empty_list(instance: Instance, database: Database) -> None:
+    assert list(instance.list_backups()) == []
+    assert list(instance.list_backup_operations()) == []
+    api = database._instance._client.database_admin_api
+    assert list(api.list_backup_schedules(parent=database.name)) == []
+    roles = [role.name.rpartition("/")[2] for role in database.list_database_roles()]
+    assert roles == ["public", "spanner_info_reader", "spanner_sys_reader", "reader"]
+    partitions = instance._client.instance_admin_api
+    assert list(partitions.list_instance_partitions(parent=instance.name)) == []
+    assert list(partitions.list_instance_partition_operations(parent=instance.name)) == []
+    with pytest.raises(exceptions.NotFound, match="Instance not found"):
+        list(partitions.list_instance_partitions(parent=f"{instance.name}-none"))
+
+
+def test_an_instance_with_a_protected_database_is_not_deleted(instance: Instance) -> None:
+    other = instance._client.instance("protected", instance.configuration_name, node_count=1)
+    other.create().result(10)
+    database = other.database("kept", enable_drop_protection=False)
+    database.create().result(10)
+    database.enable_drop_protection = True
+    database.update(["enable_drop_protection"]).result(10)
+    with pytest.raises(exceptions.FailedPrecondition, match="drop protection"):
+        other.delete()
+    assert database.exists()
+    database.enable_drop_protection = False
+    database.update(["enable_drop_protection"]).result(10)
+    other.delete()
+    assert not other.exists()
+
+
+def test_a_mask_of_an_instance_names_its_fields(instance: Instance) -> None:
+    api = instance._client.instance_admin_api
+    shown = api.get_instance({"name": instance.name, "field_mask": {"paths": ["name"]}})
+    assert (shown.name, shown.config) == (instance.name, "")
+    with pytest.raises(exceptions.InvalidArgument, match="mask"):
+        api.get_instance({"name": instance.name, "field_mask": {"paths": ["no.such"]}})

@@ -379,10 +379,33 @@ def test_a_commit_has_a_greatest_number_of_mutations() -> None:
         _, committed = commit_dml(
             database, "DELETE FROM T WHERE K < 10", "UPDATE T SET V = 1 WHERE K < 20"
         )
-        assert committed.mutation_count == 10 + 10 * 2
+        assert committed.mutation_count == 10 * 2 + 10 * 3
+        commit_dml(database, *["UPDATE T SET V = V + 1 WHERE TRUE"] * 2)
+        write(database, INSERT, "T", "K V", *[(-n, n) for n in range(1, 50)])
         with pytest.raises(SpannerError, match="too many mutations"):
-            commit_dml(database, *["UPDATE T SET V = V + 1 WHERE TRUE"] * 2)
-        assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_656, 26_665)]
+            commit_dml(database, "UPDATE T SET V = V + 1 WHERE TRUE")
+        assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_705, 26_667)]
+
+
+def test_a_range_of_deleted_keys_is_one_mutation() -> None:
+    rows = [(n, n) for n in range(39_000)]
+    with open_database("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)") as database:
+        for offset in (0, 39_000, 78_000):
+            write(database, INSERT, "T", "K V", *[(k + offset, v) for k, v in rows])
+        assert database.write([KeyDelete("T", KeySet(all=True))]).mutation_count == 1
+        assert query(database, "SELECT COUNT(*) FROM T") == [(0,)]
+        database.update_ddl(["CREATE INDEX ByV ON T (V)"])
+        write(database, INSERT, "T", "K V", *rows[:100])
+        span = KeyRange((10,), (19,), start_closed=True, end_closed=True)
+        some = KeySet(keys=((1,), (2,), (1_000,)), ranges=(span,))
+        assert database.write([KeyDelete("T", some)]).mutation_count == 4 + 12
+
+
+def test_generated_columns_and_keys_are_counted_as_spanner_counts_them() -> None:
+    ddl = "CREATE TABLE T (A INT64, B INT64, V INT64, G INT64 AS (A + B) STORED) PRIMARY KEY (A, B)"
+    with open_database(ddl) as database:
+        assert write(database, INSERT, "T", "A B", (1, 2)).mutation_count == 5
+        assert write(database, UPDATE, "T", "A B V", (1, 2, 3)).mutation_count == 6
 
 
 def test_max_is_not_endless() -> None:

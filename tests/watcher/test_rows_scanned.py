@@ -20,8 +20,8 @@ LOAD = (
 
 
 def load(database: Database, rows: int) -> None:
-    for low in range(0, rows, 20_000):
-        values = {"low": low, "high": min(low + 20_000, rows) - 1}
+    for low in range(0, rows, 5_000):
+        values = {"low": low, "high": min(low + 5_000, rows) - 1}
 
         def work(transaction: Transaction, values: dict[str, int] = values) -> None:
             types = dict.fromkeys(values, param_types.INT64)

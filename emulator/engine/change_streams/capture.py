@@ -8,6 +8,7 @@ import apsw
 
 from ddl.schema import Schema
 from emulator.engine.change_streams.mods import net_changes
+from emulator.engine.change_streams.mutable import partition_mode
 from emulator.engine.change_streams.partitions import (
     StreamPartition,
     active_partitions,
@@ -19,6 +20,7 @@ from emulator.engine.change_streams.partitions import (
 from emulator.engine.change_streams.records import build_records, leaves_out, record_rows
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signals
+from emulator.errors import failed_precondition
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import TransactionOrigin
 
@@ -49,6 +51,13 @@ class ChangeCapture:
         """A DDL statement created or dropped streams; inside its transaction."""
         old = {stream.name.casefold() for stream in before.change_streams}
         new = {stream.name.casefold() for stream in after.change_streams}
+        for stream in after.change_streams:
+            earlier = before.change_stream(stream.name)
+            if earlier is not None and partition_mode(earlier) != partition_mode(stream):
+                raise failed_precondition(
+                    f"The partition_mode of Change Stream {stream.name} cannot be changed: drop "
+                    "the stream and create it again."
+                )
         for name in sorted(old - new):
             self._touched |= {p.number for p in stream_partitions(self._connection, name)}
             remove_partitions(self._connection, name)

@@ -43,12 +43,16 @@ def net_changes(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -
     A row that was inserted and deleted again leaves nothing.
     """
     changes: dict[tuple[str, str], RowChange] = {}
+    shapes: dict[str, TableShape] = {}
     for name, kind, written, old, new in noted:
-        table = schema.table(str(name))
-        if table is None:
-            continue
-        mod = read_noted_change(table, ModType(kind), written, old, new)
-        place = (table.name, json.dumps(mod.key))
+        shape = shapes.get(str(name))
+        if shape is None:
+            table = schema.table(str(name))
+            if table is None:
+                continue
+            shape = shapes[str(name)] = TableShape.of(table)
+        mod = read_noted_change(shape, ModType(kind), written, old, new)
+        place = (shape.table.name, json.dumps(mod.key))
         before = changes.get(place)
         after = mod if before is None else combine(before, mod)
         if after is None:
@@ -58,32 +62,42 @@ def net_changes(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -
     return list(changes.values())
 
 
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """Where the values of a row are in its image; worked out once for many changes."""
+
+    table: Table
+    keys: tuple[int, ...]
+    everything: frozenset[int]
+
+    @classmethod
+    def of(cls, table: Table) -> TableShape:
+        """The shape of a table."""
+        names = [column.name for column in table.columns]
+        keys = tuple(names.index(column.name) for column in key_columns(table))
+        return cls(table, keys, frozenset(range(len(names))))
+
+
 def read_noted_change(
-    table: Table,
+    shape: TableShape,
     kind: ModType,
     written: apsw.SQLiteValue,
     old: apsw.SQLiteValue,
     new: apsw.SQLiteValue,
 ) -> RowChange:
     """A change as a trigger noted it."""
-    places = all_places(table)
+    places = shape.everything
     if kind is ModType.UPDATE:
         places = frozenset(json.loads(str(written)))
     before, after = read_image(old), read_image(new)
-    names = [column.name for column in table.columns]
     row = after or before
-    key = tuple(row[names.index(column.name)] for column in key_columns(table))
-    return RowChange(table, kind, places, before, after, key)
+    key = tuple(row[place] for place in shape.keys)
+    return RowChange(shape.table, kind, places, before, after, key)
 
 
 def read_image(text: apsw.SQLiteValue) -> tuple[Json, ...]:
     """The values of a row; none for a row that is not there."""
     return () if text is None else tuple(json.loads(str(text)))
-
-
-def all_places(table: Table) -> frozenset[int]:
-    """The places of all columns."""
-    return frozenset(range(len(table.columns)))
 
 
 def combine(first: RowChange, second: RowChange) -> RowChange | None:

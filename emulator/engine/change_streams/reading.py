@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import grpc
 
 from ddl.schema import ChangeStream, Schema
+from emulator.engine.change_streams import mutable
+from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, stream_partitions
 from emulator.engine.change_streams.rules import retention_seconds
 from emulator.engine.change_streams.signals import Signal, Signals
@@ -21,6 +23,8 @@ from emulator.values.forms import timestamp_from_micros, timestamp_to_text
 
 FUTURE_MICROS_MAX = 600 * 1_000_000
 HEARTBEAT_MILLISECONDS = (1_000, 300_000)
+MUTABLE_AHEAD_MICROS_MAX = 1_800 * 1_000_000
+"""How far ahead the end of a query may be where partitions change their keys."""
 RECORDS_AT_ONCE = 500
 AFTER_RECORDS = 1 << 31
 FETCH = (
@@ -41,6 +45,7 @@ class ReadArguments:
     end: int | None
     token: str | None
     heartbeat_milliseconds: int
+    mutable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,9 @@ class ChangeReader:
                 "drop all change streams of the database and create them again."
             )
         self._check_arguments(arguments, stream, partitions)
+        if is_mutable(stream):
+            arguments = replace(arguments, mutable=True)
+            self._check_end(arguments)
         if arguments.token is None:
             return self._read_roots(arguments, after, caller)
         partition = next((p for p in partitions if p.token == arguments.token), None)
@@ -134,6 +142,21 @@ class ChangeReader:
                 f"Received start_timestamp: {format_timestamp(arguments.start)}."
             )
 
+    def _check_end(self, arguments: ReadArguments) -> None:
+        """A query of partitions that change their keys ends, and soon."""
+        if arguments.end is None:
+            raise invalid_argument(
+                "end_timestamp must not be null for a change stream with partition_mode "
+                "MUTABLE_KEY_RANGE."
+            )
+        latest = max(self.clock.wall(), arguments.start) + MUTABLE_AHEAD_MICROS_MAX
+        if arguments.end > latest:
+            raise out_of_range(
+                "Specified end_timestamp is too far in the future. Please specify an end_timestamp "
+                f"of at most {format_timestamp(latest)}, 30 minutes after the start or now. "
+                f"Received end_timestamp: {format_timestamp(arguments.end)}."
+            )
+
     def _read_roots(
         self, arguments: ReadArguments, after: Place | None, caller: Caller
     ) -> Iterator[tuple[Place, str]]:
@@ -152,6 +175,11 @@ class ChangeReader:
             for p in self.partitions(arguments.stream)
             if p.started <= arguments.start and (p.ended is None or p.ended > arguments.start)
         ]
+        if arguments.mutable:
+            if after is None:
+                tokens = [partition.token for partition in at]
+                yield (arguments.start, 1), mutable.start_record(arguments.start, 1, tokens)
+            return
         yield from child_records(arguments.start, [(p, ()) for p in at], after)
 
     def _read_partition(
@@ -183,8 +211,10 @@ class ChangeReader:
         finally:
             self.storage.give_back(reader)
 
-    def fetch(self, partition: int, place: Place, limit: int) -> list[tuple[Place, str]]:
-        """Some records after a place, up to a timestamp."""
+    def fetch(
+        self, partition: int, place: Place, limit: int, show: Callable[[str], str]
+    ) -> list[tuple[Place, str]]:
+        """Some records after a place, up to a timestamp, as ``show`` writes them."""
         reader = self.storage.borrow()
         try:
             rows = reader.connection.execute(
@@ -192,7 +222,7 @@ class ChangeReader:
             ).fetchall()
         finally:
             self.storage.give_back(reader)
-        return [((int(str(m)), int(str(n))), data_record(str(data))) for m, n, data in rows]
+        return [((int(str(m)), int(str(n))), show(str(data))) for m, n, data in rows]
 
 
 class PartitionReading:
@@ -216,6 +246,9 @@ class PartitionReading:
         self._place = after or (arguments.start, -1)
         self._sent_any = after is not None
         self._beat = time.monotonic()
+        is_mutable = arguments.mutable
+        self._show = mutable.data_record if is_mutable else data_record
+        self._show_beat = mutable.heartbeat_record if is_mutable else heartbeat_record
 
     def run(self) -> Iterator[tuple[Place, str]]:
         """The records, heartbeats in between, and the children at the end."""
@@ -227,13 +260,17 @@ class PartitionReading:
             ended = partition.ended if partition.ended and partition.ended <= visible else None
             end = self._arguments.end
             last = visible if ended is None else ended - 1
+            if self._arguments.mutable and ended is not None:
+                last = ended
             yield from self._read_up_to(last if end is None else min(last, end))
+            if self._arguments.mutable and ended is not None and (end is None or ended <= end):
+                return
             if ended is not None and (end is None or ended <= end):
                 yield from self._read_children(ended)
                 return
             if end is not None and (visible >= end or ended is not None):
                 if not self._sent_any:
-                    yield (end, AFTER_RECORDS), heartbeat_record(end)
+                    yield (end, AFTER_RECORDS), self._show_beat(end)
                 return
             yield from self._wait(visible)
 
@@ -256,7 +293,8 @@ class PartitionReading:
 
     def _read_up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
         """The records that are there, up to a timestamp."""
-        while fetched := self._reader.fetch(self._partition.number, self._place, limit):
+        number = self._partition.number
+        while fetched := self._reader.fetch(number, self._place, limit, self._show):
             for place, text in fetched:
                 self._place, self._sent_any = place, True
                 yield place, text
@@ -280,7 +318,7 @@ class PartitionReading:
             self._beat = time.monotonic()
             if visible > self._place[0]:
                 self._place, self._sent_any = (visible, AFTER_RECORDS), True
-                yield self._place, heartbeat_record(visible)
+                yield self._place, self._show_beat(visible)
             return
         if self._arguments.end is not None:
             ahead = (self._arguments.end - self._reader.clock.wall()) / 1_000_000

@@ -26,6 +26,11 @@ class RecordDraft:
     columns: tuple[Column, ...]
     mods: list[Json] = field(default_factory=list)
 
+    def has_shape(self, table: Table, kind: ModType, columns: tuple[Column, ...]) -> bool:
+        """Whether a change of this kind and of these columns belongs into this record."""
+        same = self.columns is columns or self.columns == columns
+        return self.kind is kind and self.table is table and same
+
 
 def option(stream: ChangeStream, name: str, default: str) -> str:
     """An option of a stream, without quotes; NULL is the default."""
@@ -44,6 +49,31 @@ def leaves_out(stream: ChangeStream, origin: TransactionOrigin) -> bool:
     return excluded or (origin.expiry and is_set(stream, "exclude_ttl_deletes"))
 
 
+class TableView:
+    """What a stream shows of a table; worked out once for all the changes of a transaction."""
+
+    def __init__(self, stream: ChangeStream, table: Table) -> None:
+        self.columns = columns_tracked_by(stream, table)
+        self.keys = key_columns(table)
+        self.places = {column.name: place for place, column in enumerate(table.columns)}
+        self._written: dict[frozenset[int], tuple[Column, ...]] = {}
+
+    def written(self, places: frozenset[int]) -> tuple[Column, ...]:
+        """The columns among those that a statement has set."""
+        columns = self._written.get(places)
+        if columns is None:
+            columns = tuple(c for c in self.columns or () if self.places[c.name] in places)
+            self._written[places] = columns
+        return columns
+
+    def pick(self, image: tuple[Json, ...], columns: Sequence[Column], commit_text: str) -> str:
+        """The values of some columns in an image, as JSON text."""
+        places = self.places
+        return compact_json(
+            {c.name: to_json_value(image[places[c.name]], c, commit_text) for c in columns}
+        )
+
+
 def build_records(
     stream: ChangeStream,
     partitions: Sequence[StreamPartition],
@@ -52,47 +82,46 @@ def build_records(
 ) -> list[RecordDraft]:
     """The records of a transaction; neighbours of the same shape share one."""
     capture = option(stream, "value_capture_type", "OLD_AND_NEW_VALUES")
+    excluded = {kind for kind in ModType if is_set(stream, f"exclude_{kind.value.casefold()}")}
+    views: dict[str, TableView] = {}
     records: list[RecordDraft] = []
     last: dict[int, RecordDraft] = {}
     for mod in mods:
-        columns = columns_tracked_by(stream, mod.table)
-        if columns is None or is_set(stream, f"exclude_{mod.kind.value.casefold()}"):
+        view = views.get(mod.table.name)
+        if view is None:
+            view = views[mod.table.name] = TableView(stream, mod.table)
+        columns = view.columns
+        if columns is None or mod.kind in excluded:
             continue
-        written = [c for c in columns if mod.table.columns.index(c) in mod.written]
+        written = view.written(mod.written)
         if mod.kind is ModType.UPDATE and not written:
             continue
         recorded = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
         place = hash_key(mod.table.name, compact_json(list(mod.key)))
         partition = next(p for p in partitions if p.low <= place < p.high)
         record = last.get(partition.number)
-        shape = (mod.table, mod.kind, tuple(recorded))
-        if record is None or (record.table, record.kind, record.columns) != shape:
-            record = RecordDraft(partition, *shape)
+        if record is None or not record.has_shape(mod.table, mod.kind, recorded):
+            record = RecordDraft(partition, mod.table, mod.kind, recorded)
             last[partition.number] = record
             records.append(record)
-        record.mods.append(mod_values(mod, recorded, written, capture, commit_text))
+        record.mods.append(mod_values(mod, view, recorded, written, capture, commit_text))
     return records
 
 
 def mod_values(
     mod: RowChange,
+    view: TableView,
     recorded: Sequence[Column],
     written: Sequence[Column],
     capture: str,
     commit_text: str,
 ) -> Json:
     """keys, new_values and old_values, each as JSON text."""
-
-    def pick(image: tuple[Json, ...], columns: Sequence[Column]) -> str:
-        places = {column.name: place for place, column in enumerate(mod.table.columns)}
-        return compact_json(
-            {c.name: to_json_value(image[places[c.name]], c, commit_text) for c in columns}
-        )
-
-    keys = pick(mod.new or mod.old, key_columns(mod.table))
-    new = pick(mod.new, recorded) if mod.kind is not ModType.DELETE else "{}"
+    keys = view.pick(mod.new or mod.old, view.keys, commit_text)
+    deleted = mod.kind is ModType.DELETE
+    new = "{}" if deleted else view.pick(mod.new, recorded, commit_text)
     keeps_old = capture in WITH_OLD and mod.kind is not ModType.INSERT
-    return [keys, new, pick(mod.old, written) if keeps_old else "{}"]
+    return [keys, new, view.pick(mod.old, written, commit_text) if keeps_old else "{}"]
 
 
 def record_rows(

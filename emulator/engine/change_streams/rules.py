@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ddl.schema import ChangeStream, Schema, Table
+from emulator.engine.change_streams.mutable import IMMUTABLE, MUTABLE, partition_mode
 from emulator.engine.change_streams.records import option
-from emulator.errors import SpannerError, failed_precondition, unimplemented
+from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 
 STREAMS_MAX = 10
@@ -43,8 +44,12 @@ def check_options(stream: ChangeStream) -> None:
     """Raises for unknown options and invalid values."""
     for name, value in stream.options:
         if name == "partition_mode":
-            if option(stream, name, "IMMUTABLE_KEY_RANGE") != "IMMUTABLE_KEY_RANGE":
-                raise unimplemented("partition_mode = 'MUTABLE_KEY_RANGE' of a change stream")
+            mode = partition_mode(stream)
+            if mode not in (IMMUTABLE, MUTABLE):
+                raise failed_precondition(
+                    f"Invalid partition_mode: {mode}. Change Streams only support partition modes "
+                    f"{IMMUTABLE} and {MUTABLE}."
+                )
         elif name in FLAGS:
             if value.casefold() not in {"true", "false", "null"}:
                 raise failed_precondition(f"Option {name} can only take bool_value.")

@@ -12,6 +12,7 @@ from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage.sqlite import PENDING
 from emulator.values import forms
 
+ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -73,4 +74,4 @@ def type_to_json(type_: Type) -> dict[str, Json]:
 
 def compact_json(value: Json) -> str:
     """JSON text without spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return ENCODE(value)

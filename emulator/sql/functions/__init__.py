@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import apsw
 import grpc
 
-from emulator.errors import SpannerError
+from emulator.errors import SpannerError, out_of_range
 from emulator.sql.functions import (
     aggregates,
     arrays,
@@ -27,6 +28,10 @@ from emulator.sql.functions import (
 )
 
 Function = Callable[..., object]
+LOG = logging.getLogger("emulator")
+
+UNFORESEEN = (ArithmeticError, ValueError)
+"""What Python raises for values that are too large, too long or malformed."""
 
 MODULES = (
     *(casts, numbers, bits, text, regular_expressions, collation, network),
@@ -63,7 +68,13 @@ def strict(function: Function) -> Function:
     def call(*arguments: object) -> object:
         if None in arguments:
             return None
-        return function(*arguments)
+        try:
+            return function(*arguments)
+        except UNFORESEEN as error:
+            LOG.warning("A function of SQL did not foresee its arguments", exc_info=error)
+            raise out_of_range(
+                "A function was called with arguments outside of the range that it is defined for"
+            ) from error
 
     return call
 

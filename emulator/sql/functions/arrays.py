@@ -8,8 +8,11 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 
-from emulator.errors import out_of_range
+from emulator.errors import SpannerError, out_of_range
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+
+GENERATED_MAX = 16_000
+"""GoogleSQL's limit for the arrays that functions generate."""
 
 
 def to_json(value: object) -> object:
@@ -122,11 +125,20 @@ def to_bytes(values: str, delimiter: bytes, *null_text: bytes) -> bytes:
     return delimiter.join(texts)
 
 
+def too_many_items() -> SpannerError:
+    """A generated array above GoogleSQL's limit."""
+    return out_of_range(f"Cannot generate arrays with more than {GENERATED_MAX} elements.")
+
+
 def generate(first: int, last: int, step: int = 1) -> str:
     """GENERATE_ARRAY of INT64, both ends included."""
     if step == 0:
         raise out_of_range("Sequence step cannot be 0.")
-    return dump(list(range(first, last + (1 if step > 0 else -1), step)))
+    items = range(first, last + (1 if step > 0 else -1), step)
+    # len() of a range of more than 64 bits is an error.
+    if items and abs(items[-1] - first) // abs(step) >= GENERATED_MAX:
+        raise too_many_items()
+    return dump(list(items))
 
 
 def generate_float(first: object, last: object, step: object = 1.0) -> str:
@@ -136,7 +148,10 @@ def generate_float(first: object, last: object, step: object = 1.0) -> str:
     low, high, by = float(str(first)), float(str(last)), float(str(step))
     if by == 0:
         raise out_of_range("Sequence step cannot be 0.")
-    count = int((high - low) / by) + 1 if (high - low) / by >= 0 else 0
+    steps = (high - low) / by
+    if not steps < GENERATED_MAX:
+        raise too_many_items()
+    count = int(steps) + 1 if steps >= 0 else 0
     return dump([low + by * number for number in range(count)])
 
 
@@ -146,8 +161,10 @@ def generate_numeric(first: str, last: str, step: str | None = None) -> str:
     low, high = decimal_from_numeric(first), decimal_from_numeric(last)
     if by == 0:
         raise out_of_range("Sequence step cannot be 0.")
-    items = []
+    items: list[object] = []
     while (low <= high) if by > 0 else (low >= high):
+        if len(items) >= GENERATED_MAX:
+            raise too_many_items()
         items.append(numeric_from_decimal(low))
         low = NUMERIC_CONTEXT.add(low, by)
     return dump(list(items))

@@ -22,6 +22,8 @@ from emulator.values import forms
 
 Text = str | bytes
 RANDOM = {"fn_generate_uuid"}
+OUTPUT_BYTES_MAX = 1 << 20
+"""GoogleSQL's limit for what these functions make longer."""
 
 
 def farm_fingerprint(value: Text) -> int:
@@ -64,8 +66,7 @@ def pad(left: bool) -> Callable[..., Text]:
             pattern = " " if isinstance(value, str) else b" "
         if not pattern:
             raise out_of_range("The pattern of LPAD and RPAD cannot be empty")
-        if length > TEXT_FUNCTION_BYTES_MAX:
-            raise too_long("LPAD/RPAD")
+        refuse_long("LPAD/RPAD", length)
         missing = max(length - len(value), 0)
         filling = (pattern * (missing // len(pattern) + 1))[:missing]
         cut = value[:length]
@@ -91,18 +92,30 @@ def replace(value: Text, old: Text, new: Text) -> Text:
     """REPLACE: nothing is replaced for an empty pattern."""
     if not old:
         return value
-    if len(new) > len(old) and value.count(old) * len(new) > TEXT_FUNCTION_BYTES_MAX:  # type: ignore[arg-type]
-        raise too_long("REPLACE")
-    return check_size(value.replace(old, new), "REPLACE")  # type: ignore[arg-type]
+    times = value.count(old)  # type: ignore[arg-type]
+    grows = times * (size_in_bytes(new) - size_in_bytes(old))
+    if grows > 0:
+        refuse_long("REPLACE", size_in_bytes(value) + grows)
+    return value.replace(old, new)  # type: ignore[arg-type]
 
 
 def repeat(value: Text, count: int) -> Text:
     """REPEAT."""
     if count < 0:
         raise out_of_range("Second argument in REPEAT() cannot be negative")
-    if value and len(value) * count > TEXT_FUNCTION_BYTES_MAX:
-        raise too_long("REPEAT")
-    return check_size(value * count if value else value, "REPEAT")
+    refuse_long("REPEAT", size_in_bytes(value) * count)
+    return value * count
+
+
+def refuse_long(function: str, size: int) -> None:
+    """Raises OUT_OF_RANGE for an output above GoogleSQL's limit."""
+    if size > OUTPUT_BYTES_MAX:
+        raise out_of_range(f"Output of {function} exceeds max allowed output size of 1MB")
+
+
+def size_in_bytes(value: Text) -> int:
+    """The size of a STRING or BYTES value."""
+    return len(value.encode()) if isinstance(value, str) else len(value)
 
 
 def split(value: Text, delimiter: Text | None = None) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import grpc
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.sql.functions.arrays import GENERATED_MAX, too_many_items
 from emulator.sql.functions.format_elements import (
     format_moment,
     parse_date,
@@ -141,6 +142,8 @@ def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
     dates: list[str] = []
     current: str | None = first
     while current is not None and ((current <= last) if amount > 0 else (current >= last)):
+        if len(dates) >= GENERATED_MAX:
+            raise too_many_items()
         dates.append(current)
         current = following_date(current, amount, unit)
     return json.dumps(dates, separators=(",", ":"))

@@ -15,6 +15,7 @@ from google.api_core.exceptions import (
     OutOfRange,
 )
 from google.cloud.spanner import KeySet
+from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 from stream_reader import now, parse_fields, read_all, records
 
@@ -118,6 +119,74 @@ def test_a_read_function_stands_alone_in_a_strong_single_use_read(database: Data
             list(snapshot.execute_sql(sql, params={"s": now()}))
     with database.snapshot() as snapshot, pytest.raises(MethodNotImplemented, match="TVF"):
         list(snapshot.execute_sql(whole, params={"s": now()}))
+
+
+DEBEZIUM = (
+    "SELECT * FROM READ_Everything(   start_timestamp => @startTimestamp,"
+    "   end_timestamp => @endTimestamp,   partition_token => @partitionToken,"
+    "   read_options => null,   heartbeat_milliseconds => @heartbeatMillis)"
+)
+"""The query of Debezium's connector for Spanner."""
+
+
+@pytest.mark.ddl(USERS, STREAM)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        DEBEZIUM,
+        DEBEZIUM.replace("SELECT *", "/* every column */ SELECT\n  * -- of one\n"),
+        DEBEZIUM.replace("SELECT *", "select changerecord").replace("READ_", "read_"),
+        DEBEZIUM.replace("SELECT *", "SELECT r.*") + " AS r;",
+        DEBEZIUM.replace("SELECT *", "SELECT `ChangeRecord`"),
+    ],
+)
+def test_a_star_selects_the_change_record(database: Database, sql: str) -> None:
+    start = insert(database, (1, "a", 1))
+    params = {"startTimestamp": start, "endTimestamp": start, "heartbeatMillis": 1000}
+    types = {
+        "startTimestamp": param_types.TIMESTAMP,
+        "endTimestamp": param_types.TIMESTAMP,
+        "partitionToken": param_types.STRING,
+        "heartbeatMillis": param_types.INT64,
+    }
+
+    def read(token: str | None) -> list[Any]:
+        with database.snapshot() as snapshot:
+            result = snapshot.execute_sql(
+                sql, params={**params, "partitionToken": token}, param_types=types
+            )
+            rows = list(result)
+            assert [field.name for field in result.fields] == ["ChangeRecord"]
+        return [record for row in rows for record in row[0]]
+
+    tokens = [child[2][0][0] for _, _, children in read(None) for child in children]
+    data = [record for token in tokens for changed, _, _ in read(token) for record in changed]
+    assert [(kind, keys) for kind, keys, _, _ in mods(data)] == [("INSERT", {"Id": "1"})]
+
+
+@pytest.mark.ddl(USERS, STREAM)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * EXCEPT (ChangeRecord) FROM {call}",
+        "SELECT *, 1 FROM {call}",
+        "SELECT ChangeRecord AS other FROM {call}",
+        "SELECT DISTINCT * FROM {call}",
+        "SELECT * FROM {call} LIMIT 1",
+        "SELECT * FROM {call} AS a, {call} AS b",
+        "SELECT other.* FROM {call} AS r",
+    ],
+)
+def test_a_read_function_within_other_sql_is_refused(database: Database, sql: str) -> None:
+    call = "READ_Everything(@s, NULL, NULL, 1000)"
+    with database.snapshot() as snapshot, pytest.raises(MethodNotImplemented, match="TVF"):
+        list(snapshot.execute_sql(sql.format(call=call), params={"s": now()}))
+
+
+@pytest.mark.ddl(USERS, STREAM)
+def test_a_text_that_looks_like_a_read_function_is_a_text(database: Database) -> None:
+    with database.snapshot() as snapshot:
+        assert list(snapshot.execute_sql("SELECT 'READ_Everything(1)'")) == [["READ_Everything(1)"]]
 
 
 @pytest.mark.ddl(USERS, STREAM)

@@ -1,0 +1,54 @@
+"""The rows of INFORMATION_SCHEMA about roles, read functions and what columns depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddl.references import find_referenced_columns
+from ddl.schema import Schema
+from emulator.catalog.tables import split_name
+from emulator.values.system_tables import Row
+
+SYSTEM_ROLES = ("public", "spanner_info_reader", "spanner_sys_reader")
+READ_PARAMETERS = (
+    ("start_timestamp", "TIMESTAMP"),
+    ("end_timestamp", "TIMESTAMP"),
+    ("partition_token", "STRING(MAX)"),
+    ("heartbeat_milliseconds", "INT64"),
+    ("read_options", "ARRAY<STRING(MAX)>"),
+)
+"""What the read function of a change stream takes, in this order."""
+
+
+def role_rows(schema: Schema) -> Iterator[Row]:
+    """The system's roles, then those of the database."""
+    for name in SYSTEM_ROLES:
+        yield name, 1
+    for item in schema.verbatim:
+        if item.kind == "ROLE":
+            yield item.name, 0
+
+
+def routine_rows(schema: Schema) -> Iterator[Row]:
+    """The read function of each change stream."""
+    for stream in schema.change_streams:
+        owner, name = split_name(stream.name)
+        function = f"READ_{name}"
+        names = ("", owner, function)
+        yield *names, *names, "FUNCTION", "TABLE", "EXTERNAL", None, "INVOKER"
+
+
+def parameter_rows(schema: Schema) -> Iterator[Row]:
+    """The arguments of the read functions."""
+    for stream in schema.change_streams:
+        owner, name = split_name(stream.name)
+        for number, (parameter, kind) in enumerate(READ_PARAMETERS, start=1):
+            yield "", owner, f"READ_{name}", number, parameter, kind, "NULL"
+
+
+def column_column_usage(schema: Schema) -> Iterator[Row]:
+    """The columns on which generated columns depend."""
+    for table in schema.tables:
+        for column in table.columns:
+            for name in find_referenced_columns(column.generated or "", table):
+                yield "", *split_name(table.name), name, column.name
