@@ -98,7 +98,7 @@ def create_database(rows: int) -> Database:
     config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
     instance = client.instance(INSTANCE, configuration_name=config, node_count=1)
     instance.create().result(30)
-    database = instance.database(DATABASE, ddl_statements=[TABLE])
+    database: Database = instance.database(DATABASE, ddl_statements=[TABLE])
     database.create().result(30)
     with database.batch() as batch:
         batch.insert("Counters", ("K", "N"), [(key, 0) for key in range(rows)])

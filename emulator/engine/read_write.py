@@ -86,6 +86,11 @@ class ReadWriteTransaction:
         return self._owner.age
 
     @property
+    def is_aborted(self) -> bool:
+        """Whether it must be tried again as a whole."""
+        return self._phase is Phase.ABORTED or self._owner.wounded
+
+    @property
     def state(self) -> SchemaState:
         """The schema that the transaction works with."""
         return self._writer.state
