@@ -105,6 +105,7 @@ class LockTable:
         self._changed = threading.Condition()
         self._held: dict[str, dict[Owner, TableLocks]] = {}
         self._ages = itertools.count(1)
+        self._waiting: list[Owner] = []
         self.idle_seconds = IDLE_SECONDS
 
     def next_age(self) -> int:
@@ -141,14 +142,22 @@ class LockTable:
             return owner.wounded or not all(other.blocks(owner) for other in blockers)
 
         deadline = time.monotonic() + seconds
-        while not self.pause(may_go_on, POLL_SECONDS):
-            if check is not None:
-                check()
-            for other in blockers:
-                other.give_up_if_idle(self.idle_seconds)
-            if time.monotonic() > deadline:
-                raise busy()
+        self._waiting.append(owner)
+        try:
+            while not self.pause(may_go_on, POLL_SECONDS):
+                if check is not None:
+                    check()
+                for other in blockers:
+                    other.give_up_if_idle(self.idle_seconds)
+                if time.monotonic() > deadline:
+                    raise busy()
+        finally:
+            self._waiting.remove(owner)
         self._refuse_wounded(owner)
+
+    def ages_waiting(self) -> list[int]:
+        """The ages of those who wait for a lock now."""
+        return [owner.age for owner in list(self._waiting)]
 
     def pause(self, ready: Callable[[], bool], seconds: float) -> bool:
         """Waits until something is ready, but not longer than so; whether it is ready."""
