@@ -1,7 +1,7 @@
 """How read-write transactions of many threads get on: ``python -m benchmarks.contention``.
 
-Each thread increments counters in transactions of its own, through the official client: on rows that
-nobody else touches, on one row that all want, and on rows of its own beside streams of reads.
+Each thread increments counters in transactions of its own, through the official client: on a row
+that nobody else touches, on one row that all want, and on its own row beside streams of reads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from google.cloud import spanner
@@ -36,6 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contention", description=__doc__)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds before each commit")
     options = parser.parse_args()
     for name, hot, readers in (
         ("disjoint rows", False, 0),
@@ -43,7 +45,8 @@ def main() -> None:
         ("disjoint rows beside streams", False, READERS),
     ):
         for style, increment in (("dml", increment_by_dml), ("mutations", increment_by_mutation)):
-            figures = measure(options.threads, options.seconds, increment, hot, readers)
+            work = Work(increment, hot, readers, options.pause)
+            figures = measure(options.threads, options.seconds, work)
             sys.stdout.write(json.dumps({"work": name, "style": style} | figures) + "\n")
             sys.stdout.flush()
 
@@ -60,26 +63,36 @@ def increment_by_mutation(transaction: Any, key: int) -> None:
     transaction.update("Counters", ("K", "N"), [(key, next(iter(rows))[0] + 1)])
 
 
-def measure(
-    threads: int, seconds: float, increment: Increment, hot: bool, readers: int
-) -> dict[str, float]:
-    """Commits a second and their times; attempts a commit; rows a second of the streams."""
+@dataclass(frozen=True)
+class Work:
+    """What the threads do: on one ``hot`` row or each on its own, beside so many ``readers``; a
+    client thinks for ``pause`` seconds before each commit."""
+
+    increment: Increment
+    hot: bool
+    readers: int
+    pause: float
+
+
+def measure(threads: int, seconds: float, work: Work) -> dict[str, float]:
+    """Commits a second and their times; attempts a commit; reads of the whole table a second."""
     attempts = [0] * threads
     with spawn() as server:
         os.environ["SPANNER_EMULATOR_HOST"] = server.address
         database = create_database(threads)
 
-        def work(turn: int) -> None:
+        def run(turn: int) -> None:
             key = turn % threads
 
             def attempt(transaction: Any) -> None:
                 attempts[key] += 1
-                increment(transaction, 0 if hot else key)
+                work.increment(transaction, 0 if work.hot else key)
+                time.sleep(work.pause)
 
             database.run_in_transaction(attempt)
 
-        with Streams(database, readers) as streams:
-            taken = run_in_threads(threads, seconds, work)
+        with Streams(database, work.readers) as streams:
+            taken = run_in_threads(threads, seconds, run)
         counted = total(database)
     if counted != len(taken):
         raise RuntimeError(f"{len(taken)} increments were committed, but {counted} are there")
