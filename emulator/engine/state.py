@@ -20,6 +20,7 @@ from emulator.values.requests import Mutation, MutationKind, RowWrite
 
 STATEMENTS_MAX = 2_000
 VARIANTS_MAX = 100
+DELETING = frozenset({MutationKind.REPLACE})
 AS_THEY_ARE: frozenset[str] = frozenset()
 """Reads every table as it is now."""
 
@@ -110,6 +111,7 @@ class SchemaState:
         self._statements: dict[object, CompiledStatement] = {}
         self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}
         self._row_readers: dict[str, RowReader | None] = {}
+        self._locked: dict[frozenset[tuple[str, bool]], frozenset[str]] = {}
 
     def write_plan(self, table: str, columns: tuple[str, ...]) -> WritePlan:
         """The prepared statements for writing these columns."""
@@ -155,15 +157,20 @@ class SchemaState:
                     waiting.append(child.name.casefold())
         return affected
 
-    def tables_locked_by(self, mutations: Sequence[Mutation]) -> set[str]:
+    def tables_locked_by(self, mutations: Sequence[Mutation]) -> frozenset[str]:
         """The tables, in lower case, that mutations may change or look at."""
-        names: set[str] = set()
-        for mutation in mutations:
-            if isinstance(mutation, RowWrite) and mutation.kind is not MutationKind.REPLACE:
-                names.add(mutation.table.casefold())
-            else:
-                names |= self.tables_changed_by_delete(mutation.table)
-        return self.with_parents(names)
+        written = frozenset(
+            (mutation.table, isinstance(mutation, RowWrite) and mutation.kind not in DELETING)
+            for mutation in mutations
+        )
+        locked = self._locked.get(written)
+        if locked is None:
+            names: set[str] = set()
+            for table, only_written in written:
+                alone = {table.casefold()}
+                names |= alone if only_written else self.tables_changed_by_delete(table)
+            locked = self._locked[written] = frozenset(self.with_parents(names))
+        return locked
 
     def with_parents(self, names: set[str]) -> set[str]:
         """Tables, in lower case, and those to which their rows refer."""
