@@ -18,6 +18,7 @@ from emulator.engine.change_streams.mutable import churn_mutable, is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, churn
 from emulator.engine.change_streams.reading import ChangeReader
 from emulator.engine.clock import Clock
+from emulator.engine.commit_queue import CommitQueue
 from emulator.engine.maintenance import Maintenance
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
@@ -80,6 +81,7 @@ class Database:
         self.query_stats = query_stats or QueryStats()
         self._timeline = Timeline(clock)
         self._writer = DatabaseWriter(self._storage, clock, self._timeline)
+        self._queue = CommitQueue(self._writer)
         last_commit, version = prepare_file(self._writer.connection, clock.now())
         self._timeline.restart(last_commit)
         self._cleared_to = load_horizon(self._writer.connection)
@@ -143,9 +145,12 @@ class Database:
         """A read-only transaction; returns when its timestamp can be read."""
         return ReadOnlyTransaction(self._around, self._read_timestamp(bound))
 
-    def read_write(self) -> ReadWriteTransaction:
-        """A read-write transaction; it locks nothing before its first DML or its commit."""
-        return ReadWriteTransaction(self._around, self._writer)
+    def read_write(self, age: int | None = None) -> ReadWriteTransaction:
+        """A read-write transaction; it locks nothing before its first read or DML.
+
+        A retry takes the ``age`` of the transaction that was aborted, so that it wins some day.
+        """
+        return ReadWriteTransaction(self._around, self._queue, self._writer, age)
 
     def partitioned_dml(
         self, origin: TransactionOrigin = PLAIN_ORIGIN
@@ -157,7 +162,7 @@ class Database:
         self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
     ) -> Committed:
         """Commits mutations alone."""
-        return self._writer.write(mutations, origin)
+        return self._queue.write(mutations, origin)
 
     def churn_streams(self, choice: random.Random) -> None:
         """Splits, merges or moves partitions of every change stream, once."""

@@ -34,11 +34,16 @@ KINDS = {
 }
 
 
+DmlState = tuple[set[str], set[tuple[str, str]], int]
+"""The tables changed, the pending columns and the number of mutations at one time."""
+
+
 @dataclass(slots=True)
 class DmlExecutor:
     """Runs statements on the writing connection and remembers their pending timestamps.
 
     ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
+    ``kept`` holds the keys of rows that the last statement met and left as they were.
     """
 
     connection: apsw.Connection
@@ -46,6 +51,15 @@ class DmlExecutor:
     changed: set[str] = field(default_factory=set)
     pending: set[tuple[str, str]] = field(default_factory=set)
     mutations: int = 0
+    kept: list[tuple[Table, Row]] = field(default_factory=list)
+
+    def copy_state(self) -> DmlState:
+        """What ``restore`` needs to forget a statement that is taken back."""
+        return set(self.changed), set(self.pending), self.mutations
+
+    def restore(self, state: DmlState) -> None:
+        """Forgets what was remembered since."""
+        self.changed, self.pending, self.mutations = state
 
     def execute(
         self,
@@ -61,6 +75,7 @@ class DmlExecutor:
         table = self.state.schema.table(statement.table)
         if table is None:
             raise unknown_table(statement.table)
+        self.kept = []
         bindings = bind_parameters(statement.bindings, params, moment)
         if rows is not None:
             bindings["rows_"] = rows
@@ -144,6 +159,7 @@ class DmlExecutor:
         for row in rows:
             key = key_of(plan, row)
             if plan.identified and (key in seen or exists(self.connection, plan, key)):
+                self.kept.append((plan.table, key))
                 continue
             seen.add(key)
             fresh.append(row)

@@ -136,7 +136,7 @@ class Maintenance:
         writer = self._writer
         writer.turn.acquire(LOCK_WAIT_SECONDS)
         try:
-            writer.connection.execute("BEGIN IMMEDIATE")
+            writer.begin()
             work()
             writer.connection.execute("COMMIT")
         finally:
@@ -154,6 +154,8 @@ class Maintenance:
 
         def work(micros: int) -> None:
             nonlocal count
+            if writer.state.schema.table(table.name) is not table:
+                return
             for affected in writer.state.tables_changed_by_delete(table.name):
                 writer.timeline.note_change(affected, micros)
             writer.connection.execute(
@@ -164,10 +166,6 @@ class Maintenance:
             count = writer.connection.changes()
             writer.finish(micros, EXPIRY)
 
-        writer.turn.acquire(LOCK_WAIT_SECONDS)
-        try:
-            if writer.state.schema.table(table.name) is table:
-                writer.commit_alone(work)
-        finally:
-            writer.turn.release()
+        tables = writer.state.with_parents(writer.state.tables_changed_by_delete(table.name))
+        writer.commit_rows(tables, work, writer.locks.next_age(), LOCK_WAIT_SECONDS)
         return count

@@ -36,6 +36,7 @@ class PartitionedDmlTransaction:
         self._origin = origin
         self._storage = storage
         self._writer = writer
+        self._age = writer.locks.next_age()
 
     @property
     def state(self) -> SchemaState:
@@ -94,23 +95,20 @@ class PartitionedDmlTransaction:
         """One commit. The schema may have changed since the rows were found."""
         writer = self._writer
         count = 0
-        writer.turn.acquire(LOCK_WAIT_SECONDS)
-        try:
+
+        def work(micros: int) -> None:
+            nonlocal count
             state = writer.state
             part = restrict_to_rows(refuse_others(state.recompile(statement).plain, state))
+            dml = DmlExecutor(writer.connection, state)
+            for name in tables_changed_by(state, part):
+                writer.timeline.note_change(name, micros)
+            count = dml.execute(part, params, Moment.at(micros), json.dumps(list(rows))).row_count
+            writer.finish(micros, self._origin)
 
-            def work(micros: int) -> None:
-                nonlocal count
-                dml = DmlExecutor(writer.connection, state)
-                numbers = json.dumps(list(rows))
-                for name in tables_changed_by(state, part):
-                    writer.timeline.note_change(name, micros)
-                count = dml.execute(part, params, Moment.at(micros), numbers).row_count
-                writer.finish(micros, self._origin)
-
-            writer.commit_alone(work)
-        finally:
-            writer.turn.release()
+        change = refuse_others(statement.plain, writer.state)
+        tables = writer.state.with_parents(tables_changed_by(writer.state, change))
+        writer.commit_rows(tables, work, self._age, LOCK_WAIT_SECONDS)
         return count
 
 

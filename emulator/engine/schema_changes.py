@@ -119,10 +119,11 @@ class DdlChange:
         connection.execute('UPDATE "$state" SET schema_version = ?', (before.version + 1,))
 
     def publish(self, micros: int) -> None:
-        """The schema is valid from the commit timestamp on."""
+        """The schema is valid from the commit timestamp on; open transactions are aborted."""
         writer = self._writer
         writer.versions.add(SchemaVersion(micros, self._schema), self._archives)
         writer.state = SchemaState(writer.state.version + 1, self._schema, self._layouts, micros)
+        writer.locks.wound_all()
 
 
 def replay_statements(

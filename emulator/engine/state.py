@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import apsw
 import apsw.ext
 
 from ddl.schema import Schema, Type
+from emulator.engine.locks.conditions import TableConditions, statement_conditions
+from emulator.engine.locks.footprints import RowReader, row_reader
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.partitionable import find_partitioned_table
-from emulator.sql.statements import Statement
+from emulator.sql.statements import Delete, Statement, Update
 from emulator.storage.history import AS_IT_IS, Placement, table_source
-from emulator.storage.layout import TableLayout
+from emulator.storage.layout import TableLayout, tables_referred_to
+from emulator.values.requests import Mutation, MutationKind, RowWrite
 
 STATEMENTS_MAX = 2_000
 VARIANTS_MAX = 100
+DELETING = frozenset({MutationKind.REPLACE})
 AS_THEY_ARE: frozenset[str] = frozenset()
 """Reads every table as it is now."""
 
@@ -24,7 +28,16 @@ AS_THEY_ARE: frozenset[str] = frozenset()
 class CompiledStatement:
     """A statement compiled for a schema. ``plain`` reads every table as it is now."""
 
-    __slots__ = ("_partitioned", "_variants", "placement", "plain", "schema", "text", "types")
+    __slots__ = (
+        "_conditions",
+        "_partitioned",
+        "_variants",
+        "placement",
+        "plain",
+        "schema",
+        "text",
+        "types",
+    )
 
     def __init__(
         self, text: str, types: Mapping[str, Type], schema: Schema, placement: Placement
@@ -35,6 +48,7 @@ class CompiledStatement:
         self.placement = placement
         self._variants: dict[tuple[frozenset[str], bool, str], Statement] = {}
         self._partitioned: tuple[str, str | None] | None = None
+        self._conditions: tuple[TableConditions, ...] | None = None
         self.plain = self.read_as(AS_THEY_ARE)
 
     def read_as(
@@ -50,6 +64,16 @@ class CompiledStatement:
                 self._variants.clear()
             self._variants[key] = statement
         return statement
+
+    def conditions(self) -> tuple[TableConditions, ...]:
+        """What the statement asks of the tables that it reads; a transaction locks what fits."""
+        if self._conditions is None:
+            types = {each.name.casefold(): each.type for each in self.plain.bindings.user}
+            tables = self.plain.tables
+            if isinstance(self.plain, Update | Delete):
+                tables = (*tables, self.plain.table)
+            self._conditions = statement_conditions(self.text, self.schema, types, tables)
+        return self._conditions
 
     def find_partitioned_table(self) -> tuple[str, str | None]:
         """The table, and the forced index, by whose keys a query is cut into partitions.
@@ -86,6 +110,8 @@ class SchemaState:
         self._plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
         self._statements: dict[object, CompiledStatement] = {}
         self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}
+        self._row_readers: dict[str, RowReader | None] = {}
+        self._locked: dict[frozenset[tuple[str, bool]], frozenset[str]] = {}
 
     def write_plan(self, table: str, columns: tuple[str, ...]) -> WritePlan:
         """The prepared statements for writing these columns."""
@@ -130,6 +156,33 @@ class SchemaState:
                 if name in parents:
                     waiting.append(child.name.casefold())
         return affected
+
+    def tables_locked_by(self, mutations: Sequence[Mutation]) -> frozenset[str]:
+        """The tables, in lower case, that mutations may change or look at."""
+        written = frozenset(
+            (mutation.table, isinstance(mutation, RowWrite) and mutation.kind not in DELETING)
+            for mutation in mutations
+        )
+        locked = self._locked.get(written)
+        if locked is None:
+            names: set[str] = set()
+            for table, only_written in written:
+                alone = {table.casefold()}
+                names |= alone if only_written else self.tables_changed_by_delete(table)
+            locked = self._locked[written] = frozenset(self.with_parents(names))
+        return locked
+
+    def with_parents(self, names: set[str]) -> set[str]:
+        """Tables, in lower case, and those to which their rows refer."""
+        tables = (self.schema.table(name) for name in names)
+        return names.union(*(tables_referred_to(table) for table in tables if table is not None))
+
+    def row_reader(self, table: str) -> RowReader | None:
+        """How locks read the rows of a table (in lower case); None when it is not there."""
+        if table not in self._row_readers:
+            known = self.schema.table(table)
+            self._row_readers[table] = None if known is None else row_reader(self.schema, known)
+        return self._row_readers[table]
 
     def columns_read(self, connection: apsw.Connection, sql: str) -> frozenset[tuple[str, str]]:
         """The SQLite tables and columns that a statement reads, asked of SQLite itself."""

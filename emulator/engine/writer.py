@@ -1,19 +1,18 @@
-"""The one place where a database is written: turns, commits, and commits that share one.
-
-Mutation-only commits wait in a queue; whoever gets the turn commits all that wait in one SQLite
-transaction, each with its own timestamp and its own fate.
-"""
+"""The one connection that writes a database: turns, commits, and what open transactions wrote."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Collection, Sequence
 
 import apsw
 
 from emulator.engine.change_streams.capture import ChangeCapture
 from emulator.engine.clock import Clock
+from emulator.engine.locks.buffer import SET_LAST_COMMIT, TouchedRows, WriteBuffer
+from emulator.engine.locks.footprints import changed_rows, changes_footprint
+from emulator.engine.locks.ranges import Footprint
+from emulator.engine.locks.table import LockTable, Owner, Standing, busy
 from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import (
     MUTATIONS_MAX,
@@ -32,134 +31,62 @@ from emulator.storage.integrity import broken_reference
 from emulator.storage.sqlite import Storage
 from emulator.values.requests import (
     PLAIN_ORIGIN,
-    Committed,
     Mutation,
     MutationKind,
     RowWrite,
     TransactionOrigin,
 )
 
-COMMITS_TOGETHER_MAX = 64
-WAIT_SECONDS = 20.0
-SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
-
 
 def ignore(_micros: int) -> None:
     """Does nothing after a commit."""
-
-
-@dataclass(slots=True)
-class Request:
-    """A mutation-only commit and, after it, how it ended."""
-
-    mutations: Sequence[Mutation]
-    origin: TransactionOrigin = PLAIN_ORIGIN
-    committed: Committed | None = None
-    error: BaseException | None = field(default=None)
-
-    @property
-    def done(self) -> bool:
-        """Whether it was committed or failed."""
-        return self.committed is not None or self.error is not None
 
 
 class DatabaseWriter:
     """The writing connection of a database. Only the holder of ``turn`` may use it."""
 
     def __init__(self, storage: Storage, clock: Clock, timeline: Timeline) -> None:
+        self._storage = storage
         self.reader = storage.open_writer()
         self.connection = self.reader.connection
         self.clock = clock
         self.timeline = timeline
         self.turn = Turn()
+        self.locks = LockTable()
+        self._resident: WriteBuffer | None = None
         self.sequences = Sequences(self.connection)
         self.capture = ChangeCapture(self.connection)
         self.state: SchemaState
         self.versions: SchemaVersions
-        self._waiting: deque[Request] = deque()
 
-    def write(
-        self, mutations: Sequence[Mutation], origin: TransactionOrigin = PLAIN_ORIGIN
-    ) -> Committed:
-        """Commits mutations alone; the fast path."""
-        request = Request(mutations, origin)
-        self._waiting.append(request)
-        self._await_turn(request)
-        try:
-            if not request.done:
-                self._commit_waiting()
-        finally:
-            self.turn.release()
-        if request.committed is None:
-            raise request.error or AssertionError("a commit ended without a result")
-        return request.committed
+    def apply_locked(
+        self, owner: Owner, tables: Collection[str], work: Callable[[], None]
+    ) -> tuple[Owner, ...]:
+        """Runs work that changes rows for a commit under way, and locks what it changes.
 
-    def _await_turn(self, request: Request) -> None:
-        """Waits for the turn; no other request may commit one that timed out."""
-        try:
-            self.turn.acquire(WAIT_SECONDS)
-        except SpannerError:
-            try:
-                self._waiting.remove(request)
-            except ValueError:
-                self.turn.acquire(WAIT_SECONDS)
-                return
-            raise
-
-    def _commit_waiting(self) -> None:
-        """One SQLite transaction for all commits that wait."""
-        batch: list[Request] = []
-        while self._waiting and len(batch) < COMMITS_TOGETHER_MAX:
-            batch.append(self._waiting.popleft())
-        try:
-            self._commit_together(batch)
-        except (apsw.Error, SpannerError) as error:
-            self.abandon()
-            fail(batch, self.translate(error))
-        except BaseException as error:
-            self.abandon()
-            fail(batch, error)
-            raise
-        finally:
-            self.timeline.end_commit()
-            self.capture.wake_readers()
-
-    def _commit_together(self, batch: Sequence[Request]) -> None:
-        """Each request in a savepoint of its own; nothing counts before the COMMIT.
-
-        One alone needs none: what it has written is abandoned with the transaction.
+        ``tables`` (in lower case) are those that it may change or look at. When it returns owners,
+        the caller takes the work back and waits for them.
         """
-        execute = self.connection.execute
-        execute("BEGIN IMMEDIATE")
-        if len(batch) == 1:
-            (only,) = batch
-            micros = self.timeline.begin_commit()
-            count = self.apply(only.mutations, Moment.at(micros))
-            self.finish(micros, only.origin)
-            execute(SET_LAST_COMMIT, (micros,))
-            execute("COMMIT")
-            only.committed = Committed(micros, count)
-            return
-        done: list[tuple[Request, Committed]] = []
-        micros = 0
-        for request in batch:
-            micros = self.timeline.begin_commit()
-            execute("SAVEPOINT one")
-            try:
-                count = self.apply(request.mutations, Moment.at(micros))
-                self.finish(micros, request.origin)
-            except (apsw.Error, SpannerError) as error:
-                request.error = self.translate(error)
-                if not self.connection.in_transaction:
-                    raise
-                execute("ROLLBACK TO one")
-            else:
-                done.append((request, Committed(micros, count)))
-            execute("RELEASE one")
-        execute(SET_LAST_COMMIT, (micros,))
-        execute("COMMIT")
-        for request, committed in done:
-            request.committed = committed
+        if not self.locks.lock_free_tables(owner, tables):
+            work()
+            return ()
+        touched = TouchedRows()
+        with touched.recorded(self.connection):
+            work()
+        return self.locks.acquire(owner, self.footprint(touched))
+
+    def footprint(self, touched: TouchedRows) -> Footprint:
+        """The locks of the rows that statements have touched."""
+        before = self._storage.borrow()
+        try:
+            made = [
+                (reader.table, changed_rows(reader, before.connection, self.connection, rows))
+                for name, rows in touched.rows.items()
+                if (reader := self.state.row_reader(name)) is not None
+            ]
+        finally:
+            self._storage.give_back(before)
+        return changes_footprint(self.state.schema, made)
 
     def apply(self, mutations: Sequence[Mutation], moment: Moment, before: int = 0) -> int:
         """Writes mutations inside the transaction; how many there were, as Spanner counts.
@@ -241,7 +168,7 @@ class DatabaseWriter:
         """
         micros = self.timeline.begin_commit()
         try:
-            self.connection.execute("BEGIN IMMEDIATE")
+            self.begin()
             self.connection.execute(SET_LAST_COMMIT, (micros,))
             work(micros)
             self.connection.execute("COMMIT")
@@ -257,17 +184,65 @@ class DatabaseWriter:
             self.capture.wake_readers()
         return micros
 
+    def commit_rows(
+        self, tables: Collection[str], work: Callable[[int], None], age: int, wait_seconds: float
+    ) -> int:
+        """As ``commit_alone``, for work that changes rows which others may have locked.
+
+        It takes the turn itself. ``tables`` as in ``apply_locked``. Raises ABORTED when an older
+        transaction keeps its locks for too long.
+        """
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            owner = Owner(age, standing=Standing.COMMITTING)
+            blockers: tuple[Owner, ...] = ()
+
+            def locked(micros: int, owner: Owner = owner) -> None:
+                nonlocal blockers
+                blockers = self.apply_locked(owner, tables, lambda: work(micros))
+                if blockers:
+                    raise busy()
+
+            try:
+                with self.turn.taken(wait_seconds):
+                    return self.commit_alone(locked)
+            except SpannerError:
+                if not blockers:
+                    raise
+            finally:
+                self.locks.release(owner)
+            self.locks.wait(Owner(age), blockers, deadline - time.monotonic())
+
+    def begin(self) -> None:
+        """Begins a transaction of SQLite; that of an open transaction gives way."""
+        self._evict()
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def enter(self, buffer: WriteBuffer) -> None:
+        """Continues the transaction of SQLite with what an open transaction has written."""
+        if self._resident is buffer and self.connection.in_transaction:
+            return
+        self.begin()
+        try:
+            buffer.load(self.connection)
+        except BaseException:
+            self.abandon()
+            raise
+        self._resident = buffer
+
+    def _evict(self) -> None:
+        """Reads out what an open transaction has written, and rolls it back in SQLite."""
+        resident = self._resident
+        if resident is not None and not resident.dropped and self.connection.in_transaction:
+            resident.save(self.connection, self.state.schema)
+        self.abandon()
+
     def abandon(self) -> None:
         """Rolls back an open transaction."""
+        self._resident = None
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
     def translate(self, error: BaseException) -> BaseException:
         """An error of SQLite as Spanner's error; other errors are returned as they are."""
         return translate_error(error, self.state.schema) if isinstance(error, apsw.Error) else error
-
-
-def fail(batch: Sequence[Request], error: BaseException) -> None:
-    """Marks commits as failed."""
-    for request in batch:
-        request.committed, request.error = None, request.error or error

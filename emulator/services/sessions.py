@@ -87,7 +87,8 @@ class SessionTransaction:
 
 @dataclass(slots=True)
 class Session:
-    """A session. A multiplexed one runs any number of transactions at once, another only one."""
+    """A session. A multiplexed one runs any number of transactions at once, another only one:
+    ``active``. ``latest`` is the one that was begun last, also after its end."""
 
     name: str
     database: HostedDatabase
@@ -97,6 +98,7 @@ class Session:
     create_time_micros: int = field(default_factory=wall_micros)
     last_use_micros: int = field(default_factory=wall_micros)
     active: SessionTransaction | None = None
+    latest: SessionTransaction | None = None
 
 
 class Sessions:
@@ -170,6 +172,7 @@ class Sessions:
         begun = SessionTransaction(new_id(), session.name, engine, session.multiplexed)
         if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
             before, session.active = session.active, begun
+            session.latest = begun
             if before is not None and not before.ended:
                 before.roll_back()
         forgotten: list[SessionTransaction] = []
@@ -180,6 +183,20 @@ class Sessions:
         for old in forgotten:
             old.roll_back()
         return begun
+
+    def retried_age(self, session: Session, previous: bytes) -> int | None:
+        """The age of the aborted transaction of which a new one is the retry; None without one.
+
+        ``previous`` is its id, which clients send in multiplexed sessions. In another session it is
+        the latest transaction.
+        """
+        retried = self._transactions.get(previous) if session.multiplexed else session.latest
+        if retried is None or retried.session != session.name:
+            return None
+        engine = retried.engine
+        if not isinstance(engine, ReadWriteTransaction):
+            return None
+        return engine.age if retried.aborted or engine.is_aborted else None
 
     def transaction(self, session: Session, identifier: bytes) -> SessionTransaction:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""

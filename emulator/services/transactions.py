@@ -77,7 +77,9 @@ class Transactions:
             origin = TransactionOrigin(excluded=options.exclude_txn_from_change_streams)
             return self._sessions.begin(session, engine.partitioned_dml(origin))
         if mode == "read_write":
-            begun = self._sessions.begin(session, engine.read_write())
+            previous = options.read_write.multiplexed_session_previous_transaction_id
+            age = self._sessions.retried_age(session, previous)
+            begun = self._sessions.begin(session, engine.read_write(age))
             begun.excluded = options.exclude_txn_from_change_streams
             return begun
         raise invalid_argument("BeginTransaction needs a transaction mode.")

@@ -67,7 +67,7 @@ def test_read_then_write_loses_no_increment(counters: Database) -> None:
 
 
 def test_an_idle_transaction_is_aborted_for_one_that_waits(counters: Database) -> None:
-    counters._writer.turn._idle_seconds = 0.0
+    counters._writer.locks.idle_seconds = 0.0
     idle = counters.read_write()
     run_dml(idle, "UPDATE Counters SET N = 100 WHERE K = 1")
     commit_dml(counters, "UPDATE Counters SET N = N + 1 WHERE K = 1")
@@ -79,13 +79,27 @@ def test_an_idle_transaction_is_aborted_for_one_that_waits(counters: Database) -
 
 
 def test_nobody_waits_for_ever(counters: Database) -> None:
-    holder = counters.read_write()
+    holder, waiting = counters.read_write(), counters.read_write()
     run_dml(holder, "UPDATE Counters SET N = 100 WHERE K = 1")
+    locks = counters._writer.locks
     with pytest.raises(SpannerError) as error:
-        counters._writer.turn.acquire(0.0)
+        locks.wait(waiting._owner, [holder._owner], 0.0)
     assert error.value.code is grpc.StatusCode.ABORTED
     holder.rollback()
     write(counters, UPSERT, "Counters", "K N", (1, 5))
+
+
+def test_who_waits_stops_when_its_client_is_gone(counters: Database) -> None:
+    holder, waiting = counters.read_write(), counters.read_write()
+    run_dml(holder, "UPDATE Counters SET N = 100 WHERE K = 1")
+
+    def leave() -> None:
+        raise SpannerError(grpc.StatusCode.CANCELLED, "the client is gone")
+
+    with pytest.raises(SpannerError) as error:
+        list(run_query(waiting, COUNT, check=leave).rows)
+    assert error.value.code is grpc.StatusCode.CANCELLED
+    holder.commit([])
 
 
 def test_reads_do_not_wait_for_a_writer(counters: Database) -> None:
@@ -121,26 +135,18 @@ def test_commits_that_share_a_transaction_fail_alone(counters: Database) -> None
     assert query(counters, "SELECT COUNT(*) FROM Counters") == [(101,)]
 
 
-def test_what_was_read_may_change_as_long_as_it_ends_the_same(counters: Database) -> None:
-    transaction = counters.read_write()
-    assert list(run_query(transaction, COUNT).rows) == [(0,)]
-    write(counters, UPSERT, "Counters", "K N", (1, 7))
-    write(counters, UPSERT, "Counters", "K N", (2, 1))
-    write(counters, UPSERT, "Counters", "K N", (1, 0))
-    transaction.commit([RowWrite(UPSERT, "Counters", ("K", "N"), [(1, 1)])])
-    assert query(counters, COUNT) == [(1,)]
-
-
 @pytest.mark.parametrize("by", ["query", "read"])
 @pytest.mark.parametrize("how", ["mutation", "dml"])
-def test_a_change_of_what_was_read_aborts(counters: Database, by: str, how: str) -> None:
-    transaction = counters.read_write()
+def test_an_older_one_that_changes_what_was_read_aborts(
+    counters: Database, by: str, how: str
+) -> None:
+    older, transaction = counters.read_write(), counters.read_write()
     if by == "query":
         rows = run_query(transaction, COUNT).rows
     else:
         rows = transaction.read("Counters", None, ["N"], KeySet(keys=((1,),))).rows
     assert list(rows) == [(0,)]
-    write(counters, UPSERT, "Counters", "K N", (1, 7))
+    older.commit([RowWrite(UPSERT, "Counters", ("K", "N"), [(1, 7)])])
     update = "UPDATE Counters SET N = 1 WHERE K = 1"
     attempts: dict[str, Callable[[], object]] = {
         "dml": lambda: run_dml(transaction, update),
@@ -156,28 +162,20 @@ def test_a_change_of_what_was_read_aborts(counters: Database, by: str, how: str)
 
 
 def test_a_new_row_that_a_query_would_have_found_aborts(counters: Database) -> None:
-    transaction = counters.read_write()
+    older, transaction = counters.read_write(), counters.read_write()
     assert list(run_query(transaction, "SELECT COUNT(*) FROM Counters").rows) == [(1,)]
-    write(counters, INSERT, "Counters", "K N", (2, 0))
+    older.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(2, 0)])])
     with pytest.raises(SpannerError) as error:
         transaction.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(3, 0)])])
     assert error.value.code is grpc.StatusCode.ABORTED
 
 
-def test_all_reads_of_a_transaction_show_one_state(counters: Database) -> None:
+def test_a_row_that_was_read_stays(counters: Database) -> None:
     transaction = counters.read_write()
     assert list(run_query(transaction, COUNT).rows) == [(0,)]
-    write(counters, UPSERT, "Counters", "K N", (1, 7))
+    write(counters, UPSERT, "Counters", "K N", (2, 7))
     assert list(run_query(transaction, COUNT).rows) == [(0,)]
     transaction.commit([])
-
-
-def test_transactions_that_only_read_do_not_stand_in_each_others_way(counters: Database) -> None:
-    first, second = counters.read_write(), counters.read_write()
-    assert list(run_query(first, COUNT).rows) == list(run_query(second, COUNT).rows)
-    second.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(2, 0)])])
-    first.commit([RowWrite(INSERT, "Counters", ("K", "N"), [(3, 0)])])
-    assert query(counters, "SELECT COUNT(*) FROM Counters") == [(3,)]
 
 
 ACCOUNTS, TOTAL = 8, 800

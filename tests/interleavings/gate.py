@@ -10,6 +10,9 @@ import proto
 
 from interleavings.scheduler import current_scheduler, current_unit
 
+BEGINS = "(begins)"
+"""At the end of the label of an RPC that begins a read-write transaction."""
+
 QUIET = frozenset({"CreateSession", "BatchCreateSessions", "DeleteSession", "GetOperation"})
 """Methods that neither change nor read what another actor could see."""
 
@@ -82,6 +85,21 @@ def method_of(details: Any) -> str:
 
 def label_of(method: str, request: Any, text: str) -> str:
     """A short text for an RPC, for people who read a schedule."""
+    label = label_without_transaction(method, request, text)
+    return f"{label} {BEGINS}" if begins_transaction(request) else label
+
+
+def begins_transaction(request: Any) -> bool:
+    """Whether a request begins a read-write transaction: its age is above those of all before."""
+    options: Any = getattr(request, "options", None)
+    selector: Any = getattr(request, "transaction", None)
+    if hasattr(selector, "begin") and selector.HasField("begin"):
+        options = selector.begin
+    return hasattr(options, "read_write") and bool(options.HasField("read_write"))
+
+
+def label_without_transaction(method: str, request: Any, text: str) -> str:
+    """The method, and what it reads or writes."""
     if text:
         return " ".join([method, *text.split()])
     table = getattr(request, "table", "")

@@ -14,9 +14,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from interleavings.gate import BEGINS
+
 EVERYTHING = "*"
 """In place of a table: the time, the schema, or a read timestamp, which concern all of them."""
 DELIVERED = "delivered"
+AGES = "ages"
+"""In place of a table: of two read-write transactions in conflict the one that began first wins."""
 NAMES = re.compile(r"(?:FROM|UPDATE|INTO|JOIN|Read|Commit)\s+`?(\w+)")
 WRITES = re.compile(r"\b(?:UPDATE|INSERT|DELETE)\b")
 CONCERN_ALL = ("UpdateDatabaseDdl", "seconds pass")
@@ -83,12 +87,13 @@ def footprint(label: str, transaction: Transaction) -> Footprint:
         return whole
     if not label:
         return Footprint()
+    ages = frozenset({AGES}) if label.endswith(BEGINS) else frozenset()
     tables = set(NAMES.findall(label)) or {EVERYTHING}
     if WRITES.search(label):
         transaction.writes |= tables
-        return Footprint(frozenset(tables), frozenset(tables))
+        return Footprint(frozenset(tables), frozenset(tables) | ages)
     transaction.reads |= tables
-    return Footprint(frozenset(tables))
+    return Footprint(frozenset(tables), ages)
 
 
 def races(trace: Sequence[str], prints: Sequence[Footprint]) -> Iterator[tuple[int, str]]:

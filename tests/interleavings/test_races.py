@@ -101,3 +101,10 @@ def test_the_order_of_reads_makes_no_difference() -> None:
     assert order_class(there, [writes[each] for each in there]) != order_class(
         back, [writes[each] for each in back]
     )
+
+
+def test_the_order_in_which_transactions_begin_makes_a_difference() -> None:
+    trace = ["A", "B"]
+    read = "ExecuteSql SELECT 1 FROM `{}` (begins)"
+    labels = [read.format("Rows"), read.format("Others")]
+    assert list(races(trace, footprints(trace, labels))) == [(0, "B")]

@@ -6,6 +6,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+from emulator.engine.locks.table import LockTable
 from emulator.engine.turn import Turn
 
 TICK_SECONDS = 0.001
@@ -22,6 +23,7 @@ originals = SimpleNamespace(
     join=threading.Thread.join,
     wait=threading.Event.wait,
     acquire=Turn.acquire,
+    pause=LockTable.pause,
 )
 
 

@@ -5,13 +5,15 @@ Outside of a schedule, and in threads that it does not control, nothing changes.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from emulator.engine.turn import IDLE_SECONDS, Turn, busy
+from emulator.engine.locks.table import IDLE_SECONDS, LockTable, busy
+from emulator.engine.turn import Turn
 from interleavings.scheduler import Condition, Stopped, current_scheduler, current_unit
 from interleavings.virtual_clock import VirtualClock, originals
 
@@ -19,7 +21,8 @@ from interleavings.virtual_clock import VirtualClock, originals
 @contextmanager
 def control_time(clock: VirtualClock) -> Iterator[None]:
     """While it lasts, units wait and read the time through their scheduler."""
-    replaced = [*times(clock), *waits(), (Turn, "acquire", acquire)]
+    locks = [(Turn, "acquire", acquire), (LockTable, "pause", pause)]
+    replaced = [*times(clock), *waits(), *locks]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
         setattr(owner, name, value)
@@ -99,7 +102,7 @@ def join(thread: threading.Thread, timeout: float | None = None) -> None:
 
 
 def acquire(turn: Turn, wait_seconds: float) -> None:
-    """As ``Turn.acquire``: who waits in the server for another's transaction waits in virtual time,
+    """As ``Turn.acquire``: who waits in the server for another's statement waits in virtual time,
     and lets that other one go on."""
     if current_unit() is None:
         originals.acquire(turn, wait_seconds)
@@ -110,11 +113,22 @@ def acquire(turn: Turn, wait_seconds: float) -> None:
         except Stopped:
             # The server does not know that its client is dead: it must not write any more.
             raise busy() from None
-        give_up_idle(turn, IDLE_SECONDS)
 
 
-def give_up_idle(turn: Turn, seconds: float) -> None:
-    """The server ends a transaction that holds the turn and is silent for so long."""
-    holder = turn.holder
-    if turn._lock.locked() and holder is not None:
-        holder.give_up_if_idle(seconds)
+def pause(locks: LockTable, ready: Callable[[], bool], seconds: float) -> bool:
+    """As ``LockTable.pause``: who waits for another's locks waits in virtual time, and not in small
+    steps, until the other one is idle for too long."""
+    if current_unit() is None:
+        paused: bool = originals.pause(locks, ready, seconds)
+        return paused
+    try:
+        current_scheduler().wait(IDLE_SECONDS / 2, ready)
+    except Stopped:
+        raise busy() from None
+    return ready()
+
+
+def end_transactions(locks: LockTable) -> None:
+    """The server ends the transactions that still hold locks: their clients are gone."""
+    for owner in locks.owners():
+        owner.give_up_if_idle(-math.inf)

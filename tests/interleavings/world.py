@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-import math
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +25,7 @@ from interleavings.gate import Gate
 from interleavings.in_process import EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
-from interleavings.virtual_time import give_up_idle
+from interleavings.virtual_time import end_transactions
 from watcher.consumers.positions import SpannerPositions
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase
@@ -160,7 +159,7 @@ class World:
 
     def end_transactions(self) -> None:
         """Rolls back the transactions of units that were stopped."""
-        give_up_idle(self.engine._writer.turn, -math.inf)
+        end_transactions(self.engine._writer.locks)
 
     def close(self) -> None:
         """Ends the server."""

@@ -1,0 +1,218 @@
+"""What reads, statements and changed rows lock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from ddl.schema import Index, Schema, Table
+from emulator.engine.keys import KeyColumn, key_parts
+from emulator.engine.locks.conditions import COMPARED, TableConditions
+from emulator.engine.locks.ranges import (
+    Among,
+    Between,
+    Condition,
+    Footprint,
+    Image,
+    Key,
+    RowChange,
+    RowRange,
+    point_range,
+)
+from emulator.storage.layout import filter_columns
+from emulator.storage.sqlite import current_table
+from emulator.values.requests import KeyRange, KeySet, Stored
+from emulator.values.sqlite_text import quote_name
+
+Conditions = tuple[tuple[str, Condition], ...]
+
+
+def statement_ranges(
+    schema: Schema, conditions: Iterable[TableConditions], params: Mapping[str, Stored]
+) -> set[RowRange]:
+    """What a statement may read."""
+    values = {name.casefold(): value for name, value in params.items()}
+    return {
+        range_of(schema.table(each.table), each.table, each.bind(values)) for each in conditions
+    }
+
+
+def range_of(table: Table | None, name: str, conditions: Conditions) -> RowRange:
+    """The range of some conditions; one row when they give its primary key."""
+    if table is None:
+        return RowRange(name, conditions)
+    known = dict(conditions)
+    key: list[Stored] = []
+    for part in table.primary_key:
+        condition = known.get(part.column.casefold())
+        if not isinstance(condition, Among) or len(condition.values) != 1:
+            return RowRange(name, conditions)
+        key += condition.values
+    return RowRange(name, conditions, point=tuple(key))
+
+
+def key_set_ranges(table: Table, index: Index | None, keys: KeySet) -> set[RowRange]:
+    """What a read by key locks: its keys, and its ranges up to the column where bounds differ."""
+    name = table.name.casefold()
+    if keys.all:
+        return {RowRange(name)}
+    parts = key_parts(table, index)
+    ranges = {RowRange(name, key_conditions(table, parts, each)) for each in keys.ranges}
+    for key in keys.keys:
+        equal = tuple(
+            (p.column.casefold(), Among(frozenset((v,)))) for p, v in zip(parts, key, strict=False)
+        )
+        ranges.add(range_of(table, name, equal))
+    return ranges
+
+
+def key_conditions(
+    table: Table, parts: Sequence[KeyColumn], keys: KeyRange
+) -> tuple[tuple[str, Condition], ...]:
+    """Conditions that every row between two keys fits."""
+    conditions: list[tuple[str, Condition]] = []
+    for place, part in enumerate(parts):
+        column = part.column.casefold()
+        low = keys.start[place] if place < len(keys.start) else None
+        high = keys.end[place] if place < len(keys.end) else None
+        given = place < len(keys.start) and place < len(keys.end)
+        if given and low == high:
+            conditions.append((column, Among(frozenset((low,)))))
+            continue
+        typed = table.column(part.column)
+        if typed is not None and typed.type.code in COMPARED:
+            ordered = (high, low) if part.descending else (low, high)
+            conditions.append((column, Between(*ordered, nulls=True)))
+        break
+    return tuple(conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Reads the rows of a table that a lock must know, by their numbers in SQLite."""
+
+    table: Table
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    sql: str
+
+    def images(self, connection: apsw.Connection, rows: str) -> dict[int, Image]:
+        """The rows that are there, by number; ``rows`` are the numbers as JSON."""
+        return {
+            int(str(row[0])): dict(zip(self.columns, row[1:], strict=True))
+            for row in connection.execute(self.sql, (rows,))
+        }
+
+    def key(self, image: Image) -> Key:
+        """The primary key of a row."""
+        return tuple(image[column] for column in self.keys)
+
+
+def row_reader(schema: Schema, table: Table) -> RowReader:
+    """Reads the key, and every column that an index or a foreign key names."""
+    named: dict[str, None] = dict.fromkeys(part.column.casefold() for part in table.primary_key)
+    for index in schema.indexes_of(table.name):
+        named |= dict.fromkeys(part.column.casefold() for part in index.parts)
+        named |= dict.fromkeys(column.casefold() for column in filter_columns(index))
+    for foreign_key in table.foreign_keys:
+        named |= dict.fromkeys(column.casefold() for column in foreign_key.columns)
+    named |= dict.fromkeys(column for each in referenced_columns(schema, table) for column in each)
+    listed = "".join(f", {quote_name(column)}" for column in named)
+    sql = (
+        f"SELECT rowid{listed} FROM {current_table(table.name)} "
+        "WHERE rowid IN (SELECT value FROM json_each(?))"
+    )
+    keys = tuple(part.column.casefold() for part in table.primary_key)
+    return RowReader(table, tuple(named), keys, sql)
+
+
+def referenced_columns(schema: Schema, table: Table) -> list[tuple[str, ...]]:
+    """The columns, in lower case, to which the foreign keys of other tables refer."""
+    return [
+        tuple(column.casefold() for column in key.referenced_columns)
+        for other in schema.tables
+        for key in other.foreign_keys
+        if key.enforced and key.referenced_table.casefold() == table.name.casefold()
+    ]
+
+
+def changed_rows(
+    reader: RowReader,
+    before: apsw.Connection,
+    now: apsw.Connection,
+    rows: Collection[int],
+) -> list[RowChange]:
+    """The changes of some rows: ``before`` shows what is committed, ``now`` what will be.
+
+    Rows of both that have the same number by chance are told apart by their keys.
+    """
+    numbers = json.dumps(list(rows))
+    old, new = reader.images(before, numbers), reader.images(now, numbers)
+    changes: list[RowChange] = []
+    for number in rows:
+        gone, there = old.get(number), new.get(number)
+        if gone is not None and there is not None and reader.key(gone) == reader.key(there):
+            changes.append(RowChange(reader.key(there), gone, there))
+            continue
+        if gone is not None:
+            changes.append(RowChange(reader.key(gone), gone, None))
+        if there is not None:
+            changes.append(RowChange(reader.key(there), None, there))
+    return changes
+
+
+def constraint_ranges(schema: Schema, table: Table, changes: Iterable[RowChange]) -> set[RowRange]:
+    """What the constraints of a table have read to let new and changed rows in."""
+    ranges: set[RowRange] = set()
+    for change in changes:
+        if change.new is not None:
+            ranges.update(row_constraints(schema, table, change.old or {}, change.new))
+    return ranges
+
+
+def row_constraints(schema: Schema, table: Table, old: Image, new: Image) -> Iterator[RowRange]:
+    """The rows that must not be there (unique indexes), and those that must (parents)."""
+    name = table.name.casefold()
+    unique = [
+        tuple(part.column.casefold() for part in index.parts)
+        for index in schema.indexes_of(table.name)
+        if index.unique and all(new[c.casefold()] is not None for c in filter_columns(index))
+    ]
+    for columns in (*unique, *referenced_columns(schema, table)):
+        if any(old.get(column) != new[column] or not old for column in columns):
+            yield equal_range(name, columns, columns, new)
+    parent = schema.table(table.interleave.parent) if table.interleave is not None else None
+    if parent is not None and not old:
+        keys = tuple(part.column.casefold() for part in parent.primary_key)
+        yield point_range(parent.name.casefold(), keys, tuple(new[c] for c in keys), existence=True)
+    for key in table.foreign_keys:
+        columns = tuple(column.casefold() for column in key.columns)
+        referenced = tuple(column.casefold() for column in key.referenced_columns)
+        changed = not old or any(old.get(column) != new[column] for column in columns)
+        if key.enforced and changed and all(new[column] is not None for column in columns):
+            yield equal_range(key.referenced_table.casefold(), referenced, columns, new)
+
+
+def equal_range(
+    table: str, columns: Sequence[str], sources: Sequence[str], image: Image
+) -> RowRange:
+    """Whether there is a row with the values that another row has in some columns."""
+    conditions = tuple(
+        (column, Among(frozenset((image[source],))))
+        for column, source in zip(columns, sources, strict=True)
+    )
+    return RowRange(table, conditions, existence=True)
+
+
+def changes_footprint(
+    schema: Schema, changes: Iterable[tuple[Table, list[RowChange]]]
+) -> Footprint:
+    """The locks of changed rows, and of what their constraints have read."""
+    footprint = Footprint()
+    for table, made in changes:
+        footprint.changes[table.name.casefold()] = made
+        footprint.ranges |= constraint_ranges(schema, table, made)
+    return footprint
