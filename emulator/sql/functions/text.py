@@ -22,8 +22,6 @@ from emulator.values import forms
 
 Text = str | bytes
 RANDOM = {"fn_generate_uuid"}
-OUTPUT_BYTES_MAX = 1 << 20
-"""GoogleSQL's limit for what these functions make longer."""
 
 
 def farm_fingerprint(value: Text) -> int:
@@ -70,22 +68,11 @@ def pad(left: bool) -> Callable[..., Text]:
         missing = max(length - len(value), 0)
         filling = (pattern * (missing // len(pattern) + 1))[:missing]
         cut = value[:length]
-        return check_size(filling + cut if left else cut + filling, "LPAD/RPAD")  # type: ignore[operator]
+        padded: Text = filling + cut if left else cut + filling  # type: ignore[operator]
+        refuse_long("LPAD/RPAD", size_in_bytes(padded))
+        return padded
 
     return call
-
-
-def too_long(name: str) -> Exception:
-    """The error of a text that a function would make too long."""
-    return out_of_range(f"Output of {name} exceeds max allowed output size of 1MB")
-
-
-def check_size(value: Text, name: str) -> Text:
-    """The text, if it is not too long."""
-    size = len(value) if isinstance(value, bytes) or value.isascii() else len(value.encode())
-    if size > TEXT_FUNCTION_BYTES_MAX:
-        raise too_long(name)
-    return value
 
 
 def replace(value: Text, old: Text, new: Text) -> Text:
@@ -109,7 +96,7 @@ def repeat(value: Text, count: int) -> Text:
 
 def refuse_long(function: str, size: int) -> None:
     """Raises OUT_OF_RANGE for an output above GoogleSQL's limit."""
-    if size > OUTPUT_BYTES_MAX:
+    if size > TEXT_FUNCTION_BYTES_MAX:
         raise out_of_range(f"Output of {function} exceeds max allowed output size of 1MB")
 
 
