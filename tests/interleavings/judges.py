@@ -139,11 +139,19 @@ def lines_of_windows(lines: Iterable[Delivered]) -> list[Line]:
 
 
 def find_torn(record: Record, expected: Expectation, lines: list[Delivered]) -> Iterator[str]:
-    """What an instance delivers of a transaction comes in one window, over all tables."""
+    """What an instance delivers of a transaction comes in one window, over all tables.
+
+    A window that failed, because the lease expired in it, is delivered again from the same start up
+    to another end. What it had handed over until then is not judged: the versions of it that are
+    still the newest come again.
+    """
+    windows_in_order = [line for line in lines if not line.backfill and line.window != NO_WINDOW]
+    delivered = {(line.instance, line.window[0]): line.window[1] for line in windows_in_order}
     ends: dict[tuple[str, Row, int], set[int]] = defaultdict(set)
-    for line in lines:
-        if line.at is not None and not line.backfill and line.window != NO_WINDOW:
-            ends[line.instance, line.row, line.at].add(line.window[1])
+    for line in windows_in_order:
+        start, end = line.window
+        if line.at is not None and delivered[line.instance, start] == end:
+            ends[line.instance, line.row, line.at].add(end)
     for instance in {instance for instance, _, _ in ends}:
         for commit in record.truth.commits:
             places = [ends.get((instance, write.row, commit.at)) for write in commit.writes]

@@ -40,7 +40,7 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ShardLoad:
+class ClearableShard:
     """The rows of one shard that may be cleared; ``latest`` is in microseconds since 1970."""
 
     shard: int | str | None
@@ -52,7 +52,7 @@ class ShardLoad:
 class ClearingLoad:
     """What may be cleared, shard by shard; ``shard_type`` is the type of the shard column."""
 
-    shards: tuple[ShardLoad, ...]
+    shards: tuple[ClearableShard, ...]
     shard_type: Type
 
     @property
@@ -80,7 +80,7 @@ def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoa
             params={"safe": to_datetime(safe)},
             param_types={"safe": param_types.TIMESTAMP},
         )
-        shards = [ShardLoad(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
+        shards = [ClearableShard(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
         return ClearingLoad(tuple(shards), result.fields[0].type_)
 
 
