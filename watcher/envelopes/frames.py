@@ -7,12 +7,12 @@ the record.
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal
 
 from watcher.envelopes import ENVELOPES
 from watcher.envelopes.order import Ordering, Path, find_ordering
 from watcher.extras import require_extras
+from watcher.old_names import find_new_name
 
 try:
     from pyspark.sql import Column, DataFrame, Window
@@ -33,11 +33,7 @@ OLD_NAMES = {
 
 def __getattr__(name: str) -> object:
     """An old name, with a warning. Raises AttributeError."""
-    if name not in OLD_NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = OLD_NAMES[name]
-    warnings.warn(f"{name} is now called {new}", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+    return globals()[find_new_name(__name__, OLD_NAMES, name)]
 
 
 def select_newest(frame: DataFrame, name: str, ties: str | None = None) -> DataFrame:

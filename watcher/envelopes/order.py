@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from watcher.errors import ConfigurationError
+from watcher.old_names import find_new_name
 
 Part = str | int
 Path = tuple[Part, ...]
@@ -83,11 +83,7 @@ OLD_NAMES = {"newest": "select_newest"}
 
 def __getattr__(name: str) -> object:
     """An old name, with a warning. Raises AttributeError."""
-    if name not in OLD_NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = OLD_NAMES[name]
-    warnings.warn(f"{name} is now called {new}", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+    return globals()[find_new_name(__name__, OLD_NAMES, name)]
 
 
 def find_ordering(name: str) -> Ordering:

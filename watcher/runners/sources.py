@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from ddl.schema import Schema
-from watcher.captures.change_stream import ChangeFilter, ChangeStreamCapture, WholeRows, find_stream
+from watcher.captures.change_stream import (
+    ChangeFilter,
+    ChangeStreamCapture,
+    WholeRows,
+    find_streamed_tables,
+)
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
@@ -12,8 +17,7 @@ from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
-from watcher.tables.discovery import find_whole_table
-from watcher.tables.selection import Selection, is_glob, select, select_streamed
+from watcher.tables.selection import Selection, select
 from watcher.tables.shards import group_shards
 
 WatchedTables = PolledTables | StreamedTables
@@ -59,13 +63,13 @@ def resolve_streamed(
 ) -> StreamedTables:
     """The tables of a change stream. Raises NotWatchableError, TableNotFoundError, and
     ConfigurationError when the stream cannot fill the envelope."""
-    named = tuple(name for name in config.tables if not is_glob(name))
-    spelled = tuple(find_whole_table(schema, name, database).name for name in named)
-    stream = find_stream(schema, config.stream.name, spelled, database)
+    selection = make_selection(config)
+    stream, tables = find_streamed_tables(
+        schema, config.stream.name, selection, database, config.table
+    )
     whole = config.stream.whole_rows
-    known = stream.captured.whole_row_form if whole else stream.captured
-    config.format.check(Known("change-stream", known, bool(config.backfill)))
-    tables = select_streamed(schema, make_selection(config), stream.tables, database, config.table)
+    known = Known("change-stream", stream.known_values(whole), bool(config.backfill))
+    config.format.check(known)
     choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
@@ -76,7 +80,7 @@ def resolve_streamed(
             config.stream.operation_set,
             config.stream.tag,
             {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
-            make_selection(config),
+            selection,
         ),
         WholeRows(queries, shapes) if whole else None,
     )

@@ -61,6 +61,14 @@ class Outages:
         self._ended: float | None = None
         self._announced = False
 
+    def record_error(self, error: BaseException) -> bool:
+        """Records an error that means that there was no answer; False for any other error, which is
+        the caller's to report."""
+        if not is_outage(error):
+            return False
+        self.record_failure(error)
+        return True
+
     def record_failure(self, error: BaseException) -> None:
         """A call got no answer. One that the client retried for seconds announces an outage."""
         retried = OUTAGE_SECONDS_MAX if isinstance(error, RetryError) else 0.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ddl.schema import Type, TypeCode
@@ -53,6 +54,10 @@ class WatchedTable:
     def column_type(self, name: str) -> Type:
         """The type of a column, or INT64 for a hidden one."""
         return next((type_ for n, type_ in self.columns if n == name), Type(TypeCode.INT64))
+
+    def keep_columns(self, names: Container[str]) -> WatchedTable:
+        """The table with those of its columns that are named."""
+        return replace(self, columns=tuple(pair for pair in self.columns if pair[0] in names))
 
 
 ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]

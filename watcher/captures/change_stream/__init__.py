@@ -11,6 +11,7 @@ from watcher.captures.change_stream.watched import (
     ChangeFilter,
     WatchedStream,
     find_stream,
+    find_streamed_tables,
     list_streamed_columns,
 )
 from watcher.captures.change_stream.whole_rows import WholeRows
@@ -24,6 +25,7 @@ __all__ = [
     "WatchedStream",
     "WholeRows",
     "find_stream",
+    "find_streamed_tables",
     "iterate_stream_changes",
     "list_streamed_columns",
 ]

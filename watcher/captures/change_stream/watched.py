@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ddl.schema import ChangeStream, Dialect, Schema, Table
 from watcher.captures.change_stream.records import DataRecord, choose_columns
 from watcher.change import Operation, ValueCapture
 from watcher.errors import NotWatchableError
 from watcher.tables.column_choice import ColumnChoice
-from watcher.tables.selection import Selection
+from watcher.tables.discovery import find_whole_table
+from watcher.tables.selection import Selection, is_glob, select_streamed
+from watcher.tables.values import TableSpec, WatchedTable
 
 MUTABLE = "MUTABLE_KEY_RANGE"
 
@@ -30,6 +33,10 @@ class WatchedStream:
     def tables(self) -> tuple[str, ...]:
         """The names of the tables."""
         return tuple(self.keys)
+
+    def known_values(self, whole_rows: bool) -> ValueCapture:
+        """Which values a change has; with ``whole_rows`` the others are read from the table."""
+        return self.captured.whole_row_form if whole_rows else self.captured
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,21 @@ def find_stream(
         {name: list_key_columns(schema, name) for name in watched},
         ValueCapture(read_option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
     )
+
+
+def find_streamed_tables(
+    schema: Schema,
+    name: str | None,
+    selection: Selection,
+    database: str,
+    specs: Mapping[str, TableSpec] = MappingProxyType({}),
+) -> tuple[WatchedStream, tuple[WatchedTable, ...]]:
+    """The change stream of a name, or the only one that watches the tables that are named; and the
+    tables of it to read. Raises as ``find_stream`` and ``select_streamed``."""
+    named = [each for each in selection.include if not is_glob(each)]
+    spelled = [find_whole_table(schema, each, database).name for each in named]
+    stream = find_stream(schema, name, spelled, database)
+    return stream, select_streamed(schema, selection, stream.tables, database, specs)
 
 
 def choose_stream(

@@ -11,6 +11,7 @@ from watcher.consumers.positions.values import (
     BackfillMove,
     Move,
     Position,
+    Positions,
     Registered,
     Registration,
     apply_moves,
@@ -35,7 +36,7 @@ class Content:
         return {t: progress for (name, t), progress in self.backfills.items() if name == consumer}
 
 
-class WholePositions:
+class WholePositions(Positions):
     """``Positions`` over a ``Content``, which is read and replaced as a whole. One process is its
     own owner: the comparison with what is expected keeps a second instance out."""
 
@@ -60,10 +61,6 @@ class WholePositions:
             content.positions |= {(consumer, table): at for table, at in plan.moved.items()}
             content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
         return plan
-
-    def save(self, position: Position, expected: int | None) -> None:
-        """As ``Positions.save``."""
-        self.save_all([Move(position, expected)])
 
     def save_all(
         self,

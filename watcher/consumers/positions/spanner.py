@@ -20,6 +20,7 @@ from watcher.consumers.positions.values import (
     BackfillMove,
     Move,
     Position,
+    Positions,
     Registered,
     Registration,
     apply_moves,
@@ -54,7 +55,7 @@ def check_owner(
         )
 
 
-class SpannerPositions:
+class SpannerPositions(Positions):
     """Positions in tables of a Spanner database, which are made when they are not there."""
 
     def __init__(self, database: Database, table: str = TABLE) -> None:
@@ -100,10 +101,6 @@ class SpannerPositions:
 
         plan: Registered = self._database.run_in_transaction(register)
         return plan
-
-    def save(self, position: Position, expected: int | None) -> None:
-        """As ``Positions.save``."""
-        self.save_all([Move(position, expected)])
 
     def save_all(
         self,

@@ -100,7 +100,7 @@ class Positions(Protocol):
 
     def save(self, position: Position, expected: int | None) -> None:
         """``save_all`` of one."""
-        ...
+        self.save_all([Move(position, expected)])
 
     def save_all(
         self,

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from google.api_core.retry import exponential_sleep_generator
-
 from watcher.change import Change
 from watcher.envelopes.plain import plain_change
 from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError
 from watcher.runners.delivery.sinks import ChangeSink
+from watcher.spanner.outages import iterate_pauses
 
 LOG = logging.getLogger("watcher.delivery")
 PAUSE_SECONDS_MAX = 60.0
@@ -64,7 +63,7 @@ class RetryingSink:
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError when it is not to be skipped."""
-        pauses = exponential_sleep_generator(self._policy.backoff_seconds, PAUSE_SECONDS_MAX)
+        pauses = iterate_pauses(self._policy.backoff_seconds, PAUSE_SECONDS_MAX)
         for retries_left in range(self._policy.retries, -1, -1):
             self._check()
             try:

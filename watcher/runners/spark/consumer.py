@@ -26,7 +26,7 @@ from watcher.errors import LeaseLostError, WatcherError
 from watcher.runners.table_rules import warn_about_cleared
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.database import connect
-from watcher.spanner.outages import Outages, is_outage
+from watcher.spanner.outages import Outages
 
 LOG = logging.getLogger("watcher.spark")
 RENEWALS_PER_LEASE = 3
@@ -157,9 +157,7 @@ class QueryConsumer:
                 self._lost = error
                 return
             except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
-                if is_outage(error):
-                    self._outages.record_failure(error)
-                else:
+                if not self._outages.record_error(error):
                     LOG.warning(
                         "the lease of consumer '%s' could not be renewed, trying again: %s",
                         self._name,

@@ -13,7 +13,7 @@ from watcher.captures.change_stream import (
     ChangeStreamCapture,
     WatchedStream,
     WholeRows,
-    find_stream,
+    find_streamed_tables,
     list_streamed_columns,
 )
 from watcher.captures.poll import PollCapture
@@ -36,9 +36,9 @@ from watcher.settings.fields import EARLIEST
 from watcher.settings.spark import JsonType, SourceOptions, split_names
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
-from watcher.tables.discovery import find_watched_table, find_whole_table
+from watcher.tables.discovery import find_watched_table
 from watcher.tables.schema_reader import read_epoch
-from watcher.tables.selection import Selection, find_table, is_glob, select, select_streamed
+from watcher.tables.selection import Selection, find_table, select
 from watcher.tables.shards import group_shards
 from watcher.tables.values import WatchedTable
 
@@ -108,16 +108,13 @@ def resolve_streamed_scan(
 ) -> Scan:
     """The tables of a change stream."""
     selection = make_scan_selection(options)
-    named = [name for name in selection.include if not is_glob(name)]
-    spelled = [find_whole_table(schema, name, database).name for name in named]
-    stream = find_stream(schema, options.stream, spelled, database)
-    tables = select_streamed(schema, selection, stream.tables, database)
-    known = stream.captured.whole_row_form if options.whole_rows else stream.captured
+    stream, tables = find_streamed_tables(schema, options.stream, selection, database)
     backfill = options.starting_timestamp == EARLIEST
-    resolve_format(options).check(Known("change-stream", known, backfill))
+    known = Known("change-stream", stream.known_values(options.whole_rows), backfill)
+    resolve_format(options).check(known)
     if not options.uniform:
         tables = tuple(keep_captured_columns(options, schema, stream, table) for table in tables)
-    wanted_changes = ChangeFilter(
+    change_filter = ChangeFilter(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
@@ -126,7 +123,7 @@ def resolve_streamed_scan(
     shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     whole = WholeRows(queries, shapes) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
-    capture = ChangeStreamCapture(queries, stream, wanted_changes, whole)
+    capture = ChangeStreamCapture(queries, stream, change_filter, whole)
     return Scan(options, captures, make_shown_schema(options, captures), capture)
 
 
@@ -145,7 +142,7 @@ def keep_captured_columns(
         )
     definition = schema.table(table.name)
     names = list_streamed_columns(schema, stream.name, definition) if definition is not None else ()
-    return replace(table, columns=tuple(pair for pair in table.columns if pair[0] in names))
+    return table.keep_columns(names)
 
 
 def make_scan_selection(options: SourceOptions) -> Selection:

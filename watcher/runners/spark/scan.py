@@ -11,9 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from watcher.captures import Changed, StreamRows
-from watcher.captures.change_stream import (
-    ChangeStreamCapture,
-)
+from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, SchemaChangedError
@@ -154,5 +152,4 @@ def narrow_capture(capture: PollCapture, names: Sequence[str]) -> PollCapture:
     read = set(names)
     if CHANGE_ID_COLUMN in read:
         read |= set(capture.table.primary_key)
-    columns = tuple(pair for pair in capture.table.columns if pair[0] in read)
-    return replace(capture, table=replace(capture.table, columns=columns))
+    return replace(capture, table=capture.table.keep_columns(read))

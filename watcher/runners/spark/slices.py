@@ -69,22 +69,16 @@ def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
                 raise
             name = capture.table.name
             LOG.warning("table %s: %s; columns that were dropped are NULL", name, error.message)
-            for rows in narrow_capture(capture).read(part):
+            for rows in drop_missing_columns(capture).read(part):
                 yield scan.shape(rows)
 
 
-def narrow_capture(capture: PollCapture | KeyRangeCapture) -> Capture[Any]:
+def drop_missing_columns(capture: PollCapture | KeyRangeCapture) -> Capture[Any]:
     """A capture of the columns that are still there. Raises TableNotFoundError."""
-    if isinstance(capture, KeyRangeCapture):
-        return replace(capture, poll=drop_missing_columns(capture.poll))
-    return drop_missing_columns(capture)
-
-
-def drop_missing_columns(capture: PollCapture) -> PollCapture:
-    """A capture of the columns that are still there. Raises TableNotFoundError."""
-    table = read_schema(connect(capture.queries.address)).table(capture.table.name)
+    poll = capture.poll if isinstance(capture, KeyRangeCapture) else capture
+    table = read_schema(connect(poll.queries.address)).table(poll.table.name)
     if table is None:
-        raise TableNotFoundError(f"table {capture.table.name} was dropped while it was read")
+        raise TableNotFoundError(f"table {poll.table.name} was dropped while it was read")
     there = {column.name for column in table.columns}
-    columns = tuple(pair for pair in capture.table.columns if pair[0] in there)
-    return replace(capture, table=replace(capture.table, columns=columns))
+    narrowed = replace(poll, table=poll.table.keep_columns(there))
+    return replace(capture, poll=narrowed) if isinstance(capture, KeyRangeCapture) else narrowed

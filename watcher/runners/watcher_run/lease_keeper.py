@@ -121,9 +121,7 @@ class LeaseKeeper:
             self._lifecycle.obey(command)
 
     def _report_failed_renewal(self, error: Exception) -> None:
-        if is_outage(error):
-            self._outages.record_failure(error)
-        else:
+        if not self._outages.record_error(error):
             LOG.warning("the lease could not be renewed, trying again: %s", error)
 
     # The end.

@@ -6,14 +6,13 @@ import logging
 from collections.abc import Callable, Iterator
 
 from google.api_core.exceptions import GoogleAPICallError
-from google.api_core.retry import exponential_sleep_generator
 
 from watcher.errors import LeaseExpiredError, WatcherError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
-from watcher.spanner.outages import is_outage
+from watcher.spanner.outages import iterate_pauses
 
 LOG = logging.getLogger("watcher")
 PAUSE_SECONDS_FIRST = 1.0
@@ -22,9 +21,9 @@ SCHEMA_CHANGES_MAX = 5
 """So many windows in a row that fail because of the schema are an error."""
 
 
-def generate_pauses(first_seconds: float) -> Iterator[float]:
-    """How long to wait after each failure in a row: longer each time, with jitter."""
-    yield from exponential_sleep_generator(first_seconds, PAUSE_SECONDS_MAX)
+def iterate_pauses_of_run() -> Iterator[float]:
+    """How many seconds to wait after each failure in a row of a run."""
+    return iterate_pauses(PAUSE_SECONDS_FIRST, PAUSE_SECONDS_MAX)
 
 
 class Recovery:
@@ -43,14 +42,14 @@ class Recovery:
         self._lease = lease
         self._reread_schema = reread_schema
         self._schema_failures = 0
-        self._pauses = generate_pauses(PAUSE_SECONDS_FIRST)
+        self._pauses = iterate_pauses_of_run()
         self.failures = 0
 
     def reset(self) -> None:
         """A window was delivered."""
         self._settings.resolver.queries.outages.record_answer()
         self.failures = self._schema_failures = 0
-        self._pauses = generate_pauses(PAUSE_SECONDS_FIRST)
+        self._pauses = iterate_pauses_of_run()
         self._settings.lifecycle.note_success()
 
     def handle(self, error: Exception) -> float:
@@ -79,11 +78,9 @@ class Recovery:
         self._settings.metrics.count_retry("window")
         self._settings.lifecycle.note_failure()
         outages = self._settings.resolver.queries.outages
-        if is_outage(error):
-            outages.record_failure(error)
         # A lease expires in a long outage: that is no error of its own.
         expired = isinstance(error, LeaseExpiredError)
-        reported = is_outage(error) or (
+        reported = outages.record_error(error) or (
             expired and outages.happened_within(self._settings.config.lease)
         )
         level = logging.INFO if reported else logging.WARNING

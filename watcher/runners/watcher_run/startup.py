@@ -12,7 +12,7 @@ from watcher.errors import UnavailableError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import Lifecycle
-from watcher.runners.watcher_run.recovery import generate_pauses
+from watcher.runners.watcher_run.recovery import iterate_pauses_of_run
 from watcher.runners.watcher_run.run import WatcherRun
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.spanner.database import connect
@@ -83,7 +83,7 @@ def serve_metrics(settings: RunSettings) -> None:
 
 def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
     """What an attempt opens; tried again while it fails with what may go away."""
-    pauses = generate_pauses(PAUSE_SECONDS_FIRST)
+    pauses = iterate_pauses_of_run()
     while True:
         try:
             return attempt()
