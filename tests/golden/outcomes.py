@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from golden.out_of_scope import OUT_OF_SCOPE
+from golden import out_of_scope
+
+OUT_OF_SCOPE = "out of scope"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``case`` is the file and the line. ``verdict`` is a word for the table, ``is_fault`` whether
-    the case must not end so, ``detail`` what was sent and what came back."""
+    """``case`` is the part, the file, and the line or the name. ``verdict`` is a word for the
+    table, ``is_fault`` whether the case must not end so, ``detail`` what was sent and came back."""
 
     case: str
     verdict: str
@@ -23,8 +25,8 @@ class Outcome:
 def mark_out_of_scope(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
     """The outcomes, those of cases out of scope as such."""
     for each in outcomes:
-        reason = OUT_OF_SCOPE.get(each.case) if each.is_fault else None
-        yield Outcome(each.case, "out of scope", False, reason) if reason else each
+        reason = out_of_scope.CASES.get(each.case) if each.is_fault else None
+        yield Outcome(each.case, OUT_OF_SCOPE, False, reason) if reason else each
 
 
 def format_table(part: str, outcomes: list[Outcome]) -> str:

@@ -1,0 +1,1 @@
+"""Random expressions and queries, compared with GoogleSQL's reference implementation."""

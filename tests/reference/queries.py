@@ -1,0 +1,282 @@
+"""Random queries over the two tables of ``tables.py``: joins, groups, sets, subqueries, order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from reference.expressions import COLUMNS, COMPARED, items, make_expression
+
+GROUPED = "isbdny"
+"""Kinds of the columns that queries group by: floats of nearly the same value are two groups."""
+JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT OUTER JOIN")
+SETS = (
+    "UNION ALL",
+    "UNION DISTINCT",
+    "INTERSECT ALL",
+    "INTERSECT DISTINCT",
+    "EXCEPT ALL",
+    "EXCEPT DISTINCT",
+)
+AGGREGATES = {
+    "i": items(
+        r"""
+        COUNT(*); COUNT(<i>); COUNT(DISTINCT <i>); SUM(<i>); SUM(DISTINCT <i>); MIN(<i>); MAX(<i>);
+        COUNTIF(<b>); BIT_OR(<i>); BIT_AND(<i>); BIT_XOR(<i>); MAX(<i> HAVING MIN <k>); COUNT(<s>);
+        COUNT(DISTINCT <s>)
+        """
+    ),
+    "f": items(
+        r"""
+        AVG(<i>); AVG(DISTINCT <i>); SUM(<n>); AVG(<n>); MIN(<f>); MAX(<f>); STDDEV(<i>);
+        VAR_SAMP(<i>)
+        """
+    ),
+    "s": items(
+        r"""
+        MIN(<s>); MAX(<s>); STRING_AGG(<s>, '+' ORDER BY <k>);
+        STRING_AGG(DISTINCT <s> ORDER BY <s>); STRING_AGG(<s> ORDER BY <k> DESC LIMIT 2)
+        """
+    ),
+    "b": items(r"""LOGICAL_AND(<b>); LOGICAL_OR(<b>)"""),
+    "l": items(
+        r"""
+        ARRAY_AGG(<i> ORDER BY <k>); ARRAY_AGG(<i> IGNORE NULLS ORDER BY <k> DESC);
+        ARRAY_AGG(DISTINCT <i> ORDER BY <i>); ARRAY_AGG(<i> ORDER BY <k> LIMIT 1)
+        """
+    ),
+    "d": items(
+        r"""
+        MIN(<d>); MAX(<d>); MAX(<t>); MIN(<t>)
+        """
+    ),
+}
+MAYBE = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """``sql`` without the tables: ``with_tables`` is the clause that defines them, or empty.
+    ``is_ordered``: the order of its rows is defined."""
+
+    sql: str
+    common: str = ""
+    is_ordered: bool = False
+
+    def text(self, with_tables: str = "") -> str:
+        """The statement."""
+        if not with_tables:
+            return f"WITH {self.common} {self.sql}" if self.common else self.sql
+        return f"{with_tables}{', ' + self.common if self.common else ''} {self.sql}"
+
+
+def make_query(choice: random.Random) -> Query:
+    """A query of a random shape."""
+    makers = (plain, plain, joined, joined, grouped, grouped, combined, nested, unnested, common)
+    return choice.choice(makers)(choice)
+
+
+def expression(choice: random.Random, kind: str, depth: int = 2) -> str:
+    """An expression over the columns of the only table."""
+    return make_expression(choice, kind, depth)
+
+
+def some_kind(choice: random.Random) -> str:
+    return choice.choice("ifnsybdtjl")
+
+
+def condition(choice: random.Random) -> str:
+    """A WHERE clause, or none."""
+    return f" WHERE {expression(choice, 'b', 2)}" if choice.random() < 0.6 else ""
+
+
+def columns(choice: random.Random, count: int | None = None) -> str:
+    """Items of a SELECT list, with names."""
+    number = choice.randint(1, 4) if count is None else count
+    return ", ".join(
+        f"{expression(choice, some_kind(choice), 1)} AS c{place}" for place in range(number)
+    )
+
+
+def plain(choice: random.Random) -> Query:
+    """A table, a condition, an order and a limit."""
+    star = choice.choice(
+        ["A.*", "*", "* EXCEPT (J, L, W)", "* REPLACE (K + 1 AS K)", "", "", "", ""]
+    )
+    items = star or columns(choice)
+    distinct = "DISTINCT " if not star and choice.random() < 0.2 else ""
+    if distinct:
+        items = ", ".join(choice.sample([each for k in GROUPED for each in COLUMNS[k]], 2))
+        return Query(f"SELECT DISTINCT {items} FROM A{condition(choice)}")
+    order, is_ordered = order_by(choice)
+    return Query(f"SELECT {items} FROM A{condition(choice)}{order}", "", is_ordered)
+
+
+def order_by(choice: random.Random, key: str = "K") -> tuple[str, bool]:
+    """An ORDER BY that ends with a key, and perhaps LIMIT and OFFSET."""
+    if choice.random() < 0.4:
+        return "", False
+    kind = choice.choice("insydt")
+    way = choice.choice(["", " ASC", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
+    limit = choice.choice(
+        ["", "", " LIMIT 3", " LIMIT 2 OFFSET 1", " LIMIT 0", " LIMIT 10 OFFSET 4"]
+    )
+    return f" ORDER BY {choice.choice(COLUMNS[kind])}{way}, {key}{limit}", True
+
+
+def joined(choice: random.Random) -> Query:
+    """Two tables, or three."""
+    kind = choice.choice(JOINS)
+    shape = choice.randrange(5)
+    left, right = (choice.choice(COLUMNS[k]) for k in (choice.choice("iisd"), "i"))
+    items = "a.K AS k1, b.K AS k2, a.S, b.I"
+    if shape == 0:
+        return Query(f"SELECT {items} FROM A AS a CROSS JOIN B AS b WHERE a.{right} = b.{right}")
+    if shape == 1:
+        same = choice.choice(["K", "I", "S", "K, I"])
+        return Query(
+            f"SELECT * FROM (SELECT K, I, S FROM A) {kind} (SELECT K, I, S FROM B) USING ({same})"
+        )
+    if shape == 2:
+        return Query(
+            f"SELECT a.K AS k1, b.K AS k2, c.K AS k3 FROM A AS a {kind} B AS b ON a.{left} = b.{left}"
+            f" {choice.choice(JOINS[:3])} A AS c ON c.I = b.I"
+        )
+    test = choice.choice(
+        [
+            "a.I = b.I",
+            "a.K = b.K",
+            "a.S = b.S",
+            "a.I < b.I",
+            "a.D = b.D AND a.K > b.K",
+            "a.I = b.I OR a.S = b.S",
+        ]
+    )
+    more = choice.choice(["", " WHERE a.K IS NULL OR b.K IS NULL", " WHERE a.B", " WHERE b.F > 1"])
+    method = choice.choice(["", "", "@{JOIN_METHOD=HASH_JOIN}"]) if kind == "JOIN" else ""
+    return Query(f"SELECT {items} FROM A AS a {kind}{method} B AS b ON {test}{more}")
+
+
+def aggregate(choice: random.Random) -> str:
+    """An aggregate over the columns of the only table."""
+    template = choice.choice(AGGREGATES[choice.choice("iifsbld")])
+    filled = template.replace("<k>", "K")
+    for kind in "ifnsbdt":
+        # All holes of a kind are one column: DISTINCT is ordered by its argument only.
+        filled = filled.replace(f"<{kind}>", choice.choice(COLUMNS[kind]))
+    return filled
+
+
+def grouped(choice: random.Random) -> Query:
+    """GROUP BY columns or expressions, HAVING, or one group of all."""
+    kinds = choice.sample(GROUPED, choice.choice([0, 1, 1, 2]))
+    keys = [choice.choice(COLUMNS[kind]) for kind in kinds]
+    if keys and choice.random() < 0.3:
+        keys[0] = choice.choice(
+            ["MOD(I, 2)", "LENGTH(S)", "EXTRACT(YEAR FROM D)", "B IS NULL", "UPPER(S2)"]
+        )
+    items = [f"{each} AS g{n}" for n, each in enumerate(keys)]
+    items += [f"{aggregate(choice)} AS x{n}" for n in range(choice.randint(1, 3))]
+    by = ", ".join(choice.choice([each, f"g{n}", str(n + 1)]) for n, each in enumerate(keys))
+    having = choice.choice(
+        [
+            "",
+            "",
+            " HAVING COUNT(*) > 1",
+            " HAVING MAX(I) IS NOT NULL",
+            " HAVING SUM(I) > 2 OR MIN(S) < 'b'",
+        ]
+    )
+    if not keys:
+        having = "" if "HAVING COUNT" not in having else having
+    group = f" GROUP BY {by}" if keys else ""
+    source = choice.choice(["A", "B", "(SELECT * FROM A UNION ALL SELECT * FROM B)"])
+    return Query(f"SELECT {', '.join(items)} FROM {source}{condition(choice)}{group}{having}")
+
+
+def combined(choice: random.Random) -> Query:
+    """A set operation, also of types that must be widened."""
+    operator = choice.choice(SETS)
+    pairs = [
+        ("I", "I"),
+        ("S", "S2"),
+        ("I, S", "K, S"),
+        ("I", "N"),
+        ("I", "F"),
+        ("D", "D"),
+        ("B, I", "B, K"),
+        ("U", "U"),
+    ]
+    first, second = choice.choice(pairs)
+    third = choice.choice(["", "", f" {operator} SELECT {first} FROM A WHERE K > 3"])
+    text = f"SELECT {first} FROM A{condition(choice)} {operator} SELECT {second} FROM B{third}"
+    if choice.random() < MAYBE:
+        return Query(f"SELECT COUNT(*) AS n FROM ({text})")
+    if "ALL" in operator and choice.random() < MAYBE:
+        return Query(f"({text}) ORDER BY 1 LIMIT 100") if "," not in first else Query(text)
+    return Query(text)
+
+
+def nested(choice: random.Random) -> Query:
+    """Subqueries: scalar, EXISTS, IN, ARRAY, of the outer row and not."""
+    kind = choice.choice("isd")
+    column = choice.choice(COLUMNS[kind])
+    found = choice.choice(
+        [
+            f"(SELECT COUNT(*) FROM B WHERE B.{column} = a.{column})",
+            f"(SELECT MAX(b.K) FROM B AS b WHERE b.K < a.K)",
+            f"EXISTS(SELECT 1 FROM B AS b WHERE b.{column} = a.{column} AND b.K <> a.K)",
+            f"a.{column} IN (SELECT b.{column} FROM B AS b)",
+            f"a.{column} NOT IN (SELECT b.{column} FROM B AS b WHERE b.{column} IS NOT NULL)",
+            "ARRAY(SELECT b.K FROM B AS b WHERE b.K >= a.K ORDER BY b.K)",
+            "ARRAY(SELECT AS STRUCT b.K, b.S FROM B AS b WHERE b.I = a.I ORDER BY b.K DESC)",
+            "(SELECT STRUCT(b.K AS k, b.F AS f) FROM B AS b WHERE b.K = a.K)",
+            "(SELECT SUM(e) FROM UNNEST(a.L) AS e)",
+            "(SELECT STRING_AGG(w, '/' ORDER BY w) FROM UNNEST(a.W) AS w WHERE w <> a.S2)",
+            "(SELECT b.S FROM B AS b WHERE b.K = a.I)",
+        ]
+    )
+    where = choice.choice(
+        [
+            "",
+            f" WHERE EXISTS(SELECT 1 FROM B AS b WHERE b.{column} = a.{column})",
+            " WHERE a.K > (SELECT MIN(K) FROM B)",
+        ]
+    )
+    return Query(f"SELECT a.K, {found} AS found FROM A AS a{where} ORDER BY a.K", "", True)
+
+
+def unnested(choice: random.Random) -> Query:
+    """Arrays in FROM: correlated, with offsets, of structs."""
+    return Query(
+        choice.choice(
+            [
+                "SELECT a.K, e FROM A AS a, a.L AS e",
+                "SELECT a.K, e, o FROM A AS a CROSS JOIN UNNEST(a.W) AS e WITH OFFSET AS o",
+                "SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e",
+                f"SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e ON {choice.choice(['e > 1', 'e = a.I', 'FALSE'])}",
+                "SELECT e.x, e.y FROM UNNEST([STRUCT(1 AS x, 'a' AS y), (2, NULL)]) AS e",
+                "SELECT x, o FROM UNNEST([3, 1, NULL]) AS x WITH OFFSET o WHERE o <> 1",
+                "SELECT COUNT(DISTINCT e) AS n, a.B FROM A AS a, UNNEST(a.W) AS e GROUP BY a.B",
+                "SELECT e, ARRAY_AGG(a.K ORDER BY a.K) AS ks FROM A AS a, UNNEST(a.L) AS e GROUP BY e",
+                f"SELECT a.K, ARRAY(SELECT e FROM UNNEST(a.L) AS e WHERE {expression(choice, 'b', 1)}) AS l FROM A AS a WHERE ARRAY_LENGTH(L) < 2",
+                "SELECT AS STRUCT K, S FROM A WHERE K < 3",
+                "SELECT AS VALUE STRUCT(K AS k, L AS l) FROM A WHERE K < 4",
+            ]
+        )
+    )
+
+
+def common(choice: random.Random) -> Query:
+    """A common table expression that is used twice."""
+    inner = f"SELECT K, {expression(choice, choice.choice(COMPARED[:2] + 's'), 2)} AS v FROM A{condition(choice)}"
+    outer = choice.choice(
+        [
+            "SELECT c.K, d.K AS k2 FROM C AS c JOIN C AS d ON c.v = d.v",
+            "SELECT COUNT(*) AS n, COUNT(v) AS m, MAX(v) AS x FROM C",
+            "SELECT * FROM C WHERE v = (SELECT MIN(v) FROM C)",
+            "SELECT * FROM C UNION ALL SELECT * FROM C",
+            "SELECT b.K, c.v FROM B AS b LEFT JOIN C AS c USING (K)",
+        ]
+    )
+    return Query(outer, f"C AS ({inner})")
