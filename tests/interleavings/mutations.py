@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,8 +19,9 @@ from ddl.schema import Schema
 from watcher.captures import Look
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.poll import PollCapture
+from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
 from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
-from watcher.consumers.positions import SpannerPositions, consumers_table
+from watcher.consumers.positions import Position, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
 from watcher.runners.delivery.retries import RetryingSink
@@ -29,7 +30,9 @@ from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
-from watcher.window import ShardGroup, ShardSlice, Window
+from watcher.tables.selection import Selection
+from watcher.tables.values import WatchedTable
+from watcher.window import BEGINNING, ShardGroup, ShardSlice, Window
 
 CLEARER = "a"
 """The consumer that clears, in every scenario."""
@@ -180,6 +183,18 @@ def deliver_unchecked(sink: Any, policy: Any, **options: Any) -> RetryingSink:
     """The lease is checked before a batch only."""
     options.pop("check", None)
     return RetryingSink(sink, policy, **options)
+
+
+def count_other_positions(
+    table: WatchedTable, positions: Sequence[Position], selections: Mapping[str, Selection]
+) -> list[Slowest]:
+    """A consumer without a position in the table is taken to be where it is in others."""
+    least = find_least_positions(positions)
+    awaited = list_awaited(table, positions, selections)
+    return [
+        each if each.registered else replace(each, micros=least.get(each.consumer, BEGINNING))
+        for each in awaited
+    ]
 
 
 @contextmanager
@@ -340,6 +355,14 @@ MUTATIONS = (
         "3.8",
         "new-table",
         lambda: patch_attribute(watcher.consumers.clearing.bounds, "read_selections", return_empty),
+    ),
+    Mutation(
+        "who has not registered a table counts with its other positions",
+        "1",
+        "new-table",
+        lambda: patch_attribute(
+            watcher.consumers.clearing.bounds, "list_awaited", count_other_positions
+        ),
     ),
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared),

@@ -147,21 +147,43 @@ def test_clearing_waits_for_a_consumer_that_watches_the_table_but_has_no_positio
     assert ("Singers" in read_cleared_to(singers)) is not waits
 
 
-def test_a_consumer_that_has_not_registered_the_table_counts_with_its_least_position(
+def test_positions_in_other_tables_say_nothing_of_one_that_is_not_registered(
     singers: Database,
 ) -> None:
-    between = write(singers, 1)
-    write(singers, 2)
-    positions_of(
-        singers,
-        ("ready", "Singers", now(singers)),
-        ("elsewhere", "Albums", between),
-        ("elsewhere", "Other", now(singers)),
-    )
+    write(singers, 1)
+    positions_of(singers, ("ready", "Singers", now(singers)), ("elsewhere", "Albums", now(singers)))
     store_selection(singers, "elsewhere", ["*"])
     done = make_clearing(singers).clear()
-    assert (done.rows, done.slowest_consumer) == (1, "elsewhere")
-    assert read_cleared_to(singers) == {"Singers": between}
+    assert (done.rows, done.slowest_consumer) == (0, "elsewhere")
+    assert read_cleared_to(singers) == {}
+
+
+@pytest.mark.ddl(SINGERS, ALBUMS)
+def test_rows_from_before_a_table_was_watchable_wait_for_every_consumer(
+    database: Database,
+) -> None:
+    """The second consumer's positions are above the row, which is in no index at that time."""
+    make_watchable(database, "Singers")
+    first, second = Reader(database, "first"), Reader(database, "second")
+    first.run_once()
+    second.run_once()
+    options = WatchOptions.model_validate({"shards": 4})
+    plan = make_plan(read_schema(database), ["Albums"], options)
+    *columns, index = [statement.sql for statement in plan.statements]
+    database.update_ddl(columns).result(60)
+    with database.batch() as batch:
+        batch.insert("Albums", ("AlbumId", "Title"), [(1, "one")])
+    with database.batch() as batch:
+        batch.insert("Singers", ("SingerId", "FirstName"), [(1, "one")])
+    first.run_once()
+    second.run_once()
+    database.update_ddl([index]).result(60)
+    first.run_once()
+    albums = Clearing(database, discover_table(database, "Albums"), SpannerPositions(database))
+    assert albums.clear().rows == 0
+    second.run_once()
+    assert sorted(second.keys) == sorted(first.keys) == [("Albums", 1), ("Singers", 1)]
+    assert albums.clear().rows == 1
 
 
 def test_a_selection_that_cannot_be_read_stops_clearing(singers: Database) -> None:

@@ -19,13 +19,14 @@ from fixtures.consumers import (
     write,
     write_both,
 )
+from google.api_core.exceptions import Aborted
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers import leases
 from watcher.consumers.clearing import Clearing, Fence
-from watcher.consumers.leases import lease_clock
+from watcher.consumers.leases import Consumers, lease_clock
 from watcher.consumers.positions import (
     TABLE,
     BackfillMove,
@@ -187,6 +188,25 @@ def test_a_lease_that_ran_out_is_stored_and_is_no_outage(
     assert {change.key["SingerId"] for change in delivered} == set(range(9))
     assert [error.kind for error in consumers_of(music).errors("name")] == ["LeaseExpiredError"]
     assert "does not answer" not in caplog.text
+
+
+def test_a_run_that_cannot_release_its_lease_now_ends_well(
+    music: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Everything is delivered and saved; the lease runs out by itself."""
+    write(music, 1)
+
+    def refuse(*_arguments: object) -> None:
+        raise Aborted("retry the whole transaction")
+
+    delivered: list[Change] = []
+    watcher = Watcher(**options(music, consumer="name", lease="1h"))
+    watcher.on_change(delivered.append)
+    with monkeypatch.context() as patched:
+        patched.setattr(Consumers, "release", refuse)
+        watcher.run_once()
+    assert [change.key["SingerId"] for change in delivered] == [1]
+    assert "could not be released" in caplog.text
 
 
 @pytest.mark.parametrize("frozen_in", [2, 3], ids=["in the middle", "before the last"])

@@ -75,6 +75,10 @@ class FailureKind(StrEnum):
     """Somebody has to fix something."""
 
 
+MAY_GO_AWAY = (FailureKind.RETRY, FailureKind.SESSION)
+"""What the next try, on a new connection where it needs one, may not meet."""
+
+
 def classify_error(error: BaseException) -> FailureKind:
     """What to do about an error."""
     if isinstance(error, TRANSIENT):

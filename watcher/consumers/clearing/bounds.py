@@ -171,11 +171,12 @@ def list_awaited(
     """Everybody who has to deliver before a table is cleared.
 
     Change sets are shared by tables that are not all known here: every position counts, and every
-    polling consumer. Else a consumer that polls the table but has not registered it counts with the
-    least of its positions: it will start there, or at the beginning when it has none.
+    polling consumer. Else a consumer that polls the table but has not registered it has read
+    nothing of it, and starts at the beginning: rows that were written before the table was
+    watchable may be older than its positions in other tables.
     """
-    least = find_least_positions(positions)
     if table.change_sets is not None:
+        least = find_least_positions(positions)
         places = {consumer: Slowest(consumer, micros) for consumer, micros in least.items()}
         polling = list(selections)
     else:
@@ -185,10 +186,7 @@ def list_awaited(
             if each.table == table.name
         }
         polling = [name for name, each in selections.items() if each.includes(table.name)]
-    unregistered = {
-        consumer: Slowest(consumer, least.get(consumer, BEGINNING), registered=False)
-        for consumer in polling
-    }
+    unregistered = {name: Slowest(name, BEGINNING, registered=False) for name in polling}
     return list((unregistered | places).values())
 
 

@@ -116,9 +116,10 @@ class Clearing:
         if slowest.micros == BEGINNING:
             if not slowest.registered:
                 LOG.warning(
-                    "clearing of %s waits for consumer '%s', which watches it but has no position"
-                    " yet; if it has ended for good, unregister it with 'spanner-watcher ctl forget"
-                    " %s'",
+                    "clearing of %s waits for consumer '%s', which selects it but has no position"
+                    " in it yet: start that consumer, or exclude the table there if it is not to"
+                    " read it; if it has ended for good, unregister it with 'spanner-watcher ctl"
+                    " forget %s'",
                     name,
                     consumer,
                     consumer,

@@ -12,8 +12,7 @@ from watcher.errors import LeaseExpiredError, LeaseLostError
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.settings import RunSettings
-from watcher.spanner.failures import FailureKind, classify_error
-from watcher.spanner.outages import is_outage
+from watcher.spanner.failures import MAY_GO_AWAY, FailureKind, classify_error
 
 LOG = logging.getLogger("watcher")
 NAMELESS = "watch"
@@ -113,7 +112,7 @@ class LeaseKeeper:
             command = consumers.renew(lease, self._lifecycle.state, self._totals.progress)
         except Exception as error:
             kind = classify_error(error)
-            if kind not in (FailureKind.RETRY, FailureKind.SESSION):
+            if kind not in MAY_GO_AWAY:
                 raise
             self._connection.lost |= kind is FailureKind.SESSION
             self._report_failed_renewal(error)
@@ -148,6 +147,6 @@ class LeaseKeeper:
         try:
             consumers.release(lease, state, progress, self._lifecycle.obeyed)
         except Exception as second:
-            if error is None and not is_outage(second):
+            if error is None and classify_error(second) not in MAY_GO_AWAY:
                 raise
-            LOG.warning("the lease could not be released: %s", second)
+            LOG.warning("the lease could not be released, it runs out by itself: %s", second)

@@ -16,11 +16,10 @@ from watcher.runners.watcher_run.recovery import iterate_pauses_of_run
 from watcher.runners.watcher_run.run import WatcherRun
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.spanner.database import connect
-from watcher.spanner.failures import FailureKind, classify_error
+from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 
 LOG = logging.getLogger("watcher")
 PAUSE_SECONDS_FIRST = 0.5
-MAY_GO_AWAY = (FailureKind.RETRY, FailureKind.SESSION)
 
 Opened = TypeVar("Opened")
 
