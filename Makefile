@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak explore conformance lint format bench clean
+.PHONY: help setup demo test soak explore conformance reference lint format bench clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -30,6 +30,9 @@ explore: $(STAMP) ## schedules of actors that meet in one database: EXPLORE_ARGS
 
 conformance: $(STAMP) ## the case files of GoogleSQL and of Google's emulator: CONFORMANCE_ARGS="grammar --list"
 	@PYTHONPATH=.:tests $(BIN)/python -m golden.run $(CONFORMANCE_ARGS)
+
+reference: $(STAMP) ## random SQL against GoogleSQL's reference: REFERENCE_ARGS="--expressions 20000 --queries 5000 --list"
+	@PYTHONPATH=.:tests $(BIN)/python -m reference.run $(REFERENCE_ARGS)
 
 lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff check .

@@ -52,6 +52,11 @@ def render_type(type_: Type) -> str:
     return SPELLINGS[Dialect.GOOGLESQL].write_type(type_)
 
 
+ROW = "`the row`"
+"""What a table is called in a query of ours. In GoogleSQL the name of a table means its row, and
+hides a column of that name; no column has a space in its name."""
+
+
 def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:
     """A name, quoted where it must be; a named schema's part by part."""
     return SPELLINGS[dialect].quote_name(name)

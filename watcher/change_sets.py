@@ -16,7 +16,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.spanner.sql import quote_name
+from watcher.spanner.sql import quote_name, render_table
 
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
@@ -227,6 +227,6 @@ class ChangeSets:
 def select_pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
     """The ids of change sets whose rows are being written."""
     return (
-        f"SELECT {quote_name(id_column)} FROM {quote_name(table)}"  # noqa: S608
+        f"SELECT {quote_name(id_column)} FROM {render_table(table)}"  # noqa: S608
         f" WHERE {quote_name(timestamp_column)} IS NULL"
     )

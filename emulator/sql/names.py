@@ -26,11 +26,10 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
     if rest and scope.relation(first) is not None and scope.find(rest[0], first) is not None:
         resolved = scope.resolve(rest[0], first)
         return resolve_path(replace(resolved, column=rest[0]), rest[1:])
-    if not rest and scope.find(first, None) is None:
-        if scope.relation(first) is not None:
-            return whole_row(scope, first)
-        if first.upper() in BARE_CALLS:
-            return compiler.compile(exp.Anonymous(this=first), scope, context)
+    if not rest and scope.names_row(first):
+        return whole_row(scope, first)
+    if not rest and first.upper() in BARE_CALLS and scope.find(first, None) is None:
+        return compiler.compile(exp.Anonymous(this=first), scope, context)
     resolved = scope.resolve(first, None) if not rest else path_owner(scope, first, rest)
     return resolve_path(replace(resolved, column=first), rest)
 

@@ -9,7 +9,7 @@ from emulator import errors
 from emulator.sql import interval_calls
 from emulator.sql.casting import cast_explicitly
 from emulator.sql.coerce import require, unify
-from emulator.sql.comparison import compare, to_comparable
+from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
 from emulator.sql.consumption import copy_recorded
 from emulator.sql.scope import Context, Scope
@@ -95,15 +95,9 @@ def comparison(compiler: Compiler, node: exp.Binary, scope: Scope, context: Cont
     return Typed(compare(left, operator, right, type_), BOOL)
 
 
-def distinct(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
-    """IS [NOT] DISTINCT FROM: NULL equals NULL, and NaN equals NaN."""
-    items = [compiler.compile(side, scope, context) for side in (node.this, node.expression)]
-    (left, right), type_ = unify(items, context, "IS DISTINCT FROM")
-    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.STRUCT}:
-        raise errors.invalid_argument(f"IS DISTINCT FROM is not defined for {name_of(type_)}")
-    left, right = to_comparable(left), to_comparable(right)
-    word = "IS NOT" if isinstance(node, exp.NullSafeNEQ) else "IS"
-    return Typed(f"({left.sql} {word} {right.sql})", BOOL)
+def refuse_distinct(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
+    """IS [NOT] DISTINCT FROM: GoogleSQL has it, Spanner does not."""
+    raise errors.invalid_argument("IS DISTINCT FROM is not supported")
 
 
 def is_(compiler: Compiler, node: exp.Is, scope: Scope, context: Context) -> Typed:
@@ -286,8 +280,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Neg: minus,
     exp.BitwiseNot: bitwise_not,
     exp.Is: is_,
-    exp.NullSafeEQ: distinct,
-    exp.NullSafeNEQ: distinct,
+    exp.NullSafeEQ: refuse_distinct,
+    exp.NullSafeNEQ: refuse_distinct,
     exp.Between: between,
     exp.Like: like,
     exp.Case: case,

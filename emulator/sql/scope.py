@@ -133,6 +133,17 @@ class Scope:
                 return relation
         return self.parent.relation(alias) if self.parent else None
 
+    def names_row(self, name: str) -> bool:
+        """Whether a name is a relation's, whose row hides columns of that name."""
+        folded = name.casefold()
+        if folded in self.locals:
+            return False
+        if any(r.alias.casefold() == folded and r.value is None for r in self.relations):
+            return True
+        if folded in self.merged or any(r.columns_named(name) for r in self.relations):
+            return False
+        return self.parent.names_row(name) if self.parent else False
+
     def find(self, name: str, qualifier: str | None) -> Typed | None:
         """A column here or outside, or None; two of one name are INVALID_ARGUMENT."""
         if qualifier is not None:

@@ -15,7 +15,6 @@ from emulator.values.sqlite_text import quote_text
 from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, array
 
 DEFAULT_ZONE = "'America/Los_Angeles'"
-WEEKDAYS = {"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}
 
 
 def current_timestamp(
@@ -113,15 +112,11 @@ def truncation(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: C
 
 
 def read_part(node: exp.Expr) -> str:
-    """A date part: a bare word, or WEEK(day)."""
+    """A date part: a bare word. GoogleSQL's WEEK(day) is not Spanner's."""
     if isinstance(node, exp.WeekStart) or (
         isinstance(node, exp.Anonymous) and node.name.upper() == "WEEK"
     ):
-        inside = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
-        day = inside.name.upper()
-        if day not in WEEKDAYS:
-            raise errors.invalid_argument(f"A valid weekday is required, not {day!r}")
-        return f"WEEK({day})"
+        raise errors.invalid_argument("Date part arguments are not supported")
     if not isinstance(node, exp.Column | exp.Var) or not node.name.isidentifier():
         raise errors.invalid_argument("A valid date part name is required")
     return node.name.upper()

@@ -316,7 +316,10 @@ class DifferentialRun:
         child = next(table for table in self.world.tables if table.parent)
         parent = child.parent
         assert parent is not None
-        equal = " AND ".join(f"p.{c.name} IS NOT DISTINCT FROM c.{c.name}" for c in parent.keys)
+        equal = " AND ".join(
+            f"(p.{c.name} = c.{c.name} OR p.{c.name} IS NULL AND c.{c.name} IS NULL)"
+            for c in parent.keys
+        )
         last = child.keys[-1]
         sql = (
             f"SELECT {', '.join('p.' + c.name for c in parent.keys)}, c.{last.name}"

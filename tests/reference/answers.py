@@ -21,9 +21,9 @@ from google.cloud.spanner_v1 import StructType, Type, TypeCode
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.struct_pb2 import Value
 
-FLOATS = {"FLOAT64": 1e-13, "FLOAT32": 1e-6}
+RELATIVE_TOLERANCE, RELATIVE_TOLERANCE_32 = 1e-13, 1e-6
 """How far two floats may lie apart: mathematical libraries differ in the last digit."""
-TINY = 1e-300
+ABSOLUTE_TOLERANCE = 1e-300
 INTERVAL = re.compile(
     r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d+))?S)?)?"
 )
@@ -204,11 +204,7 @@ def same(kind: str, first: Any, second: Any) -> bool:
     if first is None or second is None:
         return first is second
     if isinstance(first, float) or isinstance(second, float):
-        if isinstance(first, str) or isinstance(second, str):
-            return bool(first == second)
-        return math.isclose(
-            first, second, rel_tol=1e-6 if "FLOAT32" in kind else 1e-13, abs_tol=TINY
-        )
+        return same_float(kind, first, second)
     if isinstance(first, list):
         return len(first) == len(second) and all(
             same(kind, a, b) for a, b in zip(first, second, strict=True)
@@ -218,6 +214,14 @@ def same(kind: str, first: Any, second: Any) -> bool:
     if "NUMERIC" in kind and isinstance(first, str) and first != second:
         return same_number(first, second)
     return bool(first == second)
+
+
+def same_float(kind: str, first: float | str, second: float | str) -> bool:
+    """Whether two floats, or words for what is no number, are the same."""
+    if isinstance(first, str) or isinstance(second, str):
+        return bool(first == second)
+    tolerance = RELATIVE_TOLERANCE_32 if "FLOAT32" in kind else RELATIVE_TOLERANCE
+    return math.isclose(first, second, rel_tol=tolerance, abs_tol=ABSOLUTE_TOLERANCE)
 
 
 def read_json(text: str) -> Any:

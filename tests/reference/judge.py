@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import struct
 import subprocess
 import sys
@@ -14,23 +15,22 @@ from datetime import date, timedelta
 from importlib.util import find_spec
 from types import TracebackType
 from typing import IO, Any
+from uuid import UUID
 
 from reference.answers import Answer
 
-FEATURES = frozenset(
-    """
-    EXTENDED_TYPES FUNCTION_ARGUMENTS_WITH_DEFAULTS NAMED_ARGUMENTS NUMERIC_TYPE TABLESAMPLE
-    TIMESTAMP_NANOS HAVING_IN_AGGREGATE NULL_HANDLING_MODIFIER_IN_AGGREGATE ORDER_BY_IN_AGGREGATE
-    LIMIT_IN_AGGREGATE ORDER_BY_COLLATE SELECT_STAR_EXCEPT_REPLACE SAFE_FUNCTION_CALL
-    JSON_KEYS_FUNCTION JSON_TYPE JSON_ARRAY_FUNCTIONS JSON_CONSTRUCTOR_FUNCTIONS
-    JSON_CONTAINS_FUNCTION JSON_MUTATOR_FUNCTIONS JSON_STRICT_NUMBER_PARSING
-    JSON_VALUE_EXTRACTION_FUNCTIONS JSON_LAX_VALUE_EXTRACTION_FUNCTIONS DML_RETURNING
-    WITH_EXPRESSION TABLE_VALUED_FUNCTIONS TOKENIZED_SEARCH ADDITIONAL_STRING_FUNCTIONS SEQUENCE_ARG
-    JSON_ARRAY_VALUE_EXTRACTION_FUNCTIONS JSON_MORE_VALUE_EXTRACTION_FUNCTIONS
-    ENABLE_FLOAT_DISTANCE_FUNCTIONS DOT_PRODUCT INTERVAL_TYPE UUID_TYPE FOR_UPDATE
-    INLINE_LAMBDA_ARGUMENT
-    """.split()
-)
+FEATURES = """
+EXTENDED_TYPES FUNCTION_ARGUMENTS_WITH_DEFAULTS NAMED_ARGUMENTS NUMERIC_TYPE TABLESAMPLE
+TIMESTAMP_NANOS HAVING_IN_AGGREGATE NULL_HANDLING_MODIFIER_IN_AGGREGATE ORDER_BY_IN_AGGREGATE
+LIMIT_IN_AGGREGATE ORDER_BY_COLLATE SELECT_STAR_EXCEPT_REPLACE SAFE_FUNCTION_CALL
+JSON_KEYS_FUNCTION JSON_TYPE JSON_ARRAY_FUNCTIONS JSON_CONSTRUCTOR_FUNCTIONS
+JSON_CONTAINS_FUNCTION JSON_MUTATOR_FUNCTIONS JSON_STRICT_NUMBER_PARSING
+JSON_VALUE_EXTRACTION_FUNCTIONS JSON_LAX_VALUE_EXTRACTION_FUNCTIONS DML_RETURNING
+WITH_EXPRESSION TABLE_VALUED_FUNCTIONS TOKENIZED_SEARCH ADDITIONAL_STRING_FUNCTIONS SEQUENCE_ARG
+JSON_ARRAY_VALUE_EXTRACTION_FUNCTIONS JSON_MORE_VALUE_EXTRACTION_FUNCTIONS
+ENABLE_FLOAT_DISTANCE_FUNCTIONS DOT_PRODUCT INTERVAL_TYPE UUID_TYPE FOR_UPDATE
+INLINE_LAMBDA_ARGUMENT
+"""
 """As in Google's emulator, backend/query/analyzer_options.cc."""
 TIME_ZONE = "America/Los_Angeles"
 NAMES = {"DOUBLE": "FLOAT64", "FLOAT": "FLOAT32"}
@@ -111,6 +111,9 @@ class Engine:
                 rows = self._evaluate(prepared)
         except self._api_error() as error:
             return Answer(refusal=str(error)[:400])
+        except UnicodeDecodeError:
+            # Its messages are cut within a character.
+            return Answer(refusal="a message that is no UTF-8")
         named = [(each.name, type_text(each.type)) for each in columns]
         types = [each.type for each in columns]
         return Answer(
@@ -139,7 +142,7 @@ class Engine:
 def find_features(feature: Any) -> list[Any]:
     """The features by their names in C++; FEATURE_V_1_3_X is the same as FEATURE_X."""
     found = []
-    for name in FEATURES:
+    for name in FEATURES.split():
         fitting = [each for each in dir(feature) if each.endswith(f"_{name}")]
         if fitting:
             found.append(getattr(feature, min(fitting, key=len)))
@@ -176,9 +179,9 @@ def read(type_: Any, value: Any) -> Any:
 
 def read_float(value: float) -> float | str:
     """A float, or the word of the API."""
-    if value != value:
+    if math.isnan(value):
         return "NaN"
-    if value in {float("inf"), float("-inf")}:
+    if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return value
 
@@ -206,6 +209,7 @@ READERS: dict[str, Any] = {
     "timestamp_value": lambda value: value.seconds * 10**9 + value.nanos,
     "numeric_value": read_numeric,
     "interval_value": read_interval,
+    "uuid_value": lambda value: str(UUID(bytes=value)),
 }
 
 if __name__ == "__main__":

@@ -6,11 +6,17 @@ import re
 
 from reference.answers import Comparison
 
-REASONS: dict[str, str] = {}
-"""By a regular expression that the statement matches."""
+REFERENCE_CANNOT = {
+    r"^\[(INTERNAL|UNIMPLEMENTED)\]": "the reference is built without it",
+    r"Unsupported hint: ": "the hints of Spanner's engine",
+}
+"""By a regular expression that the reference's refusal matches."""
 
 
 def find_reason(comparison: Comparison) -> str | None:
     """Why the answers may differ; None where they must not."""
-    reasons = (why for words, why in REASONS.items() if re.search(words, comparison.sql))
+    refusal = comparison.reference.refusal
+    if refusal is None:
+        return None
+    reasons = (why for words, why in REFERENCE_CANNOT.items() if re.search(words, refusal))
     return next(reasons, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from reference.expressions import COLUMNS, COMPARED, items, make_expression
+from reference.expressions import COLUMNS, items, make_expression
 
 GROUPED = "isbdny"
 """Kinds of the columns that queries group by: floats of nearly the same value are two groups."""
@@ -51,6 +51,55 @@ AGGREGATES = {
         """
     ),
 }
+JOIN_TESTS = items(
+    "a.I = b.I; a.K = b.K; a.S = b.S; a.I < b.I; a.D = b.D AND a.K > b.K; a.I = b.I OR a.S = b.S"
+)
+SUBQUERIES = items(
+    """
+    (SELECT COUNT(*) FROM B WHERE B.<c> = a.<c>);
+    (SELECT MAX(b.K) FROM B AS b WHERE b.K < a.K);
+    EXISTS(SELECT 1 FROM B AS b WHERE b.<c> = a.<c> AND b.K <> a.K);
+    a.<c> IN (SELECT b.<c> FROM B AS b);
+    a.<c> NOT IN (SELECT b.<c> FROM B AS b WHERE b.<c> IS NOT NULL);
+    ARRAY(SELECT b.K FROM B AS b WHERE b.K >= a.K ORDER BY b.K);
+    ARRAY(SELECT AS STRUCT b.K, b.S FROM B AS b WHERE b.I = a.I ORDER BY b.K DESC);
+    (SELECT STRUCT(b.K AS k, b.F AS f) FROM B AS b WHERE b.K = a.K).f;
+    (SELECT SUM(e) FROM UNNEST(a.L) AS e);
+    (SELECT STRING_AGG(w, '/' ORDER BY w) FROM UNNEST(a.W) AS w WHERE w <> a.S2);
+    (SELECT b.S FROM B AS b WHERE b.K = a.I)
+    """
+)
+SUBQUERY_TESTS = (
+    "",
+    " WHERE EXISTS(SELECT 1 FROM B AS b WHERE b.<c> = a.<c>)",
+    " WHERE a.K > (SELECT MIN(K) FROM B)",
+)
+UNNESTED = items(
+    """
+    SELECT a.K, e FROM A AS a, a.L AS e;
+    SELECT a.K, e, o FROM A AS a CROSS JOIN UNNEST(a.W) AS e WITH OFFSET AS o;
+    SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e;
+    SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e ON e > 1;
+    SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e ON e = a.I;
+    SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e ON FALSE;
+    SELECT e.x, e.y FROM UNNEST([STRUCT(1 AS x, 'a' AS y), (2, NULL)]) AS e;
+    SELECT x, o FROM UNNEST([3, 1, NULL]) AS x WITH OFFSET o WHERE o <> 1;
+    SELECT COUNT(DISTINCT e) AS n, a.B FROM A AS a, UNNEST(a.W) AS e GROUP BY a.B;
+    SELECT e, ARRAY_AGG(a.K ORDER BY a.K) AS ks FROM A AS a, UNNEST(a.L) AS e GROUP BY e;
+    SELECT K, ARRAY(SELECT e FROM UNNEST(L) AS e WITH OFFSET o WHERE <b> ORDER BY o) AS l FROM A;
+    SELECT ARRAY(SELECT AS STRUCT K, S FROM A WHERE K < 3 ORDER BY K) AS rows;
+    SELECT x.k, x.l FROM (SELECT AS VALUE STRUCT(K AS k, L AS l) FROM A WHERE K < 4) AS x
+    """
+)
+OVER_COMMON = items(
+    """
+    SELECT c.K, d.K AS k2 FROM C AS c JOIN C AS d ON c.v = d.v;
+    SELECT COUNT(*) AS n, COUNT(v) AS m, MAX(v) AS x FROM C;
+    SELECT * FROM C WHERE v = (SELECT MIN(v) FROM C);
+    SELECT * FROM C UNION ALL SELECT * FROM C;
+    SELECT b.K, c.v FROM B AS b LEFT JOIN C AS c USING (K)
+    """
+)
 MAYBE = 0.4
 
 
@@ -117,7 +166,7 @@ def order_by(choice: random.Random, key: str = "K") -> tuple[str, bool]:
     if choice.random() < 0.4:
         return "", False
     kind = choice.choice("insydt")
-    way = choice.choice(["", " ASC", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
+    way = choice.choice(["", " ASC", " DESC"])
     limit = choice.choice(
         ["", "", " LIMIT 3", " LIMIT 2 OFFSET 1", " LIMIT 0", " LIMIT 10 OFFSET 4"]
     )
@@ -127,34 +176,23 @@ def order_by(choice: random.Random, key: str = "K") -> tuple[str, bool]:
 def joined(choice: random.Random) -> Query:
     """Two tables, or three."""
     kind = choice.choice(JOINS)
-    shape = choice.randrange(5)
-    left, right = (choice.choice(COLUMNS[k]) for k in (choice.choice("iisd"), "i"))
+    column = choice.choice(COLUMNS[choice.choice("iisd")])
     items = "a.K AS k1, b.K AS k2, a.S, b.I"
+    shape = choice.randrange(5)
     if shape == 0:
-        return Query(f"SELECT {items} FROM A AS a CROSS JOIN B AS b WHERE a.{right} = b.{right}")
+        return Query(f"SELECT {items} FROM A AS a CROSS JOIN B AS b WHERE a.{column} = b.{column}")
     if shape == 1:
-        same = choice.choice(["K", "I", "S", "K, I"])
-        return Query(
-            f"SELECT * FROM (SELECT K, I, S FROM A) {kind} (SELECT K, I, S FROM B) USING ({same})"
-        )
+        using = choice.choice(["K", "I", "S", "K, I"])
+        sides = [f"(SELECT K, I, S FROM {table})" for table in "AB"]
+        return Query(f"SELECT * FROM {sides[0]} {kind} {sides[1]} USING ({using})")
     if shape == 2:
-        return Query(
-            f"SELECT a.K AS k1, b.K AS k2, c.K AS k3 FROM A AS a {kind} B AS b ON a.{left} = b.{left}"
-            f" {choice.choice(JOINS[:3])} A AS c ON c.I = b.I"
-        )
-    test = choice.choice(
-        [
-            "a.I = b.I",
-            "a.K = b.K",
-            "a.S = b.S",
-            "a.I < b.I",
-            "a.D = b.D AND a.K > b.K",
-            "a.I = b.I OR a.S = b.S",
-        ]
-    )
-    more = choice.choice(["", " WHERE a.K IS NULL OR b.K IS NULL", " WHERE a.B", " WHERE b.F > 1"])
+        first = f"A AS a {kind} B AS b ON a.{column} = b.{column}"
+        third = f"{choice.choice(JOINS[:3])} A AS c ON c.I = b.I"
+        return Query(f"SELECT a.K AS k1, b.K AS k2, c.K AS k3 FROM {first} {third}")
+    where = choice.choice(["", " WHERE a.K IS NULL OR b.K IS NULL", " WHERE a.B", " WHERE b.F > 1"])
     method = choice.choice(["", "", "@{JOIN_METHOD=HASH_JOIN}"]) if kind == "JOIN" else ""
-    return Query(f"SELECT {items} FROM A AS a {kind}{method} B AS b ON {test}{more}")
+    test = choice.choice(JOIN_TESTS)
+    return Query(f"SELECT {items} FROM A AS a {kind}{method} B AS b ON {test}{where}")
 
 
 def aggregate(choice: random.Random) -> str:
@@ -219,64 +257,20 @@ def combined(choice: random.Random) -> Query:
 
 def nested(choice: random.Random) -> Query:
     """Subqueries: scalar, EXISTS, IN, ARRAY, of the outer row and not."""
-    kind = choice.choice("isd")
-    column = choice.choice(COLUMNS[kind])
-    found = choice.choice(
-        [
-            f"(SELECT COUNT(*) FROM B WHERE B.{column} = a.{column})",
-            f"(SELECT MAX(b.K) FROM B AS b WHERE b.K < a.K)",
-            f"EXISTS(SELECT 1 FROM B AS b WHERE b.{column} = a.{column} AND b.K <> a.K)",
-            f"a.{column} IN (SELECT b.{column} FROM B AS b)",
-            f"a.{column} NOT IN (SELECT b.{column} FROM B AS b WHERE b.{column} IS NOT NULL)",
-            "ARRAY(SELECT b.K FROM B AS b WHERE b.K >= a.K ORDER BY b.K)",
-            "ARRAY(SELECT AS STRUCT b.K, b.S FROM B AS b WHERE b.I = a.I ORDER BY b.K DESC)",
-            "(SELECT STRUCT(b.K AS k, b.F AS f) FROM B AS b WHERE b.K = a.K)",
-            "(SELECT SUM(e) FROM UNNEST(a.L) AS e)",
-            "(SELECT STRING_AGG(w, '/' ORDER BY w) FROM UNNEST(a.W) AS w WHERE w <> a.S2)",
-            "(SELECT b.S FROM B AS b WHERE b.K = a.I)",
-        ]
-    )
-    where = choice.choice(
-        [
-            "",
-            f" WHERE EXISTS(SELECT 1 FROM B AS b WHERE b.{column} = a.{column})",
-            " WHERE a.K > (SELECT MIN(K) FROM B)",
-        ]
-    )
+    column = choice.choice(COLUMNS[choice.choice("isd")])
+    found = choice.choice(SUBQUERIES).replace("<c>", column)
+    where = choice.choice(SUBQUERY_TESTS).replace("<c>", column)
     return Query(f"SELECT a.K, {found} AS found FROM A AS a{where} ORDER BY a.K", "", True)
 
 
 def unnested(choice: random.Random) -> Query:
     """Arrays in FROM: correlated, with offsets, of structs."""
-    return Query(
-        choice.choice(
-            [
-                "SELECT a.K, e FROM A AS a, a.L AS e",
-                "SELECT a.K, e, o FROM A AS a CROSS JOIN UNNEST(a.W) AS e WITH OFFSET AS o",
-                "SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e",
-                f"SELECT a.K, e FROM A AS a LEFT JOIN UNNEST(a.L) AS e ON {choice.choice(['e > 1', 'e = a.I', 'FALSE'])}",
-                "SELECT e.x, e.y FROM UNNEST([STRUCT(1 AS x, 'a' AS y), (2, NULL)]) AS e",
-                "SELECT x, o FROM UNNEST([3, 1, NULL]) AS x WITH OFFSET o WHERE o <> 1",
-                "SELECT COUNT(DISTINCT e) AS n, a.B FROM A AS a, UNNEST(a.W) AS e GROUP BY a.B",
-                "SELECT e, ARRAY_AGG(a.K ORDER BY a.K) AS ks FROM A AS a, UNNEST(a.L) AS e GROUP BY e",
-                f"SELECT a.K, ARRAY(SELECT e FROM UNNEST(a.L) AS e WHERE {expression(choice, 'b', 1)}) AS l FROM A AS a WHERE ARRAY_LENGTH(L) < 2",
-                "SELECT AS STRUCT K, S FROM A WHERE K < 3",
-                "SELECT AS VALUE STRUCT(K AS k, L AS l) FROM A WHERE K < 4",
-            ]
-        )
-    )
+    text = choice.choice(UNNESTED)
+    return Query(text.replace("<b>", expression(choice, "b", 1)))
 
 
 def common(choice: random.Random) -> Query:
     """A common table expression that is used twice."""
-    inner = f"SELECT K, {expression(choice, choice.choice(COMPARED[:2] + 's'), 2)} AS v FROM A{condition(choice)}"
-    outer = choice.choice(
-        [
-            "SELECT c.K, d.K AS k2 FROM C AS c JOIN C AS d ON c.v = d.v",
-            "SELECT COUNT(*) AS n, COUNT(v) AS m, MAX(v) AS x FROM C",
-            "SELECT * FROM C WHERE v = (SELECT MIN(v) FROM C)",
-            "SELECT * FROM C UNION ALL SELECT * FROM C",
-            "SELECT b.K, c.v FROM B AS b LEFT JOIN C AS c USING (K)",
-        ]
-    )
-    return Query(outer, f"C AS ({inner})")
+    value = expression(choice, choice.choice("ifs"), 2)
+    inner = f"SELECT K, {value} AS v FROM A{condition(choice)}"
+    return Query(choice.choice(OVER_COMMON), f"C AS ({inner})")

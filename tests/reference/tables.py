@@ -5,6 +5,8 @@ from __future__ import annotations
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from reference.expressions import items
+
 COLUMNS = {
     "K": "INT64",
     "I": "INT64",
@@ -22,30 +24,39 @@ COLUMNS = {
     "L": "ARRAY<INT64>",
     "W": "ARRAY<STRING>",
 }
-UUID = "CAST('{0}{0}{0}{0}{0}{0}{0}{0}-0000-4000-8000-000000000000' AS UUID)"
-A = (
-    "1, 5, 1.5, 0.5, 2.25, 'abc', 'b', b'abc', TRUE, '2024-02-29', '2024-02-29 10:00:00.5+00',"
-    ' JSON \'{"a": 1, "b": [true, {"c": "d"}]}\', ' + UUID.format("a") + ", [1, 2], ['a', 'b']",
-    "2, -3, -0.25, 0.1, -1.5, 'a,b', 'B', b'', FALSE, '1999-12-31', '1999-12-31 23:59:59.999999+00',"
-    " JSON '[1, \"a\", null]', " + UUID.format("1") + ", [], ['b', NULL]",
-    "3, 5, 100.0, -7, 12345.678, '', 'é', b'\\xff\\x00', NULL, '2020-01-01', '1970-01-01 00:00:00+00',"
-    " JSON '\"x\"', NULL, [3, NULL, 3], []",
-    "4, NULL, NULL, NULL, NULL, NULL, 'b', NULL, TRUE, NULL, NULL, NULL, NULL, NULL, NULL",
-    "5, 0, CAST('nan' AS FLOAT64), 3.5, 0, 'ABC abc', NULL, b'a,b', FALSE, '2021-11-07',"
-    " '2021-11-07 05:30:00+00', JSON '2.50', " + UUID.format("a") + ", [7], ['abc']",
-    "6, 12, -2.0, 1e10, 0.000000001, 'b', 'a', b'b', TRUE, '2024-12-30', '2024-03-10 10:00:00+00',"
-    " JSON 'null', " + UUID.format("f") + ", [-1, 0, 1], ['a', 'a', '']",
-)  # fmt: skip
-B = (
-    "1, 5, 2.5, 1, 1, 'abc', 'x', b'x', TRUE, '2024-02-29', '2024-02-29 10:00:00.5+00', JSON '{}',"
-    " NULL, [1], ['x']",
-    "2, NULL, 1.5, 2, 2.25, 'b', NULL, b'abc', NULL, '2020-01-01', NULL, JSON '[]', NULL, [], NULL",
-    "5, -3, 0.0, 3, NULL, NULL, 'b', NULL, FALSE, NULL, '1970-01-01 00:00:00+00', JSON '1', "
-    + UUID.format("a") + ", NULL, ['a', 'b']",
-    "7, 12, -2.0, 4, -1.5, 'ABC abc', 'a', b'', TRUE, '1999-12-31', '2024-03-10 10:00:00+00', NULL, "
-    + UUID.format("f") + ", [2, 1], []",
-)  # fmt: skip
-ROWS = {"A": A, "B": B}
+A = r"""
+1, 5, 1.5, 0.5, 2.25, 'abc', 'b', b'abc', TRUE, '2024-02-29', '2024-02-29 10:00:00.5+00',
+JSON '{"a": 1, "b": [true, {"c": "d"}]}', CAST('aaaaaaaa-0000-4000-8000-000000000000' AS UUID),
+[1, 2], ['a', 'b'];
+
+2, -3, -0.25, 0.1, -1.5, 'a,b', 'B', b'', FALSE, '1999-12-31', '1999-12-31 23:59:59.999999+00',
+JSON '[1, "a", null]', CAST('11111111-0000-4000-8000-000000000000' AS UUID), [], ['b', NULL];
+
+3, 5, 100.0, -7, 12345.678, '', 'é', b'\xff\x00', NULL, '2020-01-01', '1970-01-01 00:00:00+00',
+JSON '"x"', NULL, [3, NULL, 3], [];
+
+4, NULL, NULL, NULL, NULL, NULL, 'b', NULL, TRUE, NULL, NULL, NULL, NULL, NULL, NULL;
+
+5, 0, CAST('nan' AS FLOAT64), 3.5, 0, 'ABC abc', NULL, b'a,b', FALSE, '2021-11-07',
+'2021-11-07 05:30:00+00', JSON '2.50', CAST('aaaaaaaa-0000-4000-8000-000000000000' AS UUID), [7],
+['abc'];
+
+6, 12, -2.0, 1e10, 0.000000001, 'b', 'a', b'b', TRUE, '2024-12-30', '2024-03-10 10:00:00+00',
+JSON 'null', CAST('ffffffff-0000-4000-8000-000000000000' AS UUID), [-1, 0, 1], ['a', 'a', '']
+"""
+B = r"""
+1, 5, 2.5, 1, 1, 'abc', 'x', b'x', TRUE, '2024-02-29', '2024-02-29 10:00:00.5+00', JSON '{}', NULL,
+[1], ['x'];
+
+2, NULL, 1.5, 2, 2.25, 'b', NULL, b'abc', NULL, '2020-01-01', NULL, JSON '[]', NULL, [], NULL;
+
+5, -3, 0.0, 3, NULL, NULL, 'b', NULL, FALSE, NULL, '1970-01-01 00:00:00+00', JSON '1',
+CAST('aaaaaaaa-0000-4000-8000-000000000000' AS UUID), NULL, ['a', 'b'];
+
+7, 12, -2.0, 4, -1.5, 'ABC abc', 'a', b'', TRUE, '1999-12-31', '2024-03-10 10:00:00+00', NULL,
+CAST('ffffffff-0000-4000-8000-000000000000' AS UUID), [2, 1], []
+"""
+ROWS = {"A": items(A), "B": items(B)}
 LENGTHS = {"STRING": "STRING(MAX)", "BYTES": "BYTES(MAX)", "ARRAY<STRING>": "ARRAY<STRING(MAX)>"}
 
 
@@ -71,8 +82,8 @@ def fill(database: Database) -> None:
 def with_clause() -> str:
     """The tables for the reference; a statement's own WITH begins after it with a comma."""
     fields = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    tables = (
-        f"{table} AS (SELECT * FROM UNNEST(ARRAY<STRUCT<{fields}>>[{', '.join(f'({r})' for r in rows)}]))"
-        for table, rows in ROWS.items()
-    )
+    tables = []
+    for table, rows in ROWS.items():
+        structs = ", ".join(f"({row})" for row in rows)
+        tables.append(f"{table} AS (SELECT * FROM UNNEST(ARRAY<STRUCT<{fields}>>[{structs}]))")
     return f"WITH {', '.join(tables)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddl.schema import Type, TypeCode
-from watcher.spanner.sql import Statement, WireValue, index_hint, quote_name
+from watcher.spanner.sql import Statement, WireValue, index_hint, quote_name, render_table
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.window import ShardGroup, Window
@@ -69,7 +69,7 @@ def render_source(table: WatchedTable) -> str:
     """
     sets = table.change_sets
     if sets is None:
-        return quote_name(table.name) + index_hint(table.index)
+        return render_table(table.name, table.index)
     return (
         f"{quote_name(sets.table)}{index_hint(table.index)} AS c"
         f" JOIN {quote_name(table.name)}{index_hint(sets.rows_index)} AS t"
@@ -130,7 +130,7 @@ def select_window(
 def select_table(table: WatchedTable) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
     columns = ", ".join(quote_name(name) for name, _ in list_selected_columns(table))
-    return Statement(f"SELECT {columns} FROM {quote_name(table.name)}")  # noqa: S608
+    return Statement(f"SELECT {columns} FROM {render_table(table.name)}")  # noqa: S608
 
 
 def name_stamps(table: WatchedTable) -> tuple[str, str | None]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ddl.render import ROW
 from ddl.schema import Type
 from watcher.errors import ConfigurationError
 
@@ -75,6 +76,14 @@ def quote_name(name: str) -> str:
             " digits and underscores, at most 128 in all"
         )
     return ".".join(f"`{part}`" for part in parts)
+
+
+def render_table(name: str, index: str | None = None) -> str:
+    """A table in FROM, UPDATE or DELETE, through an index if one is named.
+
+    The name of a table would hide a column of that name, so that it gets another: ``ROW``.
+    """
+    return f"{quote_name(name)}{index_hint(index)} AS {ROW}"
 
 
 def index_hint(index: str | None) -> str:

@@ -187,11 +187,12 @@ SOUNDS = {letter: digit for digit, group in enumerate(SOUND_GROUPS, 1) for lette
 
 
 def soundex(value: str) -> str:
-    """SOUNDEX: a letter and three digits; H and W do not part equal sounds."""
-    letters = [c for c in value.upper() if "A" <= c <= "Z"]
-    if not letters:
+    """SOUNDEX: the first letter as it is, and three digits; H and W do not part equal sounds."""
+    written = [c for c in value if c.isascii() and c.isalpha()]
+    if not written:
         return ""
-    code, last = letters[0], SOUNDS.get(letters[0])
+    letters = [c.upper() for c in written]
+    code, last = written[0], SOUNDS.get(letters[0])
     for letter in letters[1:]:
         sound = SOUNDS.get(letter)
         if sound is not None and sound != last:

@@ -88,12 +88,7 @@ def timestamp_trunc(form: str, unit: str, zone: str) -> str:
         raise out_of_range(f"Truncating to {unit} gives no TIMESTAMP: {error}") from error
 
 
-WEEKDAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
-WEEK_STARTS = {
-    "WEEK": 6,
-    "ISOWEEK": 0,
-    **{f"WEEK({name})": number for number, name in enumerate(WEEKDAYS)},
-}
+WEEK_STARTS = {"WEEK": 6, "ISOWEEK": 0}
 """The weekday that begins each kind of week; Monday is 0."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator import errors
 from emulator.errors import SpannerError
-from emulator.sql.grammar.features import FEATURES, refuse_features
+from emulator.sql.grammar.features import FEATURES, REFUSED, refuse_features
 from emulator.sql.grammar.hints import check_hints
 from emulator.sql.grammar.outline import FeatureError, parse
 from emulator.sql.grammar.places import mark_place
@@ -13,7 +13,7 @@ from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
 from emulator.sql.grammar.types import check_types
 
-EVERY_WATCHED = WATCHED | FEATURES.keys() | REWRITTEN | {"hint_entry", "type"}
+EVERY_WATCHED = WATCHED | FEATURES.keys() | REFUSED.keys() | REWRITTEN | {"hint_entry", "type"}
 
 
 def read_statement(sql: str) -> str:

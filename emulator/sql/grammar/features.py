@@ -1,7 +1,8 @@
-"""Forms of GoogleSQL that this server lacks: each is refused by its name."""
+"""Forms of GoogleSQL that Spanner or this server lacks: each is refused by its name."""
 
 from __future__ import annotations
 
+from emulator import errors
 from emulator.sql.grammar.outline import FeatureError, Outline
 
 FEATURES = {
@@ -32,9 +33,15 @@ FEATURES = {
     "with_report": "WITH REPORT",
     "with_weight": "WITH WEIGHT",
 }
+"""What this server lacks."""
+REFUSED = {"null_order": "NULLS FIRST and NULLS LAST are not supported"}
+"""What Spanner lacks, and what it says then."""
 
 
 def refuse_features(outline: Outline) -> None:
-    """Raises FeatureError for the first form that the server lacks."""
+    """Raises INVALID_ARGUMENT for the first form that Spanner lacks, FeatureError for the first
+    that the server lacks."""
+    for part in outline.find(*REFUSED):
+        raise errors.invalid_argument(REFUSED[part.rule.origin])
     for part in outline.find(*FEATURES):
         raise FeatureError(FEATURES[part.rule.origin])

@@ -68,7 +68,7 @@ TAKEN = [
     ("SELECT 'a' 'b', 0x1F, .5, 1., 1e3, r'\\q'", [("ab", 31, 0.5, 1.0, 1000.0, "\\q")]),
     ("SELECT 7 >> 1, ARRAY<STRUCT<x ARRAY<INT64>>>[STRUCT([1])][OFFSET(0)].x[OFFSET(0)]", [(3, 1)]),
     ("SELECT STRUCT(5 AS `end`).end", [(5,)]),
-    ("SELECT 1 IS NOT DISTINCT FROM 1, NOT 1 BETWEEN 2 AND 3 AND TRUE", [(True, True)]),
+    ("SELECT 1 IS NOT NULL, NOT 1 BETWEEN 2 AND 3 AND TRUE", [(True, True)]),
     ("SELECT COUNT(*) FROM (SELECT 1 AS a UNION ALL (SELECT 2)) AS t HASH JOIN S ON FALSE", [(0,)]),
     ("SELECT x.a FROM (SELECT [1, 2] AS l) AS t, t.l AS a WITH OFFSET AS o JOIN (SELECT 1 AS a) x "
      "ON o = x.a", [(1,)]),

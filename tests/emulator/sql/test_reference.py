@@ -8,6 +8,7 @@ from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
 
 TEXTS: list[tuple[str, str]] = [
+    ("SOUNDEX('ashcraft')", "a261"),
     # Floats as text: 15 digits if they are enough, else 17.
     ("CAST(1e15 AS STRING)", "1e+15"),
     ("CAST(123456789012345678.0 AS STRING)", "1.2345678901234568e+17"),
@@ -68,6 +69,8 @@ TEXTS: list[tuple[str, str]] = [
 ]
 
 ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
+    ("SELECT s.s, (SELECT s).s FROM (SELECT 1 AS s, 2 AS t) AS s", [(1, 1)]),
+    ("SELECT k AS s FROM (SELECT 1 AS k, 2 AS s) AS s ORDER BY s", [(1,)]),
     (
         "SELECT (SELECT SUM(x) FROM UNNEST([1, 2])) FROM UNNEST([10, 20]) AS x ORDER BY 1",
         [(20,), (40,)],
@@ -131,6 +134,10 @@ ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
 ]
 
 REFUSED = [
+    # The name of a table is its row, and hides a column of that name.
+    "SELECT s FROM (SELECT 1 AS s) AS s ORDER BY s",
+    "SELECT COUNT(*) AS n, s FROM (SELECT 1 AS s) AS s GROUP BY s",
+    "SELECT 1 FROM (SELECT 1 AS s) WHERE EXISTS(SELECT 1 FROM (SELECT 5 AS y) AS s WHERE s = 1)",
     "SELECT 1 + NULL",
     "SELECT NOT NULL",
     "SELECT 'a' || NULL",

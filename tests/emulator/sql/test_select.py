@@ -106,8 +106,6 @@ QUERIES: list[tuple[str, list[str], list[tuple[object, ...]]]] = [
     # Order of NULL and of what is no number.
     ("SELECT x FROM UNNEST([2, NULL, 1]) AS x ORDER BY x", ["INT64"], [(None,), (1,), (2,)]),
     ("SELECT x FROM UNNEST([2, NULL, 1]) AS x ORDER BY x DESC", ["INT64"], [(2,), (1,), (None,)]),
-    ("SELECT x FROM UNNEST([2, NULL, 1]) AS x ORDER BY x NULLS LAST", ["INT64"],
-     [(1,), (2,), (None,)]),
     ("SELECT CAST(x AS STRING) FROM UNNEST([CAST('nan' AS FLOAT64), 1, NULL, "
      "CAST('-inf' AS FLOAT64), CAST('inf' AS FLOAT64)]) AS x ORDER BY x", ["STRING"],
      [(None,), ("nan",), ("-inf",), ("1",), ("inf",)]),
