@@ -51,9 +51,7 @@ def shift(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Contex
         raise errors.invalid_argument(f"Number of arguments does not match for function {name}")
     item, type_ = subject(compiler.compile(node.expressions[0], scope, context), name, context)
     amount, unit = amount_of(compiler, node.expressions[1], scope, context, node.name.upper())
-    sign = "-" if name.endswith("SUB") else ""
-    kind = "timestamp" if type_ is TIMESTAMP else "date"
-    return Typed(f"fn_{kind}_add({item.sql}, {sign}({amount}), '{unit}')", type_)
+    return Typed(f"fn_{name.lower()}({item.sql}, {amount}, '{unit}')", type_)
 
 
 def amount_of(

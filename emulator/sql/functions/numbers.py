@@ -134,7 +134,7 @@ def round_numeric(mode: str) -> Callable[..., str]:
         step = Decimal(1).scaleb(-min(max(digits, -38), 9))
         value = decimal_from_numeric(form).quantize(step, mode, NUMERIC_CONTEXT)
         try:
-            return numeric_from_decimal(value)
+            return numeric_from_decimal(value or Decimal(0))
         except ValueError as error:
             raise out_of_range(f"numeric overflow: {value}") from error
 

@@ -130,6 +130,11 @@ def date_add(form: str, amount: int, unit: str) -> str:
         raise out_of_range(f"Date out of range: {form} and {amount} {unit}") from error
 
 
+def subtract(add: Callable[[str, int, str], str]) -> Callable[[str, int, str], str]:
+    """DATE_SUB and TIMESTAMP_SUB: the least INT64 has a negative here, which SQLite's - has not."""
+    return lambda form, amount, unit: add(form, -amount, unit)
+
+
 def generate_dates(first: str, last: str, amount: int, unit: str) -> str:
     """GENERATE_DATE_ARRAY: both ends are in; each date is counted from the one before."""
     if amount == 0:
@@ -270,9 +275,11 @@ def parse_timestamp(pattern: str, text: str, zone: str = DEFAULT_ZONE) -> str:
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_timestamp_add": timestamp_add,
+    "fn_timestamp_sub": subtract(timestamp_add),
     "fn_timestamp_diff": timestamp_diff,
     "fn_timestamp_trunc": timestamp_trunc,
     "fn_date_add": date_add,
+    "fn_date_sub": subtract(date_add),
     "fn_date_diff": date_diff,
     "fn_date_trunc": date_trunc,
     "fn_extract_date": extract_date,

@@ -9,6 +9,8 @@ from google.cloud.spanner_v1.database import Database
 
 TEXTS: list[tuple[str, str]] = [
     ("SOUNDEX('ashcraft')", "a261"),
+    ("CAST(ROUND(NUMERIC '1.5', -100) AS STRING)", "0"),
+    ("CAST(DATE_SUB(DATE '2024-03-31', INTERVAL 1 MONTH) AS STRING)", "2024-02-29"),
     # Floats as text: 15 digits if they are enough, else 17.
     ("CAST(1e15 AS STRING)", "1e+15"),
     ("CAST(123456789012345678.0 AS STRING)", "1.2345678901234568e+17"),
@@ -155,6 +157,8 @@ REFUSED = [
 ]
 
 OUT_OF_RANGE = [
+    "SELECT DATE_SUB(DATE '1970-01-01', INTERVAL -9223372036854775808 QUARTER)",
+    "SELECT TIMESTAMP_SUB(TIMESTAMP '1970-01-01', INTERVAL -9223372036854775808 HOUR)",
     "SELECT LPAD('a', 2000000)",
     "SELECT REPEAT('abc', 1000000000)",
     "SELECT CAST('1_000' AS NUMERIC)",
