@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-from concurrent.futures import ThreadPoolExecutor
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -23,13 +22,9 @@ from emulator.services.operations import Operations
 from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
 from emulator.services.spanner import SpannerApi
+from emulator.transport import choose_transport, make_grpc_server
 from emulator.wire.messages import Message
 
-OPTIONS = [
-    ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
-    ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX),
-    ("grpc.so_reuseport", 0),
-]
 LOCK_FILE = "lock"
 
 
@@ -84,8 +79,12 @@ def start(
     Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
     text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS.
 
-    Raises StartError when the address or the directory is taken.
+    Raises StartError when the address or the directory is taken, or the transport is not there.
     """
+    try:
+        transport = choose_transport()
+    except ValueError as error:
+        raise StartError(str(error)) from error
     lock = lock_directory(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
     registry = Registry(data_dir, count_scans_each)
@@ -96,11 +95,8 @@ def start(
         **Operations(registry).calls(),
         fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
     }
-    server = grpc.server(
-        ThreadPoolExecutor(limits.THREADS_MAX, thread_name_prefix="call"),
-        handlers=[Dispatcher(calls, injector)],
-        options=OPTIONS,
-    )
+    dispatcher = Dispatcher(calls, injector)
+    server = make_grpc_server(transport, dispatcher.handlers, dispatcher)
     try:
         bound = server.add_insecure_port(f"{host}:{port}")
     except RuntimeError as error:

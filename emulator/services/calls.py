@@ -61,11 +61,12 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
     def __init__(self, calls: Mapping[str, Call], faults: FaultInjector) -> None:
         self._faults = faults
-        self._handlers = {name: self._handler(call) for name, call in calls.items()}
+        self.handlers = {name: self._handler(call) for name, call in calls.items()}
+        """By the path of the method."""
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
         """The handler of one call."""
-        handler = self._handlers.get(handler_call_details.method)
+        handler = self.handlers.get(handler_call_details.method)
         return handler or unknown_method(handler_call_details.method)
 
     def _handler(self, call: Call) -> Handler:

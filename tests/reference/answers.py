@@ -202,7 +202,7 @@ def cut_floats(value: Any) -> Any:
 def same(kind: str, first: Any, second: Any) -> bool:
     """Whether two values of a type are the same."""
     if first is None or second is None:
-        return first is second
+        return bool(first is None and second is None)
     if isinstance(first, float) or isinstance(second, float):
         return same_float(kind, first, second)
     if isinstance(first, list):
@@ -210,7 +210,7 @@ def same(kind: str, first: Any, second: Any) -> bool:
             same(kind, a, b) for a, b in zip(first, second, strict=True)
         )
     if kind == "JSON":
-        return read_json(first) == read_json(second)
+        return bool(read_json(first) == read_json(second))
     if "NUMERIC" in kind and isinstance(first, str) and first != second:
         return same_number(first, second)
     return bool(first == second)

@@ -1,0 +1,76 @@
+"""The gRPC server that calls come through: grpcio's, or a native one where it is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from importlib.util import find_spec
+from typing import Any
+
+import grpc
+
+from emulator import limits
+
+VARIABLE = "EMBEDDED_SPANNER_TRANSPORT"
+OPTIONS = [
+    ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX),
+    ("grpc.so_reuseport", 0),
+]
+
+Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
+
+
+class Transport(StrEnum):
+    """What does the work of HTTP/2 and gRPC: grpcio, or pygrpc-native (Rust, outside the GIL)."""
+
+    GRPCIO = "grpcio"
+    NATIVE = "native"
+
+
+def choose_transport() -> Transport:
+    """That of the environment; grpcio without it. Raises ValueError for one that is none, or that
+    is not installed."""
+    named = os.environ.get(VARIABLE, Transport.GRPCIO)
+    if named not in set(Transport):
+        known = ", ".join(Transport)
+        raise ValueError(f"{VARIABLE}={named} is no transport: use one of {known}")
+    transport = Transport(named)
+    if transport is Transport.NATIVE and find_spec("pygrpc_native") is None:
+        raise ValueError(
+            f"{VARIABLE}={named} needs pygrpc-native: pip install 'spanner-watcher[native]'"
+        )
+    return transport
+
+
+def make_grpc_server(
+    transport: Transport,
+    handlers: Handlers,
+    others: grpc.GenericRpcHandler,  # type: ignore[type-arg]  # generic in stubs only
+) -> grpc.Server:
+    """A server that is not started; ``handlers`` are by the path of the method, ``others`` answers
+    every other method."""
+    threads = ThreadPoolExecutor(limits.THREADS_MAX, thread_name_prefix="call")
+    if transport is Transport.NATIVE:
+        import pygrpc_native  # noqa: PLC0415 (an optional package)
+
+        server: grpc.Server = pygrpc_native.server(threads, handlers=[others], options=OPTIONS)
+    else:
+        server = grpc.server(threads, handlers=[others], options=OPTIONS)
+    for service, methods in group_by_service(handlers).items():
+        server.add_registered_method_handlers(service, methods)  # type: ignore[attr-defined]  # newer than the stubs
+    return server
+
+
+def group_by_service(
+    handlers: Handlers,
+) -> dict[str, dict[str, grpc.RpcMethodHandler[Any, Any]]]:
+    """Handlers by service and method."""
+    grouped: dict[str, dict[str, grpc.RpcMethodHandler[Any, Any]]] = defaultdict(dict)
+    for path, handler in handlers.items():
+        _, service, method = path.split("/")
+        grouped[service][method] = handler
+    return grouped
