@@ -11,6 +11,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from emulator.values.json_numbers import write_number
+from emulator.values.json_text import write_document
+
 NUMERIC_SCALE = Decimal(10) ** 9
 JSON_DEPTH_MAX = 80
 NUMERIC_LIMIT = 10**38
@@ -167,7 +170,7 @@ def json_form(text: str, exact: bool = False) -> str:
         raise ValueError(f"Invalid JSON at character {error.pos + 1}") from error
     if text.count("[") + text.count("{") > JSON_DEPTH_MAX and depth_of(value) > JSON_DEPTH_MAX:
         raise nested_json()
-    form = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    form = write_document(value)
     if HALF_CHARACTER.search(form):
         raise ValueError("Invalid JSON: half of a surrogate pair stands alone")
     return form
@@ -211,9 +214,9 @@ def finite_float(text: str) -> float:
 
 
 def exact_float(text: str) -> float:
-    """A double that prints as the number it was read from."""
+    """A double that is written as the number it was read from."""
     number = finite_float(text)
-    if Decimal(repr(number)) != Decimal(text):
+    if Decimal(text) != Decimal(write_number(number)):
         raise ValueError(f"the number {text} cannot be stored without loss of precision")
     return number
 

@@ -22,6 +22,7 @@ from emulator.sql.functions.json_documents import parse_type
 from emulator.sql.functions.numbers import read_float
 from emulator.sql.functions.sql_text import to_literal, to_readable
 from emulator.values import forms
+from emulator.values.json_text import write_lines
 
 GROUP_OF_THREE = 3
 
@@ -202,7 +203,7 @@ def write_general(value: Decimal, precision: int, point: bool) -> str:
 def format_json(specifier: Specifier, value: str) -> str:
     """%p, %P of JSON."""
     if specifier.letter == "P":
-        value = json.dumps(json.loads(value), indent=2, sort_keys=True, ensure_ascii=False)
+        value = write_lines(json.loads(value))
     return pad(specifier, value[: specifier.precision])
 
 

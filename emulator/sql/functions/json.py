@@ -38,6 +38,7 @@ from emulator.sql.functions.json_values import (
     lax_string,
 )
 from emulator.values import forms
+from emulator.values.json_text import write_part
 
 
 def query(document: str, path: str = "$") -> str | None:
@@ -58,7 +59,7 @@ def scalar_text(value: object) -> str | None:
     """A scalar as JSON_VALUE gives it."""
     if value is None or value is MISSING or isinstance(value, dict | list):
         return None
-    return str(value) if isinstance(value, str) else json.dumps(value)
+    return str(value) if isinstance(value, str) else write_part(value)
 
 
 def value(text: str, path: str = "$") -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from emulator.errors import out_of_range
 from emulator.values.forms import first_of_each_key
+from emulator.values.json_text import write_document
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -37,7 +38,7 @@ def path_of(path: str) -> Path:
 
 def dump(value: object) -> str:
     """A document in storage form."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return write_document(value)
 
 
 def value_at(value: Any, steps: Sequence[Any]) -> Any:

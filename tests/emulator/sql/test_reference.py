@@ -9,6 +9,12 @@ from google.cloud.spanner_v1.database import Database
 
 TEXTS: list[tuple[str, str]] = [
     ("SOUNDEX('ashcraft')", "a261"),
+    ("TO_JSON_STRING(PARSE_JSON('0.39240506000000003'))", "0.39240506000000003"),
+    ("TO_JSON_STRING(TO_JSON([0.39240506, 1.1, 1e15]))", "[0.39240506000000003,1.1,1e+15]"),
+    (
+        "FORMAT('%P', JSON '{\"a\": [1.5, {}], \"b\": []}')",
+        '{\n  "a": [\n    1.5,\n    {}\n  ],\n  "b": []\n}',
+    ),
     ("CAST(ROUND(NUMERIC '1.5', -100) AS STRING)", "0"),
     ("CAST(DATE_SUB(DATE '2024-03-31', INTERVAL 1 MONTH) AS STRING)", "2024-02-29"),
     # Floats as text: 15 digits if they are enough, else 17.
@@ -157,6 +163,7 @@ REFUSED = [
 ]
 
 OUT_OF_RANGE = [
+    "SELECT PARSE_JSON('0.39240506')",
     "SELECT DATE_SUB(DATE '1970-01-01', INTERVAL -9223372036854775808 QUARTER)",
     "SELECT TIMESTAMP_SUB(TIMESTAMP '1970-01-01', INTERVAL -9223372036854775808 HOUR)",
     "SELECT LPAD('a', 2000000)",
