@@ -40,6 +40,12 @@ class SchemaVersions:
             self._versions.append(version)
             self._archives += archives
 
+    def date_back(self, newest: SchemaState) -> None:
+        """Makes the newest schema hold from the beginning of time on."""
+        with self._lock:
+            newest.since = 0
+            self._versions = [SchemaVersion(0, newest.schema)]
+
     def state_at(self, micros: int, newest: SchemaState) -> SchemaState:
         """The schema valid at a timestamp, for a file whose schema is ``newest``."""
         if micros >= newest.since:

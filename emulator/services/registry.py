@@ -128,6 +128,7 @@ class Registry:
         created = self._open(name, file, wall_micros())
         try:
             created.engine.update_ddl(statements, descriptors=descriptors)
+            created.engine.end_creation()
         except SpannerError:
             created.engine.drop()
             raise

@@ -38,6 +38,11 @@ def save_statement(connection: apsw.Connection, text: str, micros: int) -> None:
     connection.execute('INSERT INTO "$statements" (text, micros) VALUES (?, ?)', (text, micros))
 
 
+def date_back_statements(connection: apsw.Connection) -> None:
+    """Makes what was executed hold from the beginning of time on."""
+    connection.execute('UPDATE "$statements" SET micros = 0')
+
+
 def load_statements(connection: apsw.Connection) -> list[ExecutedStatement]:
     """What was executed, oldest first."""
     rows = connection.execute('SELECT text, micros FROM "$statements" ORDER BY number')

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,17 @@ def test_each_number_of_shards_has_its_own_time(database: Database) -> None:
         pytest.raises(exceptions.NotFound, match="ByShard"),
     ):
         list(snapshot.read("S", ["K"], EVERYTHING, index="ByShard"))
+
+
+@pytest.mark.ddl(TABLE)
+def test_the_schema_of_create_database_holds_before_it(database: Database) -> None:
+    """The Go client's tests ask for no rows, and for no error, before a database was made."""
+    write(database, "T", "K V", [1, "a"])
+    before = now(database) - timedelta(minutes=1)
+    ddl(database, "ALTER TABLE T ADD COLUMN W INT64")
+    assert rows(database, "SELECT K, V FROM T", before) == []
+    with pytest.raises(exceptions.InvalidArgument, match="Unrecognized name: W"):
+        rows(database, "SELECT W FROM T", before)
 
 
 @pytest.mark.ddl(TABLE)
