@@ -7,10 +7,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ddl.dialect import Parsed, parse_expression
+from ddl.protos import list_bundle_types
 from ddl.schema import Column, Schema, Table
 from ddl.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.coerce import require
+from emulator.sql.grammar.check import read_expression
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.relations import find_forced_index, relation_columns, table_relation
 from emulator.sql.scope import Context, Relation, Scope
@@ -284,7 +286,8 @@ def conflict_keys(
 
 def default_value(column: Column, queries: QueryCompiler, context: Context) -> Typed:
     """The DEFAULT of a column as its type."""
-    item = queries.expressions.compile(parse_expression(column.default or "NULL"), Scope(), context)
+    text = read_expression(column.default or "NULL", list_bundle_types(context.schema))
+    item = queries.expressions.compile(parse_expression(text), Scope(), context)
     return require(item, column.type, context, f"The default of {column.name}")
 
 

@@ -11,6 +11,7 @@ from ddl.schema import Schema, Type
 from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
 from emulator.sql.types import Typed, distinct_names, drop_length
+from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name, quote_text
 from emulator.values.types import array
@@ -208,6 +209,11 @@ class Context:
     def __post_init__(self) -> None:
         """Parameters are declared without regard to case."""
         self.declared_types = {name.lower(): type_ for name, type_ in self.declared.items()}
+
+    @property
+    def protos(self) -> ProtoTypes:
+        """The types of the proto bundle."""
+        return types_of(self.schema)
 
     def alias(self) -> str:
         """A name that no statement can write."""
