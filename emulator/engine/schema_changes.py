@@ -47,6 +47,7 @@ from emulator.errors import (
 )
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
+from emulator.storage import proto_values
 from emulator.storage.archives import Archive
 from emulator.storage.conversions import refuse_invalid_text
 from emulator.storage.integrity import missing_parents, missing_references
@@ -115,6 +116,7 @@ class DdlChange:
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
         refuse_invalid_values(connection, before.schema, schema)
+        proto_values.refuse_invalid_values(connection, before.schema, schema)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
         check_existing_rows(connection, self._step, schema, micros)
         writer.capture.apply_stream_changes(before.schema, schema, micros)

@@ -17,24 +17,39 @@ from emulator.values.proto_fields import find_field
 from emulator.values.protos import ProtoTypes
 
 
+class FieldValues:
+    """The fields of a message that are set, and their values, in the type of each."""
+
+    def __init__(self, type_: Type, context: Context) -> None:
+        self.type = type_
+        self.paths: list[str] = []
+        self.values: list[Typed] = []
+        self._context = context
+        self._message = message_of(Typed("", type_), context.protos)
+
+    def add(self, names: list[str], value: Typed) -> None:
+        """Sets one field. Raises INVALID_ARGUMENT for one that is set already."""
+        path, target = resolve_field(self._message, names, self._context.protos)
+        if any(overlaps(path, other) for other in self.paths):
+            raise errors.invalid_argument(f"The proto field {path} is set twice")
+        self.paths.append(path)
+        self.values.append(as_field(value, target, path, self._context))
+
+
 def new_message(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """NEW pkg.Message(value AS field, ...)."""
     first, *items = node.expressions
     type_ = context.protos.type(str(first.this))
     if type_ is None or type_.code is not TypeCode.PROTO:
         raise errors.invalid_argument(f"Type not found: {first.this}")
-    message = message_of(Typed("", type_), context.protos)
-    paths, values = [], []
+    fields = FieldValues(type_, context)
     for each in items:
         value = compiler.compile(each, scope, context)
         if not value.column:
             raise errors.invalid_argument("Cannot construct proto because an argument has no name")
-        path, target = resolve_field(message, [value.column], context.protos)
-        if path in paths:
-            raise errors.invalid_argument(f"Duplicate field {path} in the constructor of a proto")
-        paths.append(path)
-        values.append(as_field(value, target, path, context))
-    return Typed(build("fn_new_proto", of_type(type_, context.protos), paths, values), type_)
+        fields.add([value.column], value)
+    arguments = of_type(type_, context.protos)
+    return Typed(build("fn_new_proto", arguments, fields.paths, fields.values), type_)
 
 
 def replace_fields(
@@ -47,17 +62,11 @@ def replace_fields(
         raise errors.invalid_argument(
             f"REPLACE_FIELDS() is not defined for type {name_of(owner.type)}"
         )
-    paths, values = [], []
+    fields = FieldValues(owner.type, context)
     for each in items:
-        value = compiler.compile(each.this, scope, context)
-        message = message_of(owner, context.protos)
-        path, target = resolve_field(message, each.alias.split("."), context.protos)
-        if any(overlaps(path, other) for other in paths):
-            raise errors.invalid_argument(f"REPLACE_FIELDS() replaces {path} twice")
-        paths.append(path)
-        values.append(as_field(value, target, path, context))
+        fields.add(each.alias.split("."), compiler.compile(each.this, scope, context))
     arguments = (owner.sql, *of_type(owner.type, context.protos))
-    return Typed(build("fn_replace_fields", arguments, paths, values), owner.type)
+    return Typed(build("fn_replace_fields", arguments, fields.paths, fields.values), owner.type)
 
 
 def overlaps(left: str, right: str) -> bool:

@@ -98,7 +98,7 @@ def table_layouts(schema: Schema, previous: Mapping[str, TableLayout]) -> dict[s
 
 def schema_parts(schema: Schema) -> dict[str, Schema]:
     """Each table with what its layout follows from: the tables that it refers to and that refer to
-    it, its indexes, change streams, sequences and the proto bundle. It is the first table of its part."""
+    it, its indexes, change streams, sequences, the proto bundle. It is the part's first table."""
     tables = {table.name.casefold(): table for table in schema.tables}
     related = {name: [table] for name, table in tables.items()}
     for name, table in tables.items():

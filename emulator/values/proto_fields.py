@@ -39,12 +39,8 @@ def find_field(message: Descriptor, name: str) -> FieldDescriptor | None:
 
 def field_type(types: ProtoTypes, field: FieldDescriptor) -> Type | None:
     """What a field is in SQL; None for a type that SQL lacks, or that the bundle does not name."""
-    if field.type in MESSAGES:
-        single = types.type(field.message_type.full_name)
-    elif field.type == FieldDescriptor.TYPE_ENUM:
-        single = types.type(field.enum_type.full_name)
-    else:
-        single = SCALARS.get(field.type)
+    declared = field.message_type or field.enum_type
+    single = types.type(declared.full_name) if declared is not None else SCALARS.get(field.type)
     return array(single) if single is not None and field.is_repeated else single
 
 

@@ -6,8 +6,10 @@ Each function takes the key of the bundle (``ProtoTypes.key``) and the full name
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from google.protobuf import text_format
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 from emulator.errors import out_of_range
@@ -35,7 +37,7 @@ def parse_text(types: ProtoTypes, name: str, text: str) -> bytes:
 
 def write_message(message: Message) -> bytes:
     """The bytes of a message. Raises ValueError if a required field is missing."""
-    missing = message.FindInitializationErrors()
+    missing: list[str] = message.FindInitializationErrors()  # type: ignore[attr-defined]
     if missing:
         raise ValueError(
             f"Error parsing proto: the required fields {', '.join(missing)} are missing"
@@ -52,10 +54,16 @@ def enum_number(types: ProtoTypes, name: str, text: str) -> int:
     return value.number
 
 
+def descriptor_of(message: Message) -> Descriptor:
+    """What a message is."""
+    descriptor: Descriptor = message.DESCRIPTOR  # type: ignore[assignment]
+    return descriptor
+
+
 def proto_field(data: bytes, key: str, name: str, field_name: str) -> object:
     """The field of a message; its default where it is not set."""
     message = read_message(BUNDLES[key], name, data)
-    field = find_field(message.DESCRIPTOR, field_name)
+    field = find_field(descriptor_of(message), field_name)
     return get_field(message, field) if field is not None else None
 
 
@@ -133,22 +141,27 @@ def replace_fields(data: object, key: str, name: str, paths: str, *values: objec
         raise out_of_range(str(error)) from error
 
 
+def update_fields(data: object, key: str, name: str, paths: str, *values: object) -> object:
+    """The same for UPDATE, which cannot set the fields of NULL."""
+    if data is None:
+        raise out_of_range(f"Cannot set field of NULL `{name}`")
+    return replace_fields(data, key, name, paths, *values)
+
+
 def set_path(message: Message, path: str, value: object) -> None:
     """Sets a field, maybe of a message inside, which must be there. Raises ValueError."""
     *outer, last = path.split(".")
     for name in outer:
         if not message.HasField(name):
-            raise ValueError(
-                f"REPLACE_FIELDS() cannot be used to modify the fields of an unset message: {name}"
-            )
+            raise ValueError(f"Cannot set a field of the message {name}, which is not set")
         message = getattr(message, name)
-    field = find_field(message.DESCRIPTOR, last)
+    field = find_field(descriptor_of(message), last)
     if field is None:
         raise ValueError(f"{message.DESCRIPTOR.full_name} has no field {last}")
     set_field(message, field, value)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_proto_field": proto_field,
     "fn_proto_has": proto_has,
     "cast_string_proto": cast_string_proto,
@@ -158,4 +171,8 @@ FUNCTIONS = {
     "cast_int64_enum": cast_int64_enum,
     "cast_enum_string": cast_enum_string,
 }
-SEEING_NULL = {"fn_new_proto": new_proto, "fn_replace_fields": replace_fields}
+SEEING_NULL: dict[str, Callable[..., object]] = {
+    "fn_new_proto": new_proto,
+    "fn_replace_fields": replace_fields,
+    "fn_update_fields": update_fields,
+}

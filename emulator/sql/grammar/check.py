@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from emulator import errors
 from emulator.errors import SpannerError
-from emulator.sql.grammar.features import FEATURES, REFUSED, refuse_features
+from emulator.sql.grammar.features import FEATURES, REFUSED, TYPED_ROWS, refuse_features
 from emulator.sql.grammar.hints import check_hints
 from emulator.sql.grammar.outline import FeatureError, parse
 from emulator.sql.grammar.places import mark_place
@@ -15,7 +15,9 @@ from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
 from emulator.sql.grammar.types import check_types
 
-EVERY_WATCHED = WATCHED | FEATURES.keys() | REFUSED.keys() | REWRITTEN | {"hint_entry", "type"}
+EVERY_WATCHED = (
+    WATCHED | FEATURES.keys() | {TYPED_ROWS} | REFUSED.keys() | REWRITTEN | {"hint_entry", "type"}
+)
 
 
 def read_statement(sql: str, names: Collection[str] = ()) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from emulator import errors
 from emulator.sql.grammar.outline import Outline
@@ -36,6 +36,6 @@ def named_types(outline: Outline) -> Iterator[tuple[Token, ...]]:
             yield tokens
 
 
-def spell_name(tokens: tuple[Token, ...]) -> str:
+def spell_name(tokens: Sequence[Token]) -> str:
     """A path without its backquotes."""
     return "".join(token.text.strip("`") for token in tokens)
