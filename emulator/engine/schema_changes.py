@@ -74,7 +74,7 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
-        step = resolve_table(parse_step(text, state.schema), state.schema)
+        step = resolve_table(parse_step(text, *language(state.schema)), state.schema)
         refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
         schema = evolve_schema(state.schema, step, descriptors)
@@ -140,19 +140,21 @@ def replay_statements(
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
         schema = versions[-1].schema
-        step = resolve_table(parse_step(statement.text, schema), schema)
+        step = resolve_table(parse_step(statement.text, *language(schema)), schema)
         schema = evolve_schema(schema, step, statement.descriptors, checked=False)
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
 
 
-def parse_step(text: str, schema: Schema) -> steps.Step:
-    """The step that a statement over a schema says.
+def language(schema: Schema) -> tuple[Dialect, tuple[str, ...]]:
+    """What statements over a schema are written in: its dialect, and the types of its bundle."""
+    return schema.dialect, list_bundle_types(schema)
 
-    Raises INVALID_ARGUMENT with the place of the error.
-    """
+
+def parse_step(text: str, dialect: Dialect, type_names: tuple[str, ...]) -> steps.Step:
+    """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
     try:
-        step = parse_statement(text, schema.dialect, list_bundle_types(schema))
+        step = parse_statement(text, dialect, type_names)
     except DdlError as error:
         raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:

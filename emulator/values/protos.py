@@ -64,10 +64,9 @@ class ProtoTypes:
     def holds(self, name: str, number: int) -> bool:
         """Whether a number is a value of an enum; an open one has every number of 32 bits."""
         enum = self.enum(name)
-        if enum is None:
+        if enum is None or not -(1 << 31) <= number < 1 << 31:
             return False
-        named = number in enum.values_by_number
-        return named or (not enum.is_closed and -(1 << 31) <= number < 1 << 31)
+        return number in enum.values_by_number or not enum.is_closed
 
 
 @cache
