@@ -38,6 +38,8 @@ class FieldValues:
 
 def new_message(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """NEW pkg.Message(value AS field, ...)."""
+    if not node.expressions or not isinstance(node.expressions[0], exp.Literal):
+        raise errors.invalid_argument(f"Function not found: {node.name}")
     first, *items = node.expressions
     type_ = context.protos.type(str(first.this))
     if type_ is None or type_.code is not TypeCode.PROTO:
@@ -64,6 +66,8 @@ def replace_fields(
         )
     fields = FieldValues(owner.type, context)
     for each in items:
+        if not isinstance(each, exp.Alias):
+            raise errors.invalid_argument("REPLACE_FIELDS() takes values with the path of a field")
         fields.add(each.alias.split("."), compiler.compile(each.this, scope, context))
     arguments = (owner.sql, *of_type(owner.type, context.protos))
     return Typed(build("fn_replace_fields", arguments, fields.paths, fields.values), owner.type)

@@ -57,17 +57,22 @@ def is_optional(field: FieldDescriptor) -> bool:
 
 
 def get_field(message: Message, field: FieldDescriptor) -> object:
-    """A field in storage form: its default where it is not set, NULL for a missing message."""
+    """A field in storage form: its default where it is not set, NULL for a missing message.
+
+    Raises ValueError for a string that is not UTF-8.
+    """
     if field.is_repeated:
-        items = [to_element(to_stored(each)) for each in getattr(message, field.name)]
+        items = [to_element(to_stored(each, field)) for each in getattr(message, field.name)]
         return json.dumps(items, separators=(",", ":"), ensure_ascii=False)
     if field.type in MESSAGES and not message.HasField(field.name):
         return None
-    return to_stored(getattr(message, field.name))
+    return to_stored(getattr(message, field.name), field)
 
 
-def to_stored(value: object) -> object:
-    """One value in storage form."""
+def to_stored(value: object, field: FieldDescriptor) -> object:
+    """One value in storage form. Raises ValueError for a string that is not UTF-8."""
+    if field.type == FieldDescriptor.TYPE_STRING and not isinstance(value, str):
+        raise ValueError(f"The string in the proto field {field.full_name} is not UTF-8")
     if isinstance(value, Message):
         return value.SerializeToString()
     if isinstance(value, float) and math.isnan(value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, HOME, SINGER, Note, SingerInfo
+from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, HOME, NESTED, SINGER, Note, SingerInfo
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
 from talk import commit, dml, insert, rows
@@ -106,6 +106,9 @@ def test_fields(singers: Database, expression: str, value: Any) -> None:
         (f"NEW {SINGER}(1 AS singer_id, Id AS singer_id)", "singer_id is set twice"),
         ("REPLACE_FIELDS(Info, NULL AS home, 'x' AS home.city)", "is set twice"),
         ("REPLACE_FIELDS(Genre, 1 AS x)", "not defined for type"),
+        ("`REPLACE_FIELDS`(Info, 1)", "takes values with the path of a field"),
+        ("`$new`()", "Function not found"),
+        ("ARRAY_IS_DISTINCT(Infos)", "not defined for"),
         ("REPLACE_FIELDS(Info, 1 AS residence.start_year)", "Cannot access field start_year"),
     ],
 )
@@ -174,6 +177,12 @@ def test_enums_and_casts(singers: Database, expression: str, value: Any) -> None
         (f"CAST(s.Id + 8 AS {GENRE})", exceptions.OutOfRange, "Out of range cast of integer 9"),
         (f"CAST(CONCAT('a') AS {GENRE})", exceptions.OutOfRange, "Could not cast 'a'"),
         (f"CAST(b'\\xff' AS {SINGER})", exceptions.OutOfRange, "not a message"),
+        (f"CAST(b'\\x12\\x01\\xff' AS {SINGER}).birth_date", exceptions.OutOfRange, "is not UTF-8"),
+        (
+            f"CAST(CONCAT('', REPEAT('inner {{', 3000), REPEAT('}}', 3000)) AS {NESTED})",
+            exceptions.OutOfRange,
+            "nested too deeply",
+        ),
         (f"CAST(CONCAT('x') AS {SINGER})", exceptions.OutOfRange, "Error parsing proto"),
         (f"CAST('' AS {HOME})", exceptions.InvalidArgument, "required fields start_year"),
         (f"NEW {HOME}('x' AS city)", exceptions.OutOfRange, "required fields start_year"),
@@ -238,6 +247,10 @@ def test_queries_over_messages(singers: Database) -> None:
         "SELECT i.nationality, o FROM Singers, UNNEST(Infos) AS i WITH OFFSET AS o ORDER BY o"
     )
     assert rows(singers, unnested) == [["FR", 0], [None, 1]]
+    all_fields = "SELECT s.Info.home.* FROM Singers AS s WHERE s.Id = 1"
+    assert rows(singers, all_fields) == [[2000, "nowhere"]]
+    named_alike = "SELECT text.text FROM UNNEST([NEW Note('x' AS text)]) AS text"
+    assert rows(singers, named_alike) == [["x"]]
     fields = f"SELECT * FROM UNNEST([NEW {HOME}(1 AS start_year, 'x' AS city)])"
     assert rows(singers, fields) == [[1, "x"]]
     exists = (

@@ -10,11 +10,14 @@ from collections.abc import Callable
 
 from google.protobuf import text_format
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, EncodeError, Message
 
 from emulator.errors import out_of_range
 from emulator.values.proto_fields import find_field, get_field, set_field
 from emulator.values.protos import BUNDLES, ProtoTypes
+
+REFUSALS = (ValueError, TypeError, DecodeError)
+"""What protobuf raises for values that a field does not take."""
 
 
 def read_message(types: ProtoTypes, name: str, data: bytes) -> Message:
@@ -32,6 +35,8 @@ def parse_text(types: ProtoTypes, name: str, text: str) -> bytes:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
         raise ValueError(f"Error parsing proto: {error}") from error
+    except RecursionError as error:
+        raise ValueError("Error parsing proto: the messages are nested too deeply") from error
     return write_message(message)
 
 
@@ -42,7 +47,10 @@ def write_message(message: Message) -> bytes:
         raise ValueError(
             f"Error parsing proto: the required fields {', '.join(missing)} are missing"
         )
-    return message.SerializeToString()
+    try:
+        return message.SerializeToString()
+    except EncodeError as error:
+        raise ValueError(f"Error writing proto: {error}") from error
 
 
 def enum_number(types: ProtoTypes, name: str, text: str) -> int:
@@ -64,7 +72,10 @@ def proto_field(data: bytes, key: str, name: str, field_name: str) -> object:
     """The field of a message; its default where it is not set."""
     message = read_message(BUNDLES[key], name, data)
     field = find_field(descriptor_of(message), field_name)
-    return get_field(message, field) if field is not None else None
+    try:
+        return get_field(message, field) if field is not None else None
+    except ValueError as error:
+        raise out_of_range(str(error)) from error
 
 
 def proto_has(data: bytes, key: str, name: str, field_name: str) -> int:
@@ -124,7 +135,7 @@ def new_proto(key: str, name: str, fields: str, *values: object) -> bytes:
         for path, value in zip(json.loads(fields), values, strict=True):
             set_path(message, path, value)
         return write_message(message)
-    except (ValueError, TypeError) as error:
+    except REFUSALS as error:
         raise out_of_range(str(error)) from error
 
 
@@ -137,7 +148,7 @@ def replace_fields(data: object, key: str, name: str, paths: str, *values: objec
         for path, value in zip(json.loads(paths), values, strict=True):
             set_path(message, path, value)
         return write_message(message)
-    except (ValueError, TypeError) as error:
+    except REFUSALS as error:
         raise out_of_range(str(error)) from error
 
 
