@@ -22,8 +22,7 @@ INTERVAL   TEXT               ISO 8601
 PROTO      BLOB               the bytes of the message, as they were sent
 ENUM       INTEGER
 ARRAY      TEXT               JSON array of the elements' forms; BYTES and PROTO as base64, NULL as
-                              null,
-                              FLOAT infinities as the strings 'Infinity' and '-Infinity'
+                              null, FLOAT infinities as the strings 'Infinity' and '-Infinity'
 STRUCT     TEXT               JSON array of the fields' forms (in query results only)
 NULL       NULL               of any type
 =========  =================  ======================================================================

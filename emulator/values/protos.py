@@ -128,9 +128,9 @@ def has_file(pool: descriptor_pool.DescriptorPool, name: str) -> bool:
 def find_own_file(name: str) -> FileDescriptorProto | None:
     """A file that comes with protobuf, such as google/protobuf/timestamp.proto."""
     with suppress(KeyError):
-        found = FileDescriptorProto()
-        descriptor_pool.Default().FindFileByName(name).CopyToProto(found)
-        return found
+        file = FileDescriptorProto()
+        descriptor_pool.Default().FindFileByName(name).CopyToProto(file)
+        return file
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import apsw
 import pytest
 from fixtures.music import (
     BUNDLE,
@@ -40,7 +41,7 @@ def change_bundle(database: Database, *statements: str, descriptors: bytes = DES
     database.update_ddl(statements, proto_descriptors=descriptors).result(60)
 
 
-def told_schema(database: Database) -> tuple[list[str], FileDescriptorSet]:
+def read_ddl(database: Database) -> tuple[list[str], FileDescriptorSet]:
     """What GetDatabaseDdl tells."""
     api = database._instance._client.database_admin_api
     answer = api.get_database_ddl(request=GetDatabaseDdlRequest(database=database.name))
@@ -51,13 +52,13 @@ def told_schema(database: Database) -> tuple[list[str], FileDescriptorSet]:
 def test_a_schema_with_messages_and_enums_is_told_and_can_be_made_again(
     database: Database, create_database: CreateDatabase
 ) -> None:
-    statements, descriptors = told_schema(database)
+    statements, descriptors = read_ddl(database)
     assert statements[0].startswith("CREATE PROTO BUNDLE")
     assert f"Info {SINGER}," in statements[1]
     assert f"Genres ARRAY<{GENRE}>" in statements[1]
     assert "Mood `Mood`" in statements[1]
     again = create_database(*statements, proto_descriptors=descriptors.SerializeToString())
-    assert told_schema(again) == (statements, descriptors)
+    assert read_ddl(again) == (statements, descriptors)
 
 
 @with_singers
@@ -175,7 +176,7 @@ def test_a_used_type_stays(database: Database) -> None:
         with pytest.raises(exceptions.FailedPrecondition, match=used):
             change_bundle(database, statement)
     change_bundle(database, "DROP TABLE Singers", "DROP PROTO BUNDLE")
-    statements, descriptors = told_schema(database)
+    statements, descriptors = read_ddl(database)
     assert (statements, len(descriptors.file)) == ([], 0)
     with pytest.raises(exceptions.InvalidArgument, match="unrecognized column type"):
         change_bundle(database, f"CREATE TABLE T (K INT64, V {GENRE}) PRIMARY KEY (K)")
@@ -199,7 +200,7 @@ def test_alter_takes_what_it_names_and_leaves_the_rest(database: Database) -> No
     assert rows(database, f"SELECT NEW {PACKAGE}.Award(5 AS year).year") == [[5]]
     with pytest.raises(exceptions.InvalidArgument, match="Type not found: Note"):
         rows(database, "SELECT CAST('' AS Note)")
-    assert [each for each in (SINGER, f"{PACKAGE}.Award") if each in told_schema(database)[0][0]]
+    assert [each for each in (SINGER, f"{PACKAGE}.Award") if each in read_ddl(database)[0][0]]
 
 
 @with_singers
@@ -250,8 +251,8 @@ def test_columns_become_messages_and_enums_if_their_values_fit(database: Databas
         change_bundle(database, f"ALTER TABLE T ALTER COLUMN I {SINGER}")
     dml(database, "DELETE FROM T WHERE K = 1")
     change_bundle(database, *(f"ALTER TABLE T ALTER COLUMN {c} {t}" for c, t, _ in changes))
-    found = rows(database, "SELECT CAST(I AS STRING), B.singer_id, A FROM T")
-    assert found == [["JAZZ", 7, []]]
+    answer = rows(database, "SELECT CAST(I AS STRING), B.singer_id, A FROM T")
+    assert answer == [["JAZZ", 7, []]]
     change_bundle(
         database, "ALTER TABLE T ALTER COLUMN I INT64", "ALTER TABLE T ALTER COLUMN B BYTES(MAX)"
     )
@@ -284,11 +285,11 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         commit(database, insert("Singers", "Id Genre Info", (1, 3, SingerInfo(nationality="FR"))))
         column = "ALTER TABLE Singers ADD COLUMN N STRING(MAX) AS (Info.nationality) STORED"
         change_bundle(database, column, f"ALTER PROTO BUNDLE DELETE ({HOME})")
-        statements = told_schema(database)
+        statements = read_ddl(database)
         assert rows(database, sql) == [["ROCK", "FR", "FR"]]
     with spawn(data_dir=tmp_path) as process:
         database = connect(process.address).database("kept")
-        assert told_schema(database) == statements
+        assert read_ddl(database) == statements
         assert rows(database, sql) == [["ROCK", "FR", "FR"]]
         dml(database, "UPDATE Singers SET Info.nationality = 'DE' WHERE Genre = 'ROCK'")
         assert rows(database, sql) == [["ROCK", "DE", "DE"]]
@@ -296,4 +297,23 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
 
 @bundled
 def test_the_descriptors_of_both_files_are_told(database: Database) -> None:
-    assert list(told_schema(database)[1].file) == [MUSIC, OPEN]
+    assert list(read_ddl(database)[1].file) == [MUSIC, OPEN]
+
+
+def test_the_file_of_an_older_server_has_its_bundle(tmp_path: Path) -> None:
+    with spawn(data_dir=tmp_path) as process:
+        database = connect(process.address).database(
+            "old", ddl_statements=[BUNDLE], proto_descriptors=DESCRIPTORS
+        )
+        database.create().result(60)
+        statements = read_ddl(database)
+    (file,) = tmp_path.glob("**/*.sqlite")
+    connection = apsw.Connection(str(file))
+    connection.execute('CREATE TABLE "$proto_bundle" (descriptors BLOB NOT NULL)')
+    connection.execute('INSERT INTO "$proto_bundle" VALUES (?)', (DESCRIPTORS,))
+    connection.execute('ALTER TABLE "$statements" DROP COLUMN descriptors')
+    connection.close()
+    with spawn(data_dir=tmp_path) as process:
+        database = connect(process.address).database("old")
+        assert read_ddl(database) == statements
+        change_bundle(database, SINGERS)

@@ -276,12 +276,12 @@ def test_dml(singers: Database) -> None:
         f"UPDATE Singers SET Genre = 'POP', Infos = [NEW {SINGER}(8 AS singer_id)] WHERE Genre = 2",
         "DELETE FROM Singers WHERE Info.nationality = 'FR'",
     )
-    found = rows(
+    answer = rows(
         singers,
         "SELECT Id, Info.nationality, Infos[OFFSET(0)].singer_id, CAST(Genre AS STRING), Genres"
         " FROM Singers ORDER BY Id",
     )
-    assert found == [[2, None, None, None, None], [3, "US", 8, "POP", [2, 0]]]
+    assert answer == [[2, None, None, None, None], [3, "US", 8, "POP", [2, 0]]]
     returned = dml(
         singers, "UPDATE Singers SET Genre = 'JAZZ' WHERE Id = 3 THEN RETURN Info.nationality"
     )
@@ -294,12 +294,12 @@ def test_update_sets_fields(singers: Database) -> None:
         "UPDATE Singers AS s SET s.Info.nationality = 'DE', Info.home.city = 'Bonn',"
         " Info.songs = ['c'], Mood = 'CALM' WHERE s.Id = 1",
     )
-    found = rows(
+    answer = rows(
         singers,
         "SELECT Info.nationality, Info.home.city, Info.home.start_year, Info.songs, Mood,"
         " Info.singer_id FROM Singers WHERE Id = 1",
     )
-    assert found == [["DE", "Bonn", 2000, ["c"], 0, 1]]
+    assert answer == [["DE", "Bonn", 2000, ["c"], 0, 1]]
     for sql, error, message in (
         ("SET Info.nationality = 'DE' WHERE Id = 2", exceptions.OutOfRange, "field of NULL"),
         ("SET Info.nothing = 1 WHERE TRUE", exceptions.InvalidArgument, "called nothing"),
@@ -328,9 +328,9 @@ def test_partitioned_dml_over_a_field(singers: Database) -> None:
 def test_transactions_over_fields(singers: Database) -> None:
     def work(transaction: Any) -> list[Any]:
         sql = f"SELECT Info.singer_id FROM Singers WHERE Genre = CAST('ROCK' AS {GENRE})"
-        found = [row[0] for row in transaction.execute_sql(sql)]
+        answer = [row[0] for row in transaction.execute_sql(sql)]
         transaction.execute_update("UPDATE Singers SET Info.singer_id = 77 WHERE Genre = 'ROCK'")
-        found += [row[0] for row in transaction.execute_sql(sql)]
-        return found
+        answer += [row[0] for row in transaction.execute_sql(sql)]
+        return answer
 
     assert singers.run_in_transaction(work) == [1, 77]

@@ -127,7 +127,7 @@ def test_an_open_enum_takes_any_number(database: Database) -> None:
 def test_parameters(singers: Database) -> None:
     info, genre = param_types.ProtoMessage(SingerInfo()), param_types.ProtoEnum(Genre)
     types = {"i": info, "g": genre, "l": param_types.Array(info), "m": param_types.ProtoEnum(Mood)}
-    found = query(
+    answer = query(
         singers,
         "SELECT @i.nationality, @i, @g, @l[OFFSET(1)].songs, @m",
         types,
@@ -136,7 +136,7 @@ def test_parameters(singers: Database) -> None:
         l=[None, DUTCH],
         m=1,
     )
-    assert found == [["FR", BYTES, ROCK, ["a", "b"], 1]]
+    assert answer == [["FR", BYTES, ROCK, ["a", "b"], 1]]
     where = "SELECT Id FROM Singers WHERE Genre = @g AND Info.nationality = @i.nationality"
     assert query(singers, where, types, g=ROCK, i=FRENCH) == [[1]]
     among = "SELECT Id FROM Singers WHERE Genre IN UNNEST(@g)"
@@ -154,8 +154,8 @@ def test_parameters_of_other_types_become_messages_and_enums(singers: Database) 
         transaction.execute_update(statement, {"i": FRENCH, "g": FOLK}, types)
 
     singers.run_in_transaction(write)
-    found = rows(singers, "SELECT Nationality, CAST(Genre AS STRING) FROM Singers WHERE Id = 9")
-    assert found == [["FR", "FOLK"]]
+    answer = rows(singers, "SELECT Nationality, CAST(Genre AS STRING) FROM Singers WHERE Id = 9")
+    assert answer == [["FR", "FOLK"]]
     wrong = {"i": b"/w==", "g": FOLK}
     with pytest.raises(exceptions.OutOfRange, match="not a message"):
         singers.run_in_transaction(lambda t: t.execute_update(statement, wrong, types))
