@@ -33,6 +33,8 @@ OFFSET = "spanner_offset"
 
 WITH_EXPRESSION = "$WITH"
 """The function that stands for WITH(name AS value, ..., result)."""
+NAMED_TYPE = "ENUM"
+"""The word, reserved in GoogleSQL, before a string that is the name of a message or an enum."""
 PARSER_FAULTS = (ValueError, TypeError, AttributeError, IndexError, KeyError)
 """What sqlglot raises by mistake, instead of an error of its own, for some broken statements."""
 
@@ -55,6 +57,7 @@ class SpannerDialect(BigQuery):
             **BigQuery.Tokenizer.KEYWORDS,
             "FLOAT32": TokenType.FLOAT,
             "UUID": TokenType.UUID,
+            NAMED_TYPE: TokenType.ENUM,
         }
 
     class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
@@ -67,6 +70,12 @@ class SpannerDialect(BigQuery):
             name: BigQuery.Parser.FUNCTION_PARSERS[name] for name in KEPT_PARSERS
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+
+        def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+            if self._match_pair(TokenType.ENUM, TokenType.STRING):
+                return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=self._prev.text)
+            type_: exp.Expr | None = super()._parse_types(*args, **kwargs)
+            return type_
 
         def _parse_table_parts(self, *args: object, **kwargs: object) -> exp.Table:
             table: exp.Table = super()._parse_table_parts(*args, **kwargs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ddl.clauses import OTHER_KINDS, read_drop, read_other_statement
 from ddl.errors import DdlSyntaxError
 from ddl.evolve import apply_step
 from ddl.googlesql import statements as googlesql
 from ddl.postgres import statements as postgres
+from ddl.protos import list_bundle_types
 from ddl.reader import TokenReader
 from ddl.schema import Dialect, Schema
 from ddl.steps import Step
@@ -25,10 +26,13 @@ ALTER: dict[Dialect, Read] = {
 }
 
 
-def parse_statement(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Step:
+def parse_statement(
+    text: str, dialect: Dialect = Dialect.GOOGLESQL, type_names: Collection[str] = ()
+) -> Step:
     """Parses one DDL statement; a semicolon may follow it.
 
-    Raises DdlSyntaxError with line, column and what was expected.
+    ``type_names`` are the types of the database's proto bundle. Raises DdlSyntaxError with line,
+    column and what was expected.
     """
     statements = split_statements(text, dialect)
     if not statements:
@@ -36,7 +40,7 @@ def parse_statement(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Step:
     if len(statements) > 1:
         place = locate(text, statements[1][1])
         raise DdlSyntaxError(*place, "the end of the statement", "another one")
-    reader = TokenReader(statements[0][0], dialect)
+    reader = TokenReader(statements[0][0], dialect, type_names)
     step = read_statement(reader, dialect)
     reader.expect_end()
     return step
@@ -67,6 +71,7 @@ def parse_schema(statements: str | Iterable[str], dialect: Dialect = Dialect.GOO
     """
     text = statements if isinstance(statements, str) else ";\n".join(statements)
     schema = Schema(dialect=dialect)
-    for step in parse_script(text, dialect):
+    for statement, _ in split_statements(text, dialect):
+        step = parse_statement(statement, dialect, list_bundle_types(schema))
         schema = apply_step(schema, step)
     return schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NoReturn
 
 from ddl.errors import DdlSyntaxError
@@ -12,11 +13,18 @@ from ddl.tokens import Token, TokenKind, locate, tokenize
 class TokenReader:
     """Reads one statement. ``accept`` takes what may come, ``expect`` what must.
 
-    Every method that reads raises DdlSyntaxError for anything else than what it reads.
+    ``type_names`` are the types of the database's proto bundle. Every method that reads raises
+    DdlSyntaxError for anything else than what it reads.
     """
 
-    def __init__(self, text: str, dialect: Dialect = Dialect.GOOGLESQL) -> None:
+    def __init__(
+        self,
+        text: str,
+        dialect: Dialect = Dialect.GOOGLESQL,
+        type_names: Collection[str] = (),
+    ) -> None:
         self.text = text
+        self.type_names = type_names
         self._tokens = list(tokenize(text, dialect))
         self._position = 0
 

@@ -254,7 +254,11 @@ class Verbatim:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A whole database. The tuples keep the order of creation."""
+    """A whole database. The tuples keep the order of creation.
+
+    ``proto_descriptors`` is the FileDescriptorSet of the proto bundle; only the embedded server
+    knows it.
+    """
 
     dialect: Dialect = Dialect.GOOGLESQL
     tables: tuple[Table, ...] = ()
@@ -264,6 +268,7 @@ class Schema:
     named_schemas: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    proto_descriptors: bytes = b""
 
     def table(self, name: str) -> Table | None:
         """The table of this name (without regard to case), or None."""

@@ -19,6 +19,13 @@ def quote_part(part: str) -> str:
     return "`" + part.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 
+def quote_type_name(name: str) -> str:
+    """The name of a message or an enum: as a whole in backticks where a part of it needs them."""
+    quoted = [quote_part(part) for part in name.split(".")]
+    plain = len(quoted) > 1 and not any(part.startswith("`") for part in quoted)
+    return name if plain else f"`{name}`"
+
+
 def write_options(options: Options) -> str:
     """OPTIONS (...), or nothing."""
     pairs = [f"{name} = {'null' if value is None else value}" for name, value in options]
@@ -42,7 +49,7 @@ class GoogleSqlSpelling(Spelling):
         if type_.code in {TypeCode.STRING, TypeCode.BYTES}:
             return f"{type_.code.value}({'MAX' if type_.length is None else type_.length})"
         if type_.code in {TypeCode.PROTO, TypeCode.ENUM}:
-            return self.quote_name(type_.proto_name or "")
+            return quote_type_name(type_.proto_name or "")
         if type_.code is TypeCode.STRUCT:
             fields = (f"{field.name} {self.write_type(field.type)}" for field in type_.fields)
             return f"STRUCT<{', '.join(fields)}>"

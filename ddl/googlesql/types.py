@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ddl.reader import TokenReader
 from ddl.schema import StructField, Type, TypeCode
+from ddl.tokens import TokenKind
 
 SIZED_TYPES = {"STRING": TypeCode.STRING, "BYTES": TypeCode.BYTES}
 COMPOSED_TYPES = frozenset({TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.PROTO, TypeCode.ENUM})
@@ -36,9 +37,15 @@ def read_type(reader: TokenReader) -> Type:
     if word in PLAIN_TYPES:
         reader.advance()
         return Type(PLAIN_TYPES[word])
-    start = reader.mark()
+    return read_named_type(reader)
+
+
+def read_named_type(reader: TokenReader) -> Type:
+    """A message or an enum of the proto bundle: DDL writes both alike. A name without a package
+    must be in backquotes, or in the bundle: it would else be a misspelt type."""
+    start, quoted = reader.mark(), reader.token.kind is TokenKind.QUOTED
     name = reader.read_path("a type")
-    if "." not in name:
+    if "." not in name and not quoted and name not in reader.type_names:
         reader.reset(start)
         reader.fail("a type")
     return Type(TypeCode.PROTO, proto_name=name)

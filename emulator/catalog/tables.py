@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ddl.protos import KIND as PROTO_BUNDLE
 from ddl.render import render_type
-from ddl.schema import Column, Index, KeyPart, Schema, Table
+from ddl.schema import Column, Index, KeyPart, Schema, Table, Type
 from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row
@@ -26,8 +27,9 @@ def yes_or_no(value: bool) -> str:
 
 def schemata(schema: Schema) -> Iterator[Row]:
     """The default schema, INFORMATION_SCHEMA, SPANNER_SYS and the named ones."""
+    bundle = next((item.text for item in schema.verbatim if item.kind == PROTO_BUNDLE), None)
     for name in ("", "INFORMATION_SCHEMA", "SPANNER_SYS", *schema.named_schemas):
-        yield "", name, None, None
+        yield "", name, None, None if name else bundle
 
 
 def database_options(schema: Schema) -> Iterator[Row]:
@@ -76,6 +78,15 @@ def user_view_columns(user_views: Mapping[str, View]) -> Iterator[Row]:
             yield "", *split_name(name), *column_row(Column(column_name, type_), number)
 
 
+def information_type(type_: Type) -> str:
+    """A type as SPANNER_TYPE shows it: as in DDL, but for messages and enums."""
+    if type_.proto_name is not None:
+        return f"{type_.code.value}<{type_.proto_name}>"
+    if type_.element is not None and type_.element.proto_name is not None:
+        return f"ARRAY<{information_type(type_.element)}>"
+    return render_type(type_)
+
+
 def column_row(column: Column, number: int) -> Row:
     """A row of COLUMNS, from the column's name on."""
     identity = column.identity
@@ -87,7 +98,7 @@ def column_row(column: Column, number: int) -> Row:
         column.default,
         None,
         yes_or_no(not column.not_null),
-        render_type(column.type),
+        information_type(column.type),
         "ALWAYS" if column.generated is not None else "NEVER",
         column.generated,
         yes_or_no(column.stored) if column.generated is not None else None,
@@ -210,5 +221,5 @@ def index_columns(schema: Schema) -> Iterator[Row]:
                 number,
                 order,
                 nullable,
-                render_type(column.type),
+                information_type(column.type),
             )

@@ -12,7 +12,6 @@ import apsw
 
 from ddl.render import render_schema
 from ddl.schema import Dialect, Schema
-from emulator.engine import proto_bundle
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.change_streams.mutable import churn_mutable, is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, churn
@@ -142,11 +141,7 @@ class Database:
 
     def proto_descriptors(self) -> bytes:
         """The FileDescriptorSet of the database's proto bundle; empty without one."""
-        reader = self._storage.borrow()
-        try:
-            return proto_bundle.load_bundle(reader.connection)
-        finally:
-            self._storage.give_back(reader)
+        return self.schema.proto_descriptors
 
     def ddl(self) -> list[str]:
         """Statements that create the same schema again."""
@@ -264,7 +259,6 @@ def prepare_file(connection: apsw.Connection, now: int) -> tuple[int, int]:
         "(last_commit INTEGER NOT NULL, schema_version INTEGER NOT NULL)",
         CREATE_REFERENCES,
         CREATE_SEQUENCES,
-        proto_bundle.CREATE_BUNDLE,
         CREATE_ARCHIVES,
         CREATE_HORIZON,
         *CREATE_STREAM_TABLES,

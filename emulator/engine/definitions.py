@@ -7,12 +7,15 @@ from dataclasses import replace
 from ddl import sequences, steps, views
 from ddl.errors import DuplicateNameError, NameNotFoundError, SchemaError
 from ddl.schema import Column, Identity, Schema, Table, Verbatim
+from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
 from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
 
 
 def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
     """The step to apply; None if IF [NOT] EXISTS makes it a no-op. Raises SchemaError."""
+    if changes_bundle(step):
+        return resolve_bundle(schema, step)
     if isinstance(step, steps.CreateVerbatim):
         return create_object(schema, step.item)
     if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:

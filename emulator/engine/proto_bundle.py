@@ -1,76 +1,132 @@
-"""CREATE PROTO BUNDLE: the descriptors that a database keeps for its clients.
-
-The bundle is recorded, returned and dropped; columns and values of its types are not supported.
-"""
+"""CREATE, ALTER and DROP PROTO BUNDLE: which types a database has, and their descriptors."""
 
 from __future__ import annotations
 
-import re
-
-import apsw
-from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorSet
-from google.protobuf.message import DecodeError
+from dataclasses import replace
 
 from ddl import steps
-from emulator.errors import invalid_argument
+from ddl.protos import (
+    KIND,
+    BundleChange,
+    list_bundle_types,
+    read_bundle_change,
+    write_bundle,
+)
+from ddl.schema import Schema, Verbatim
+from emulator.engine.proto_descriptors import merge_descriptors, type_names
+from emulator.errors import (
+    already_exists,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    unimplemented,
+)
+from emulator.values.protos import ProtoTypes, proto_types
 
-CREATE_BUNDLE = 'CREATE TABLE IF NOT EXISTS "$proto_bundle" (descriptors BLOB NOT NULL)'
-KIND = "PROTO BUNDLE"
+ALTER = f"ALTER {KIND}"
+RESERVED_PACKAGES = ("spanner", "tech.spanner")
 
 
-def check_bundle(step: steps.Step, descriptors: bytes) -> None:
-    """Refuses a bundle that names types missing from the descriptors of the statement."""
-    if not isinstance(step, steps.CreateVerbatim) or step.item.kind != KIND:
+def changes_bundle(step: steps.Step) -> bool:
+    """Whether a statement is about the proto bundle."""
+    match step:
+        case steps.CreateVerbatim(item):
+            return item.kind == KIND
+        case steps.DropVerbatim(kind):
+            return kind == KIND
+        case steps.OtherStatement(kind):
+            return kind == ALTER
+        case _:
+            return False
+
+
+def refuse_missing_bundle(schema: Schema, step: steps.Step) -> None:
+    """Raises FAILED_PRECONDITION where the bundle is missing, or there already."""
+    exists = bool(list_bundle_types(schema))
+    if not changes_bundle(step) or (isinstance(step, steps.DropVerbatim) and step.if_exists):
         return
-    available = type_names(descriptors)
-    for name in bundle_types(step.item.text):
-        if name not in available:
-            raise invalid_argument(
-                f"Error parsing proto bundle: {name} is not in the proto_descriptors of the request"
+    if isinstance(step, steps.CreateVerbatim):
+        if exists:
+            raise failed_precondition(
+                "Proto bundle already exists; change it with ALTER PROTO BUNDLE"
             )
+        return
+    if not exists:
+        verb = "drop" if isinstance(step, steps.DropVerbatim) else "alter"
+        raise failed_precondition(f"Proto bundle does not yet exist; cannot {verb} it")
 
 
-def save_bundle(connection: apsw.Connection, step: steps.Step, descriptors: bytes) -> None:
-    """Keeps the descriptors of a bundle that is created; forgets those of one that is dropped."""
-    created = isinstance(step, steps.CreateVerbatim) and step.item.kind == KIND
-    dropped = isinstance(step, steps.DropVerbatim) and step.kind == KIND
-    if created or dropped:
-        connection.execute('DELETE FROM "$proto_bundle"')
-    if created:
-        connection.execute('INSERT INTO "$proto_bundle" VALUES (?)', (descriptors,))
+def resolve_bundle(schema: Schema, step: steps.Step) -> steps.Step:
+    """ALTER PROTO BUNDLE as the statement that creates the bundle that it makes."""
+    if not isinstance(step, steps.OtherStatement):
+        return step
+    names = alter_names(list_bundle_types(schema), read_bundle_change(step.text))
+    return steps.CreateVerbatim(Verbatim(KIND, "", write_bundle(names)))
 
 
-def load_bundle(connection: apsw.Connection) -> bytes:
-    """The descriptors of the database's bundle; empty without one."""
-    row = connection.execute('SELECT descriptors FROM "$proto_bundle"').fetchone()
-    return bytes(row[0]) if row is not None and isinstance(row[0], bytes) else b""
+def alter_names(names: tuple[str, ...], change: BundleChange) -> tuple[str, ...]:
+    """The types after a change. Raises ALREADY_EXISTS, or NOT_FOUND."""
+    for name in change.inserted:
+        if name in names:
+            raise already_exists(f"Type already exists: `{name}` in the proto bundle")
+    after = [*names, *change.inserted]
+    for name in (*change.updated, *change.deleted):
+        if name not in after:
+            verb = "update" if name in change.updated else "remove"
+            raise not_found(
+                f"Tried to {verb} `{name}` which does not already exist in the proto bundle."
+            )
+    return tuple(name for name in after if name not in change.deleted)
 
 
-def bundle_types(text: str) -> list[str]:
-    """The types that CREATE PROTO BUNDLE (a.b.C, ...) names."""
-    inside = text.partition("(")[2].rpartition(")")[0]
-    return [name for name in re.split(r"[\s,]+", inside.replace("`", "")) if name]
+def keep_descriptors(
+    before: Schema, after: Schema, step: steps.Step, descriptors: bytes, *, checked: bool
+) -> Schema:
+    """The schema after a statement about the bundle, with the descriptors of its types.
+
+    ``descriptors`` came with the statement. ``checked`` is False for one of long ago.
+    """
+    names = list_bundle_types(after)
+    if not names:
+        return replace(after, proto_descriptors=b"")
+    if isinstance(step, steps.OtherStatement):
+        change = read_bundle_change(step.text)
+        taken = {*change.inserted, *change.updated}
+        if checked:
+            refuse_missing(descriptors, taken)
+        descriptors = merge_descriptors(
+            before.proto_descriptors, descriptors, {*names} - taken, taken
+        )
+    elif checked:
+        refuse_missing(descriptors, {*names})
+    if checked:
+        check_types(read_types(names, descriptors))
+    return replace(after, proto_descriptors=descriptors)
 
 
-def type_names(descriptors: bytes) -> set[str]:
-    """The full names of all messages and enums in a FileDescriptorSet."""
+def read_types(names: tuple[str, ...], descriptors: bytes) -> ProtoTypes:
+    """The types of a bundle. Raises INVALID_ARGUMENT for descriptors that do not fit together."""
     try:
-        files = FileDescriptorSet.FromString(descriptors).file
-    except DecodeError as error:
-        raise invalid_argument(f"proto_descriptors is not a FileDescriptorSet: {error}") from error
-    names: set[str] = set()
-    for file in files:
-        prefix = f"{file.package}." if file.package else ""
-        names |= {prefix + enum.name for enum in file.enum_type}
-        for message in file.message_type:
-            names |= nested_names(message, prefix)
-    return names
+        return proto_types(names, descriptors)
+    except ValueError as error:
+        raise invalid_argument(f"Error parsing proto bundle: {error}") from error
 
 
-def nested_names(message: DescriptorProto, prefix: str) -> set[str]:
-    """A message and what is declared inside it."""
-    name = prefix + message.name
-    names = {name} | {f"{name}.{enum.name}" for enum in message.enum_type}
-    for inner in message.nested_type:
-        names |= nested_names(inner, name + ".")
-    return names
+def refuse_missing(descriptors: bytes, names: set[str]) -> None:
+    """Raises INVALID_ARGUMENT for types that are not in the descriptors of the request."""
+    available = type_names(descriptors)
+    for name in sorted(names - available):
+        raise invalid_argument(
+            f"Error parsing proto bundle: {name} is not in the proto_descriptors of the request"
+        )
+
+
+def check_types(types: ProtoTypes) -> None:
+    """Raises for messages that Spanner takes into no bundle."""
+    for name in sorted(types.names):
+        for package in RESERVED_PACKAGES:
+            if name.startswith(f"{package}."):
+                raise failed_precondition(f"Message `{name}` has reserved package `{package}`.")
+        message = types.message(name)
+        if message is not None and message.extensions:
+            raise unimplemented(f"Message extensions, which `{name}` has,")

@@ -17,6 +17,8 @@ from ddl.errors import (
 )
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
+from ddl.protos import KIND as PROTO_BUNDLE
+from ddl.protos import list_bundle_types
 from ddl.schema import Column, Dialect, Schema, Table
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
@@ -28,6 +30,7 @@ from emulator.engine.schema_rules import (
     check_change,
     name_constraints,
     refuse_drop_of_managed_index,
+    resolve_types,
 )
 from emulator.engine.schema_rules.grants import grants_after
 from emulator.engine.schema_rules.options import refuse_options, retention_seconds
@@ -44,6 +47,7 @@ from emulator.errors import (
 )
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
+from emulator.storage import proto_values
 from emulator.storage.archives import Archive
 from emulator.storage.conversions import refuse_invalid_text
 from emulator.storage.integrity import missing_parents, missing_references
@@ -55,8 +59,11 @@ from emulator.values.forms import timestamp_from_micros
 from emulator.values.sqlite_text import quote_name, quote_text
 
 LOCK_WAIT_SECONDS = 600.0
-RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", proto_bundle.KIND}
-ALTERATIONS = {"GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"}
+RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", PROTO_BUNDLE}
+ALTERATIONS = {
+    *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
+    proto_bundle.ALTER,
+}
 
 
 def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
@@ -67,11 +74,10 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
-        step = resolve_table(parse_step(text, state.schema.dialect), state.schema)
-        proto_bundle.check_bundle(step, descriptors)
+        step = resolve_table(parse_step(text, *language(state.schema)), state.schema)
         refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
-        schema = evolve_schema(state.schema, step)
+        schema = evolve_schema(state.schema, step, descriptors)
         refuse_too_many(schema)
         restarts = counters_to_restart(state.schema, step)
         change = DdlChange(writer, step, text, descriptors, schema, restarts)
@@ -110,12 +116,13 @@ class DdlChange:
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
         refuse_invalid_values(connection, before.schema, schema)
+        proto_values.refuse_invalid_values(connection, before.schema, schema)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
         check_existing_rows(connection, self._step, schema, micros)
-        proto_bundle.save_bundle(connection, self._step, self._descriptors)
         writer.capture.apply_stream_changes(before.schema, schema, micros)
         writer.sequences.save()
-        save_statement(connection, self._text, micros)
+        kept = self._descriptors if proto_bundle.changes_bundle(self._step) else b""
+        save_statement(connection, ExecutedStatement(self._text, micros, kept))
         connection.execute('UPDATE "$state" SET schema_version = ?', (before.version + 1,))
 
     def publish(self, micros: int) -> None:
@@ -133,16 +140,21 @@ def replay_statements(
     versions = [SchemaVersion(0, Schema(dialect=dialect))]
     for statement in statements:
         schema = versions[-1].schema
-        step = resolve_table(parse_step(statement.text, dialect), schema)
-        schema = evolve_schema(schema, step, checked=False)
+        step = resolve_table(parse_step(statement.text, *language(schema)), schema)
+        schema = evolve_schema(schema, step, statement.descriptors, checked=False)
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
 
 
-def parse_step(text: str, dialect: Dialect) -> steps.Step:
+def language(schema: Schema) -> tuple[Dialect, tuple[str, ...]]:
+    """What statements over a schema are written in: its dialect, and the types of its bundle."""
+    return schema.dialect, list_bundle_types(schema)
+
+
+def parse_step(text: str, dialect: Dialect, type_names: tuple[str, ...]) -> steps.Step:
     """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
     try:
-        step = parse_statement(text, dialect)
+        step = parse_statement(text, dialect, type_names)
     except DdlError as error:
         raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
@@ -153,14 +165,23 @@ def parse_step(text: str, dialect: Dialect) -> steps.Step:
     return step
 
 
-def evolve_schema(schema: Schema, step: steps.Step, *, checked: bool = True) -> Schema:
+def evolve_schema(
+    schema: Schema, step: steps.Step, descriptors: bytes = b"", *, checked: bool = True
+) -> Schema:
     """The schema after a step, in the server's errors.
 
-    ``checked`` is False for a statement that was executed long ago, maybe under other rules.
+    ``descriptors`` are those of a statement about the proto bundle. ``checked`` is False for
+    a statement that was executed long ago, maybe under other rules.
     """
+    if checked:
+        proto_bundle.refuse_missing_bundle(schema, step)
     try:
         taken = resolve_step(schema, name_constraints(schema, step))
         after = schema if taken is None else apply_step(schema, taken)
+        altered = proto_bundle.changes_bundle(step)
+        if altered:
+            after = proto_bundle.keep_descriptors(schema, after, step, descriptors, checked=checked)
+        after = resolve_types(after, altered=altered, checked=checked)
         after = replace(after, grants=grants_after(after, step))
     except (NameNotFoundError, ConstraintNotFoundError) as error:
         if isinstance(step, steps.DropIndex):

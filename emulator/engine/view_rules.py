@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ddl import steps
+from ddl.protos import list_bundle_types
 from ddl.schema import Schema, Type, Verbatim
 from ddl.views import KIND, find_view, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
@@ -44,8 +45,8 @@ def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
         try:
             query = compile_view(after, view)
             if defines(step, view):
-                check_strict_names(view.text)
-                check_names(view, query.columns)
+                check_strict_names(view.text, list_bundle_types(after))
+                check_names(after, view, query.columns)
         except SpannerError as error:
             raise refusal(before, step, view, error) from error
         columns = tuple((column.name, column.type) for column in query.columns)
@@ -120,9 +121,9 @@ def altered_kind(step: steps.Step) -> str:
     return "VIEW " if isinstance(step, steps.CreateVerbatim) else ""
 
 
-def check_names(view: Verbatim, columns: Sequence[ResultColumn]) -> None:
+def check_names(schema: Schema, view: Verbatim, columns: Sequence[ResultColumn]) -> None:
     """Every column of a view has a name of its own (the compiler invents $n for the others)."""
-    if has_value_rows(view.text):
+    if has_value_rows(view.text, list_bundle_types(schema)):
         return
     seen: set[str] = set()
     for number, column in enumerate(columns, 1):

@@ -14,6 +14,7 @@ from emulator.services.sessions import Session
 from emulator.services.streams import Streams
 from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
 from emulator.values import forms
+from emulator.values.protos import NO_TYPES
 from emulator.values.requests import ResultColumn, Stored
 from emulator.values.types import INT64, STRING
 from emulator.wire.change_records import encode_record, record_metadata
@@ -121,7 +122,7 @@ def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> 
             fields = {key.casefold(): field for key, field in request.params.fields.items()}
             if argument.parameter.casefold() not in fields:
                 raise invalid_argument(f"No parameter found for binding: {argument.parameter}")
-            return decoder(type_)(fields[argument.parameter.casefold()])
+            return decoder(type_, NO_TYPES)(fields[argument.parameter.casefold()])
         if argument.text is None:
             return None
         if type_ is TIMESTAMP:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from google.protobuf.empty_pb2 import Empty
 
 from ddl.errors import DdlError
 from ddl.parse import parse_statement
+from ddl.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
+from ddl.steps import CreateVerbatim, OtherStatement, Step
 from emulator import limits, unsupported
 from emulator.catalog.routines import role_rows
 from emulator.engine.clock import wall_micros
@@ -77,9 +79,7 @@ class DatabaseAdmin:
         if name in self._registry.databases:
             raise already_exists(f"Database already exists: {name}")
         statements = list(request.extra_statements)
-        for statement in statements:
-            check_syntax(statement)
-
+        check_syntax(statements)
         proto = database_message(
             self._registry.create_database(name, statements, request.proto_descriptors)
         )
@@ -133,8 +133,7 @@ class DatabaseAdmin:
             )
         if request.operation_id and not OPERATION_ID.match(request.operation_id):
             raise invalid_argument(f"Invalid operation id: {request.operation_id}")
-        for statement in statements:
-            check_syntax(statement)
+        check_syntax(statements, list_bundle_types(database.engine.schema))
         name = operation_name(database.name, request.operation_id)
         return run_in_background(
             self._registry,
@@ -215,12 +214,26 @@ class DatabaseAdmin:
         return Empty()
 
 
-def check_syntax(statement: str) -> None:
-    """Syntax errors are answered at once, before anything is executed."""
-    try:
-        parse_statement(statement)
-    except DdlError as error:
-        raise refuse_syntax(statement, error) from error
+def check_syntax(statements: Sequence[str], type_names: Sequence[str] = ()) -> None:
+    """Syntax errors are answered at once, before anything is executed.
+
+    ``type_names`` are the types of the proto bundle, to which the statements may add.
+    """
+    names = set(type_names)
+    for statement in statements:
+        try:
+            names |= types_named(parse_statement(statement, type_names=names))
+        except DdlError as error:
+            raise refuse_syntax(statement, error) from error
+
+
+def types_named(step: Step) -> set[str]:
+    """The types that a statement adds to the proto bundle. Raises DdlSyntaxError."""
+    if isinstance(step, CreateVerbatim) and step.item.kind == KIND:
+        return set(read_bundle(step.item.text))
+    if isinstance(step, OtherStatement) and step.kind == f"ALTER {KIND}":
+        return set(read_bundle_change(step.text).inserted)
+    return set()
 
 
 def operation_name(database: str, identifier: str = "") -> str:

@@ -18,7 +18,7 @@ from emulator.services.statements import bind_statement
 from emulator.services.transactions import SelectedTransaction, Transactions
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire import messages as m
-from emulator.wire.keys import key_types, read_key_set
+from emulator.wire.keys import key_decoders, read_key_set
 from emulator.wire.messages import Message
 
 MAGIC = b"swp2"
@@ -59,7 +59,7 @@ class Partitions:
         selected = self._transactions.select(session, request.transaction, context)
         with selected.abandon_on_error():
             schema = selected.transaction.engine.state.schema
-            keys = read_key_set(key_types(schema, request.table, request.index), request.key_set)
+            keys = read_key_set(key_decoders(schema, request.table, request.index), request.key_set)
             return partition_response(
                 selected,
                 read_digest(request),

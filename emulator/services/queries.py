@@ -35,7 +35,7 @@ from emulator.services.transactions import (
 )
 from emulator.sql.change_streams import read_call
 from emulator.wire import messages as m
-from emulator.wire.keys import key_types, read_key_set
+from emulator.wire.keys import key_decoders, read_key_set
 from emulator.wire.messages import Message
 from emulator.wire.status import to_status
 from emulator.wire.tokens import Resume
@@ -218,7 +218,7 @@ class QueryMethods:
         with selected.abandon_on_error():
             check_options(request, engine)
             keys = read_key_set(
-                key_types(engine.state.schema, request.table, request.index), request.key_set
+                key_decoders(engine.state.schema, request.table, request.index), request.key_set
             )
             if isinstance(engine, PartitionedDmlTransaction):
                 raise invalid_argument("Partitioned DML transactions do not support reads.")

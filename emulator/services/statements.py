@@ -15,6 +15,7 @@ from emulator.errors import invalid_argument, nested_too_deeply
 from emulator.limits import PARAMETERS_MAX
 from emulator.services.transactions import SelectedTransaction, expect_writable
 from emulator.sql.statements import CompiledQuery, Statement
+from emulator.values.protos import types_of
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.messages import Message, ResultSetStats
 from emulator.wire.types import read_type, result_metadata
@@ -99,7 +100,8 @@ def bind_statement(
     """
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
-    types = {name: read_type(proto) for name, proto in param_types.items() if proto.code}
+    bundle = types_of(state.schema)
+    types = {name: read_type(proto, bundle) for name, proto in param_types.items() if proto.code}
     sent = {name.casefold(): (name, value) for name, value in params.fields.items()}
     try:
         compiled = state.compile(sql, types)
@@ -121,7 +123,7 @@ def bind_statement(
         if value is None:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
         try:
-            values[name] = decoder(parameter.type)(value)
+            values[name] = decoder(parameter.type, bundle)(value)
         except ValueError as error:
             raise invalid_argument(f"Invalid value for bind parameter {name}: {error}") from error
     return BoundStatement(compiled, values)

@@ -29,7 +29,7 @@ from emulator.values.types import (
     array,
 )
 
-UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}
+UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO}
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,10 @@ def array_is_distinct(
     if item.type is None:
         item = require(item, array(INT64), context, "The argument of ARRAY_IS_DISTINCT")
     values, element = array_of_argument(item, "ARRAY_IS_DISTINCT")
+    if element.code is TypeCode.PROTO:
+        raise errors.invalid_argument(
+            f"ARRAY_IS_DISTINCT is not defined for {name_of(values.type)}"
+        )
     return Typed(f"fn_array_is_distinct({comparable_elements(values, element)})", BOOL)
 
 

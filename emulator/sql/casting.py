@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.composites import field_of, struct_of
+from emulator.sql.protos import cast_named
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, differ_in_names_only, drop_length, name_of
 
@@ -67,6 +70,9 @@ def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     if implicit is not None:
         return Typed(refuse_length(implicit.sql, target, safe), drop_length(target))
     assert item.type is not None
+    named = cast_named(item, drop_length(target), safe, context.protos)
+    if named is not None:
+        return replace(named, sql=refuse_length(named.sql, target, safe))
     function = CASTS.get((item.type.code, target.code))
     if function is None:
         raise errors.invalid_argument(

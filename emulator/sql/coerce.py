@@ -8,6 +8,7 @@ from decimal import Decimal
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import array_of, field_of, struct_of
+from emulator.sql.protos import coerce_named, named_among
 from emulator.sql.scope import Context
 from emulator.sql.types import (
     FROM_FLOAT_LITERAL,
@@ -36,6 +37,8 @@ def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
         return item
     if item.literal is not None and (converted := coerce_literal(item, target)) is not None:
         return converted
+    if target.proto_name is not None:
+        return coerce_named(item, target, context.protos)
     if item.type.code is target.code and target.code in {TypeCode.ARRAY, TypeCode.STRUCT}:
         return coerce_composite(item, target, context)
     if target.code in WIDER.get(item.type.code, ()):
@@ -100,7 +103,7 @@ def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed]
         converted = [coerce(item, target, context) for item in items]
         if all(c is not None for c in converted):
             return [c for c in converted if c is not None], target
-    target = common_type(known_types)
+    target = common_type(known_types) or named_among(items)
     if target is not None:
         return [require(item, target, context, where) for item in items], target
     listed = ", ".join(name_of(t) for t in known_types)

@@ -13,7 +13,7 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
     """left operator right, both of one type. Raises where the type cannot be compared."""
     if type_.code is TypeCode.STRUCT:
         return compare_structs(left, operator, right, type_)
-    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.TOKENLIST}:
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.TOKENLIST, TypeCode.PROTO}:
         raise errors.invalid_argument(
             f"{operator} is not defined for arguments of type {name_of(type_)}"
         )
@@ -61,14 +61,14 @@ def test_membership(item: Typed, choices: list[Typed], type_: Type) -> str:
     """item IN (choices), all of one type."""
     if type_.code in FLOATS or type_.code in {TypeCode.STRUCT, TypeCode.INTERVAL}:
         return "(" + " OR ".join(compare(item, "=", choice, type_) for choice in choices) + ")"
-    if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.PROTO}:
         raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
     return f"({item.sql} IN ({', '.join(choice.sql for choice in choices)}))"
 
 
 def test_row_membership(item: Typed, value: str, source: str, type_: Type) -> str:
     """item IN (the column ``value`` of the rows of ``source``)."""
-    if type_.code in {TypeCode.ARRAY, TypeCode.JSON}:
+    if type_.code in {TypeCode.ARRAY, TypeCode.JSON, TypeCode.PROTO}:
         raise errors.invalid_argument(f"IN is not defined for {name_of(type_)}")
     if type_.code is TypeCode.STRUCT:
         # EXISTS cannot say "unknown": NULL among the fields must still make the answer NULL.

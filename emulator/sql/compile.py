@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
 from ddl.dialect import Parsed, parse_expression, parse_query
 from ddl.errors import DdlSyntaxError
+from ddl.protos import list_bundle_types
 from ddl.schema import Index, Schema, Table, Type, TypeCode
 from emulator import errors
 from emulator.errors import SpannerError
@@ -124,7 +125,7 @@ def compile_parsed(
             f"Query string length of {len(sql)} exceeds maximum allowed length of"
             f" {QUERY_CHARACTERS_MAX}"
         )
-    parsed = read_statement(sql)
+    parsed = read_statement(sql, list_bundle_types(schema))
     hints.check_hints(parsed.hints, STATEMENT_HINTS)
     hints.check_keyword_hints(parsed.keyword_hints)
     context = Context(schema, source, types, VIEWS, lists)
@@ -167,14 +168,25 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
     )
 
 
-def read_statement(sql: str) -> Parsed:
-    """The statement as a tree, once the grammar has taken it."""
+def read_statement(sql: str, type_names: Collection[str] = ()) -> Parsed:
+    """The statement as a tree, once the grammar has taken it.
+
+    ``type_names`` are the types of the proto bundle.
+    """
     refuse_other_statements(sql)
-    text = grammar.read_statement(sql)
+    text = grammar.read_statement(sql, type_names)
     try:
         return parse_query(text)
     except DdlSyntaxError as error:
         raise unread_statement(sql) from error
+
+
+def read_tree(sql: str, schema: Schema) -> exp.Expr:
+    """The tree of a statement that has been compiled; most need no rewriting for that."""
+    try:
+        return parse_query(sql).tree
+    except DdlSyntaxError:
+        return read_statement(sql, list_bundle_types(schema)).tree
 
 
 def refuse_other_statements(sql: str) -> None:
@@ -205,7 +217,7 @@ def compile_expression(
 
     With a ``target`` it is converted to the type of the column that takes it.
     """
-    text = grammar.read_expression(sql)
+    text = grammar.read_expression(sql, list_bundle_types(schema))
     try:
         tree = parse_expression(text)
     except DdlSyntaxError as error:

@@ -38,7 +38,7 @@ def struct_of(parts: Sequence[Typed], names: Sequence[str]) -> Typed:
 
 def element_value(sql: str, type_: Type) -> Typed:
     """An element of a JSON array in the storage form of its type."""
-    if type_.code is TypeCode.BYTES:
+    if type_.code in {TypeCode.BYTES, TypeCode.PROTO}:
         return Typed(f"fn_from_base64({sql})", type_)
     if type_.code in FLOATS:
         return Typed(f"fn_float_element({sql})", type_)

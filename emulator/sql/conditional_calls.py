@@ -57,7 +57,7 @@ def greatest_or_least(
     name = node.name.upper()
     items = compile_arguments(compiler, node, scope, context, 1, 10_000)
     unified, type_ = unify(items, context, f"function {name}")
-    if type_.code in {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON}:
+    if type_.code in {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO}:
         raise errors.invalid_argument(f"{name} is not defined for {name_of(type_)}")
     function = "max" if name == "GREATEST" else "min"
     if type_.code in FLOATS:

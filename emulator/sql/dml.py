@@ -7,10 +7,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ddl.dialect import Parsed, parse_expression
+from ddl.protos import list_bundle_types
 from ddl.schema import Column, Schema, Table
 from ddl.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.coerce import require
+from emulator.sql.grammar.check import read_expression
+from emulator.sql.proto_updates import FieldUpdates
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.relations import find_forced_index, relation_columns, table_relation
 from emulator.sql.scope import Context, Relation, Scope
@@ -90,9 +93,15 @@ class DmlCompiler:
     def _assignments(
         self, node: exp.Expr, table: Table, alias: str, scope: Scope, context: Context
     ) -> tuple[tuple[str, str], ...]:
-        """SET: columns and what they become."""
-        assignments = []
+        """SET: columns, or fields of them, and what they become."""
+        assignments: list[tuple[str, str]] = []
+        fields = FieldUpdates(table, alias, scope, context)
         for each in node.expressions:
+            place = fields.find(each.this) if isinstance(each, exp.EQ) else None
+            if place is not None:
+                value = self._expressions.compile(each.expression, scope, context)
+                fields.add(place, value)
+                continue
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
                 raise errors.invalid_argument("SET needs assignments of the form column = value")
             column = assignable_column(table, assigned_name(each.this, alias))
@@ -101,6 +110,7 @@ class DmlCompiler:
                     f"Cannot UPDATE value on non-writable column: {column.name}"
                 )
             assignments.append((column.name, self._value(each.expression, column, scope, context)))
+        assignments += fields.assignments()
         if len({name for name, _ in assignments}) != len(assignments):
             raise errors.invalid_argument("UPDATE assigns a column twice")
         return tuple(assignments)
@@ -284,7 +294,8 @@ def conflict_keys(
 
 def default_value(column: Column, queries: QueryCompiler, context: Context) -> Typed:
     """The DEFAULT of a column as its type."""
-    item = queries.expressions.compile(parse_expression(column.default or "NULL"), Scope(), context)
+    text = read_expression(column.default or "NULL", list_bundle_types(context.schema))
+    item = queries.expressions.compile(parse_expression(text), Scope(), context)
     return require(item, column.type, context, f"The default of {column.name}")
 
 

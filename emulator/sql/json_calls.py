@@ -68,6 +68,8 @@ def describe_type(type_: Type) -> object:
         return ["ARRAY", describe_type(type_.element)]
     if type_.code is TypeCode.STRUCT:
         return ["STRUCT", [[field.name, describe_type(field.type)] for field in type_.fields]]
+    if type_.proto_name is not None:
+        raise errors.unimplemented(f"A value of type {type_.proto_name} in JSON and FORMAT")
     return type_.code.value
 
 

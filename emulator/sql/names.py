@@ -10,6 +10,7 @@ from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
 from emulator.sql.composites import struct_field, struct_of
+from emulator.sql.protos import proto_field
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 
@@ -22,16 +23,16 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context)
     item = scope.aliases.get(first.casefold())
     if item is not None:
         refuse_aggregated(item, scope)
-        return resolve_path(item, rest)
+        return resolve_path(item, rest, context)
     if rest and scope.relation(first) is not None and scope.find(rest[0], first) is not None:
         resolved = scope.resolve(rest[0], first)
-        return resolve_path(replace(resolved, column=rest[0]), rest[1:])
+        return resolve_path(replace(resolved, column=rest[0]), rest[1:], context)
     if not rest and scope.names_row(first):
         return whole_row(scope, first)
     if not rest and first.upper() in BARE_CALLS and scope.find(first, None) is None:
         return compiler.compile(exp.Anonymous(this=first), scope, context)
     resolved = scope.resolve(first, None) if not rest else path_owner(scope, first, rest)
-    return resolve_path(replace(resolved, column=first), rest)
+    return resolve_path(replace(resolved, column=first), rest, context)
 
 
 def refuse_aggregated(alias: Typed, scope: Scope) -> None:
@@ -48,11 +49,14 @@ def path_owner(scope: Scope, first: str, rest: list[str]) -> Typed:
     return scope.resolve(first, None)
 
 
-def resolve_path(value: Typed, fields: list[str]) -> Typed:
-    """A value, or the field of a field of it; JSON is entered by names too."""
+def resolve_path(value: Typed, fields: list[str], context: Context) -> Typed:
+    """A value, or the field of a field of it; JSON and messages are entered by names too."""
     for name in fields:
-        if value.type is not None and value.type.code is TypeCode.JSON:
+        code = value.type.code if value.type is not None else None
+        if code is TypeCode.JSON:
             value = replace(json_member(value, name), column=name)
+        elif code is TypeCode.PROTO:
+            value = proto_field(value, name, context.protos)
         else:
             value = struct_field(value, name)
     return value
@@ -87,7 +91,8 @@ def dot(compiler: Compiler, node: exp.Dot, scope: Scope, context: Context) -> Ty
         if node.this.name.upper() in {"ML", "AI"}:
             raise errors.unimplemented(f"the function {node.sql('bigquery')[:40]}")
         raise errors.invalid_argument(f"Function not found: {node.sql('bigquery')[:60]}")
-    return resolve_path(compiler.compile(node.this, scope, context), [node.expression.name])
+    value = compiler.compile(node.this, scope, context)
+    return resolve_path(value, [node.expression.name], context)
 
 
 def parameter(compiler: Compiler, node: exp.Parameter, scope: Scope, context: Context) -> Typed:

@@ -172,7 +172,9 @@ def cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Context) -> 
     """CAST, SAFE_CAST, and what the parser makes one: DATE '...', ARRAY<T>[...], STRUCT<T>(...)."""
     refuse_other_clauses(node, "this", "to", "safe", "requires_string")
     inner = compiler.compile(node.this, scope, context)
-    return cast_explicitly(inner, read_datatype(node.to), isinstance(node, exp.TryCast), context)
+    return cast_explicitly(
+        inner, read_datatype(node.to, context.protos), isinstance(node, exp.TryCast), context
+    )
 
 
 def binary(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:

@@ -43,6 +43,7 @@ def order_terms(item: Typed, ordered: exp.Ordered) -> str:
         TypeCode.ARRAY,
         TypeCode.STRUCT,
         TypeCode.JSON,
+        TypeCode.PROTO,
     }:
         raise errors.invalid_argument(
             f"ORDER BY does not support expressions of type {name_of(item.type)}"

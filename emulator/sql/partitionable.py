@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ddl.dialect import parse_query
 from ddl.schema import Index, Schema, Table, Type
 from emulator import errors
 from emulator.sql.aggregates import has_aggregate
-from emulator.sql.compile import compile_statement
+from emulator.sql.compile import compile_statement, read_tree
 from emulator.sql.statements import CompiledQuery
 from emulator.values.sqlite_text import quote_name
 
@@ -30,7 +29,7 @@ def find_partitioned_table(
         sources.append((table.name, index.name if index is not None else None))
         return f"{quote_name(table.name)} AS {quote_name(alias)}"
 
-    tree = parse_query(sql).tree
+    tree = read_tree(sql, schema)
     statement = compile_statement(sql, schema, types, note_source)
     plain = isinstance(statement, CompiledQuery) and not statement.views and is_row_by_row(tree)
     if not plain or len(sources) != 1:

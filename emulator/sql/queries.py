@@ -15,6 +15,7 @@ from emulator.sql.compiler import refuse_other_clauses
 from emulator.sql.composites import field_of
 from emulator.sql.expressions import Expressions
 from emulator.sql.ordering import order_terms
+from emulator.sql.protos import readable_fields
 from emulator.sql.relations import From, columns_of, is_value_table, relation_columns
 from emulator.sql.scope import CommonTable, Context, Scope
 from emulator.sql.set_operations import combine_queries, is_exact, operands_of
@@ -27,6 +28,9 @@ SELECT_CLAUSES = (
     *("where", "group", "having", "order", "limit", "offset", "locks", "hint", "windows"),
     "qualify",
 )
+
+PATH_PARTS = ("this", "table", "db")
+"""The parts of a name in a tree, the last first."""
 
 
 class QueryCompiler:
@@ -252,11 +256,11 @@ class QueryCompiler:
             if relation is not None and len(node.parts) == 2:
                 items = [self._check_grouped(i, scope) for i in relation_columns(relation)]
             else:
-                owner = exp.Column(**dict(zip(("this", "table"), node.parts[-2::-1], strict=False)))
-                items = struct_fields(self.expressions.compile(owner, scope, context))
+                owner = exp.Column(**dict(zip(PATH_PARTS, node.parts[-2::-1], strict=False)))
+                items = fields_of_value(self.expressions.compile(owner, scope, context), context)
             return self._apply_star_clauses(node.this, items, scope, context)
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
-            items = struct_fields(self.expressions.compile(node.this, scope, context))
+            items = fields_of_value(self.expressions.compile(node.this, scope, context), context)
             return self._apply_star_clauses(node.expression, items, scope, context)
         return None
 
@@ -321,8 +325,10 @@ def distinct_rows(outputs: Columns, sql: str) -> str:
     return f"SELECT {', '.join(names)} FROM ({sql}) GROUP BY {', '.join(keys)}"
 
 
-def struct_fields(owner: Typed) -> list[Typed]:
-    """The fields of a struct, for struct.*."""
+def fields_of_value(owner: Typed, context: Context) -> list[Typed]:
+    """The fields of a struct or a message, for value.*."""
+    if owner.type is not None and owner.type.code is TypeCode.PROTO:
+        return list(readable_fields(owner, context.protos))
     if owner.type is None or owner.type.code is not TypeCode.STRUCT:
         raise errors.invalid_argument(f"Dot-star is not supported for type {name_of(owner.type)}")
     return [

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from ddl import views
 from ddl.dialect import HINTS, OFFSET
+from ddl.protos import list_bundle_types
 from ddl.schema import Index, Table, Type, TypeCode, Verbatim
 from emulator import errors
 from emulator.limits import JOINS_MAX
@@ -17,6 +18,7 @@ from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.composites import element_value, field_of
 from emulator.sql.hints import check_hints
 from emulator.sql.proof import check_null_filtered
+from emulator.sql.protos import readable_fields
 from emulator.sql.sampling import add_sample
 from emulator.sql.scope import CommonTable, Context, Relation, Scope
 from emulator.sql.types import Columns, Typed
@@ -24,6 +26,7 @@ from emulator.sql.views import view_query
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import INT64
 
+WITH_FIELDS = {TypeCode.STRUCT, TypeCode.PROTO}
 TABLE_HINTS = {
     "FORCE_INDEX",
     "GROUPBY_SCAN_OPTIMIZATION",
@@ -156,7 +159,7 @@ class From:
         sql, columns = self._compiler.subquery(node.this, self._scope.parent, self._context)
         alias = node.alias or self._context.alias()
         listed = tuple((each.name, each.type) for each in columns)
-        self._scope.add(rows_of(alias, listed, is_value_table(node.this)))
+        self._scope.add(rows_of(alias, listed, is_value_table(node.this), self._context))
         source = f"({sql}) AS {quote_name(alias)}"
         return add_sample(self._compiler, source, alias, node, self._context)
 
@@ -178,7 +181,7 @@ class From:
         qualifier = quote_name(self._context.alias() if taken else alias)
         element = element_value(f'{qualifier}."value"', values.type.element)
         value = Typed(element.sql, element.type, column=name)
-        fields = fields_of(value)
+        fields = fields_of(value, self._context)
         offset = node.args.get("offset")
         if offset:
             shown = offset.name if isinstance(offset, exp.Expr) else "offset"
@@ -230,7 +233,7 @@ class From:
         return exp.Unnest(expressions=[column], alias=alias, offset=offset)
 
     def _common_table(self, node: exp.Table, common_table: CommonTable, alias: str) -> str:
-        self._scope.add(rows_of(alias, common_table.columns, common_table.value))
+        self._scope.add(rows_of(alias, common_table.columns, common_table.value, self._context))
         source = f"{quote_name(common_table.name)} AS {quote_name(alias)}"
         return add_sample(self._compiler, source, alias, node, self._context)
 
@@ -243,7 +246,9 @@ class From:
         context.open_views.append(name)
         context.views[name] = None
         try:
-            sql, columns = self._compiler.subquery(view_query(view.text), None, context)
+            sql, columns = self._compiler.subquery(
+                view_query(view.text, list_bundle_types(context.schema)), None, context
+            )
         finally:
             context.with_queries = outside
             context.open_views.pop()
@@ -266,18 +271,22 @@ def table_relation(table: Table, alias: str) -> Relation:
     return Relation.of(alias, tuple((c.name, c.type) for c in table.columns), hidden)
 
 
-def rows_of(alias: str, columns: tuple[tuple[str, Type], ...], value: bool) -> Relation:
+def rows_of(
+    alias: str, columns: tuple[tuple[str, Type], ...], value: bool, context: Context
+) -> Relation:
     """The rows of a query; those of a value table are known by the alias too."""
     relation = Relation.of(alias, columns)
     if not value:
         return relation
     (only_column,) = relation.columns
     value_column = Typed(only_column.sql, only_column.type, column=alias)
-    return Relation(alias, fields_of(value_column), value_column)
+    return Relation(alias, fields_of(value_column, context), value_column)
 
 
-def fields_of(value: Typed) -> tuple[Typed, ...]:
-    """The fields of a value by their names; none unless it is a STRUCT."""
+def fields_of(value: Typed, context: Context) -> tuple[Typed, ...]:
+    """The fields of a value by their names; none unless it is a STRUCT or a message."""
+    if value.type is not None and value.type.code is TypeCode.PROTO:
+        return readable_fields(value, context.protos)
     if value.type is None or value.type.code is not TypeCode.STRUCT:
         return ()
     fields = [
@@ -322,7 +331,7 @@ def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index 
 def relation_columns(relation: Relation) -> list[Typed]:
     """What alias.* stands for: the columns that are not hidden."""
     value = relation.value
-    plain = value is not None and (value.type is None or value.type.code is not TypeCode.STRUCT)
+    plain = value is not None and (value.type is None or value.type.code not in WITH_FIELDS)
     items = [value] if plain and value is not None else []
     return items + [c for c in relation.columns if c.column.casefold() not in relation.hidden]
 

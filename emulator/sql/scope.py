@@ -11,6 +11,7 @@ from ddl.schema import Schema, Type
 from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
 from emulator.sql.types import Typed, distinct_names, drop_length
+from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name, quote_text
 from emulator.values.types import array
@@ -154,10 +155,10 @@ class Scope:
             return self.locals[folded]
         if folded in self.merged:
             return self.merged[folded]
-        columns = [c for r in self.relations for c in r.columns_named(name)]
-        columns += [
-            r.value for r in self.relations if r.value is not None and r.alias.casefold() == folded
-        ]
+        # The alias of a value hides a field of that name in the value.
+        named = {id(r): r.value for r in self.relations if r.alias.casefold() == folded}
+        columns = [c for r in self.relations if not named.get(id(r)) for c in r.columns_named(name)]
+        columns += [value for value in named.values() if value is not None]
         if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         if columns:
@@ -208,6 +209,11 @@ class Context:
     def __post_init__(self) -> None:
         """Parameters are declared without regard to case."""
         self.declared_types = {name.lower(): type_ for name, type_ in self.declared.items()}
+
+    @property
+    def protos(self) -> ProtoTypes:
+        """The types of the proto bundle."""
+        return types_of(self.schema)
 
     def alias(self) -> str:
         """A name that no statement can write."""

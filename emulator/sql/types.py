@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import errors
+from emulator.values.protos import ProtoTypes
 from emulator.values.types import (
     BOOL,
     BYTES,
@@ -110,27 +111,39 @@ def name_of(type_: Type | None) -> str:
         return f"ARRAY<{name_of(type_.element)}>"
     if type_.code is TypeCode.STRUCT:
         return f"STRUCT<{', '.join(f'{f.name} {name_of(f.type)}'.strip() for f in type_.fields)}>"
-    return str(type_.code.value)
+    return type_.proto_name or str(type_.code.value)
 
 
-def read_datatype(node: exp.DataType) -> Type:
-    """The type that a CAST names."""
+def read_datatype(node: exp.DataType, types: ProtoTypes) -> Type:
+    """The type that a CAST names; ``types`` are those of the proto bundle."""
     kind = str(getattr(node.this, "name", node.this))
     if kind == "ARRAY" and node.expressions:
-        return array(read_datatype(node.expressions[0]))
+        return array(read_datatype(node.expressions[0], types))
     if kind == "STRUCT":
-        return Type(TypeCode.STRUCT, fields=tuple(map(struct_field, node.expressions)))
+        return Type(
+            TypeCode.STRUCT, fields=tuple(struct_field(each, types) for each in node.expressions)
+        )
+    if kind == "USERDEFINED":
+        return read_type_name(str(node.args.get("kind")), types)
     if kind in BY_DTYPE and not node.expressions:
         return BY_DTYPE[kind]
     raise errors.unimplemented(f"the type {node.sql('bigquery')}")
 
 
-def struct_field(node: exp.Expr) -> StructField:
+def read_type_name(name: str, types: ProtoTypes) -> Type:
+    """A message or an enum by its full name. Raises INVALID_ARGUMENT."""
+    type_ = types.type(name)
+    if type_ is None:
+        raise errors.invalid_argument(f"Type not found: {name}")
+    return type_
+
+
+def struct_field(node: exp.Expr, types: ProtoTypes) -> StructField:
     """A field of STRUCT<...>."""
     if isinstance(node, exp.ColumnDef) and isinstance(node.kind, exp.DataType):
-        return StructField(node.name, read_datatype(node.kind))
+        return StructField(node.name, read_datatype(node.kind, types))
     if isinstance(node, exp.DataType):
-        return StructField("", read_datatype(node))
+        return StructField("", read_datatype(node, types))
     raise errors.unimplemented(f"the field {node.sql('bigquery')}")
 
 
@@ -158,6 +171,8 @@ def differ_in_names_only(mine: Type | None, theirs: Type | None) -> bool:
     """Whether two types are one, or differ in the names of struct fields only."""
     if mine is None or theirs is None or mine.code is not theirs.code:
         return mine is theirs
+    if mine.proto_name != theirs.proto_name:
+        return False
     if mine.code is TypeCode.ARRAY:
         return differ_in_names_only(mine.element, theirs.element)
     if len(mine.fields) != len(theirs.fields):

@@ -15,10 +15,13 @@ from emulator.sql.sequences import FUNCTIONS
 
 
 @lru_cache(maxsize=1_000)
-def view_query(text: str) -> exp.Query:
-    """The query of a CREATE VIEW statement. Raises INVALID_ARGUMENT for an invalid view."""
+def view_query(text: str, type_names: tuple[str, ...]) -> exp.Query:
+    """The query of a CREATE VIEW statement; ``type_names`` are the types of the proto bundle.
+
+    Raises INVALID_ARGUMENT for an invalid view.
+    """
     query = read_view(text).query
-    text_read = read_statement(query)
+    text_read = read_statement(query, type_names)
     try:
         tree = parse_query(text_read).tree
     except DdlSyntaxError as error:
@@ -32,9 +35,9 @@ def view_query(text: str) -> exp.Query:
     return tree
 
 
-def has_value_rows(text: str) -> bool:
+def has_value_rows(text: str, type_names: tuple[str, ...]) -> bool:
     """Whether a view's rows are values: its one column needs no name."""
-    return kind_of_rows(view_query(text)) == "VALUE"
+    return kind_of_rows(view_query(text, type_names)) == "VALUE"
 
 
 def kind_of_rows(tree: exp.Query) -> str:
@@ -65,9 +68,9 @@ def check_view_query(tree: exp.Expr) -> None:
         raise errors.invalid_argument("Unexpected lock mode in query")
 
 
-def check_strict_names(text: str) -> None:
+def check_strict_names(text: str, type_names: tuple[str, ...]) -> None:
     """Every column in a view is named with its table. Raises INVALID_ARGUMENT."""
-    for column in view_query(text).find_all(exp.Column):
+    for column in view_query(text, type_names).find_all(exp.Column):
         if not column.table and not is_alias(column) and not is_sequence(column):
             raise errors.invalid_argument(
                 f"Column name {column.name} cannot be used without a qualifier in strict name"

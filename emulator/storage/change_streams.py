@@ -79,13 +79,13 @@ def triggers(table: Table, schema: Schema) -> dict[str, str]:
 
 
 def image(row: str, table: Table) -> str:
-    """A row as a JSON array, in the order of the table's columns; BYTES in hexadecimal."""
+    """A row as a JSON array, in the order of its columns; BYTES and PROTO in hexadecimal."""
     values = ", ".join(value(f"{row}.{quote_name(c.name)}", c) for c in table.columns)
     return f"json_array({values})"
 
 
 def value(text: str, column: Column) -> str:
     """One value of an image."""
-    if column.type.code is TypeCode.BYTES:
+    if column.type.code in {TypeCode.BYTES, TypeCode.PROTO}:
         return f"iif({text} IS NULL, NULL, hex({text}))"
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 
 import apsw
 
@@ -52,13 +53,15 @@ def refuse_invalid_text(connection: apsw.Connection, table: Table, old: Column, 
     if code_of(old.type) is not TypeCode.BYTES or code_of(new) is not TypeCode.STRING:
         return
     keys = ", ".join(quote_name(part.column) for part in table.primary_key)
-    rows = connection.execute(
+    sql = (
         f"SELECT {quote_name(old.name)}{', ' if keys else ''}{keys} FROM "
         f"{current_table(table.name)} WHERE {quote_name(old.name)} IS NOT NULL"
     )
-    for value, *key in rows:
-        if not all(is_text(part) for part in list_bytes(value)):
-            raise invalid_text(old, key)
+    # An open cursor would hinder the next change of the schema.
+    with closing(connection.execute(sql)) as rows:
+        for value, *key in rows:
+            if not all(is_text(part) for part in list_bytes(value)):
+                raise invalid_text(old, key)
 
 
 def code_of(type_: Type) -> TypeCode:

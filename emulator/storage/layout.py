@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ddl import sequences
+from ddl import protos, sequences
 from ddl.rules import name_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
@@ -29,7 +29,12 @@ STORAGE_CLASSES = {
     TypeCode.UUID: "TEXT",
     TypeCode.INTERVAL: "TEXT",
     TypeCode.ARRAY: "TEXT",
+    TypeCode.PROTO: "BLOB",
+    TypeCode.ENUM: "INTEGER",
 }
+
+NEEDED_KINDS = {sequences.KIND, protos.KIND}
+"""What expressions of tables may use, apart from tables."""
 
 KEY_BYTES_MAX = 8_192
 FIXED_BYTES = 8
@@ -38,6 +43,7 @@ LENGTHS_MAX = {
     TypeCode.STRING: 2_621_440,
     TypeCode.BYTES: 10_485_760,
     TypeCode.JSON: 10_485_760,
+    TypeCode.PROTO: 10_485_760,
 }
 """What MAX means: characters of a STRING, bytes of the others."""
 
@@ -92,7 +98,7 @@ def table_layouts(schema: Schema, previous: Mapping[str, TableLayout]) -> dict[s
 
 def schema_parts(schema: Schema) -> dict[str, Schema]:
     """Each table with what its layout follows from: the tables that it refers to and that refer to
-    it, its indexes, change streams and sequences. It is the first table of its part."""
+    it, its indexes, change streams, sequences, the proto bundle. It is the part's first table."""
     tables = {table.name.casefold(): table for table in schema.tables}
     related = {name: [table] for name, table in tables.items()}
     for name, table in tables.items():
@@ -105,7 +111,8 @@ def schema_parts(schema: Schema) -> dict[str, Schema]:
     rest = Schema(
         schema.dialect,
         change_streams=schema.change_streams,
-        verbatim=tuple(item for item in schema.verbatim if item.kind == sequences.KIND),
+        verbatim=tuple(item for item in schema.verbatim if item.kind in NEEDED_KINDS),
+        proto_descriptors=schema.proto_descriptors,
     )
     return {
         name: replace(rest, tables=tuple(related[name]), indexes=tuple(indexes[name]))

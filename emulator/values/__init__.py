@@ -19,8 +19,10 @@ TIMESTAMP  TEXT               'YYYY-MM-DDTHH:MM:SS.fffffffffZ', always nine digi
 JSON       TEXT               Spanner's normal form (keys sorted, no blanks)
 UUID       TEXT               lower case with dashes
 INTERVAL   TEXT               ISO 8601
-ARRAY      TEXT               JSON array of the elements' forms; BYTES as base64, NULL as null,
-                              FLOAT infinities as the strings 'Infinity' and '-Infinity'
+PROTO      BLOB               the bytes of the message, as they were sent
+ENUM       INTEGER
+ARRAY      TEXT               JSON array of the elements' forms; BYTES and PROTO as base64, NULL as
+                              null, FLOAT infinities as the strings 'Infinity' and '-Infinity'
 STRUCT     TEXT               JSON array of the fields' forms (in query results only)
 NULL       NULL               of any type
 =========  =================  ======================================================================

@@ -55,6 +55,8 @@ TO_TEXT: dict[TypeCode, Callable[..., str]] = {
     TypeCode.NUMERIC: numeric_to_text,
     TypeCode.TIMESTAMP: timestamp_to_text,
     TypeCode.BYTES: base64_text,
+    TypeCode.PROTO: base64_text,
+    TypeCode.ENUM: str,
 }
 
 

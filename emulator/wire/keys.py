@@ -8,13 +8,14 @@ from ddl.schema import Index, Schema, Table, Type
 from emulator.engine.keys import key_parts
 from emulator.engine.refusals import unknown_index, unknown_table
 from emulator.errors import failed_precondition, invalid_argument
+from emulator.values.protos import types_of
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire.messages import Message
-from emulator.wire.values import decoder
+from emulator.wire.values import Decoder, decoder
 
 
-def key_types(schema: Schema, table_name: str, index_name: str = "") -> list[Type]:
-    """The types of the parts of a table's key, or of an index key."""
+def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> list[Decoder]:
+    """How the parts of a table's key, or of an index key, are read."""
     table = schema.table(table_name)
     if table is None:
         raise unknown_table(table_name)
@@ -23,7 +24,8 @@ def key_types(schema: Schema, table_name: str, index_name: str = "") -> list[Typ
         index = schema.index(index_name)
         if index is None or index.table.casefold() != table.name.casefold():
             raise unknown_index(index_name, table.name)
-    return [column_type(table, part.column) for part in key_parts(table, index)]
+    types = types_of(schema)
+    return [decoder(column_type(table, part.column), types) for part in key_parts(table, index)]
 
 
 def column_type(table: Table, name: str) -> Type:
@@ -34,39 +36,39 @@ def column_type(table: Table, name: str) -> Type:
     return column.type
 
 
-def read_key(types: Sequence[Type], values: Sequence[Message]) -> tuple[Stored, ...]:
+def read_key(decoders: Sequence[Decoder], values: Sequence[Message]) -> tuple[Stored, ...]:
     """One key, or a prefix of one. Raises FAILED_PRECONDITION for values of other types."""
-    if len(values) > len(types):
+    if len(values) > len(decoders):
         raise failed_precondition(
-            f"Wrong number of key parts: expected at most {len(types)}, found {len(values)}."
+            f"Wrong number of key parts: expected at most {len(decoders)}, found {len(values)}."
         )
     parts: list[Stored] = []
-    for type_, value in zip(types, values, strict=False):
+    for decode, value in zip(decoders, values, strict=False):
         try:
-            parts.append(decoder(type_)(value))
+            parts.append(decode(value))
         except ValueError as error:
             raise failed_precondition(f"Invalid value for a key part: {error}") from error
     return tuple(parts)
 
 
-def read_key_range(types: Sequence[Type], proto: Message) -> KeyRange:
+def read_key_range(decoders: Sequence[Decoder], proto: Message) -> KeyRange:
     """Keys between two prefixes; both ends must be given."""
     start, end = proto.WhichOneof("start_key_type"), proto.WhichOneof("end_key_type")
     if start is None or end is None:
         raise invalid_argument("KeyRange must have a start and an end.")
     return KeyRange(
-        read_key(types, getattr(proto, start).values),
-        read_key(types, getattr(proto, end).values),
+        read_key(decoders, getattr(proto, start).values),
+        read_key(decoders, getattr(proto, end).values),
         start_closed=start == "start_closed",
         end_closed=end == "end_closed",
     )
 
 
-def read_key_set(types: Sequence[Type], proto: Message) -> KeySet:
+def read_key_set(decoders: Sequence[Decoder], proto: Message) -> KeySet:
     """The keys and ranges of a request."""
     if proto.all_:
         return KeySet(all=True)
     return KeySet(
-        tuple(read_key(types, item.values) for item in proto.keys),
-        tuple(read_key_range(types, item) for item in proto.ranges),
+        tuple(read_key(decoders, item.values) for item in proto.keys),
+        tuple(read_key_range(decoders, item) for item in proto.ranges),
     )

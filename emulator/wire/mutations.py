@@ -13,8 +13,9 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.unsupported import queue_mutation
+from emulator.values.protos import types_of
 from emulator.values.requests import KeyDelete, KeyRange, Mutation, MutationKind, RowWrite, Stored
-from emulator.wire.keys import key_types, read_key_set
+from emulator.wire.keys import key_decoders, read_key_set
 from emulator.wire.messages import Message
 from emulator.wire.values import Decoder, decoder
 
@@ -114,7 +115,7 @@ def column_decoders(schema: Schema, table_name: str, names: tuple[str, ...]) -> 
         column = table.column(name)
         if column is None:
             raise unknown_column(table.name, name)
-        decoders.append(decoder(column.type))
+        decoders.append(decoder(column.type, types_of(schema)))
     return decoders
 
 
@@ -124,7 +125,8 @@ def read_delete(schema: Schema, proto: Message, operation: str | None) -> KeyDel
         raise invalid_argument("A mutation has no operation.")
     if operation != "delete":
         raise queue_mutation()
-    keys = read_key_set(key_types(schema, proto.delete.table), proto.delete.key_set)
+    types = key_decoders(schema, proto.delete.table)
+    keys = read_key_set(types, proto.delete.key_set)
     for each in keys.ranges:
         refuse_wide(each)
     return KeyDelete(proto.delete.table, keys)

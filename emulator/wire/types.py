@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ddl.schema import StructField, Type, TypeCode
 from emulator import limits
-from emulator.errors import invalid_argument
-from emulator.unsupported import parameter_type
+from emulator.errors import invalid_argument, not_found
+from emulator.values.protos import ProtoTypes
 from emulator.values.requests import ResultColumn
 from emulator.wire.messages import Message, ResultSetMetadata
 
@@ -34,28 +34,44 @@ CODES = {
 BY_NUMBER = {number: code for code, number in CODES.items()}
 
 
-def read_type(proto: Message, depth: int = 0) -> Type:
-    """A type that a client declares. Raises INVALID_ARGUMENT when it makes no sense."""
+def read_type(proto: Message, types: ProtoTypes, depth: int = 0) -> Type:
+    """A type that a client declares; ``types`` are those of the proto bundle.
+
+    Raises INVALID_ARGUMENT when it makes no sense, NOT_FOUND when it is not in the bundle.
+    """
     code = BY_NUMBER.get(proto.code)
     if code is None or depth > limits.ARRAY_DEPTH_MAX:
         raise invalid_argument(f"Invalid type: unknown code {proto.code}.")
     if code in (TypeCode.PROTO, TypeCode.ENUM):
-        raise parameter_type(code.value)
+        return read_named_type(proto, code, types)
     if code is TypeCode.ARRAY:
         if not proto.HasField("array_element_type"):
             raise invalid_argument("Invalid type: ARRAY without array_element_type.")
-        return Type(code, element=read_type(proto.array_element_type, depth + 1))
+        return Type(code, element=read_type(proto.array_element_type, types, depth + 1))
     if code is TypeCode.STRUCT:
         fields = (
-            StructField(f.name, read_type(f.type_, depth + 1)) for f in proto.struct_type.fields
+            StructField(f.name, read_type(f.type_, types, depth + 1))
+            for f in proto.struct_type.fields
         )
         return Type(code, fields=tuple(fields))
     return Type(code)
 
 
+def read_named_type(proto: Message, code: TypeCode, types: ProtoTypes) -> Type:
+    """A message or an enum."""
+    name = str(proto.proto_type_fqn)
+    declared = types.type(name)
+    if declared is None or declared.code is not code:
+        kind = "Type" if code is TypeCode.PROTO else "Enum type"
+        raise not_found(f"{kind} not found: `{name}`")
+    return declared
+
+
 def fill_type(proto: Message, type_: Type) -> None:
     """Writes a type into its proto."""
     proto.code = CODES.get(type_.code, 0)
+    if type_.proto_name is not None:
+        proto.proto_type_fqn = type_.proto_name
     if type_.element is not None:
         fill_type(proto.array_element_type, type_.element)
     if type_.code is TypeCode.STRUCT:

@@ -18,6 +18,7 @@ from emulator.errors import SpannerError
 from emulator.sql.functions.intervals import parse_iso
 from emulator.unsupported import parameter_type
 from emulator.values import forms
+from emulator.values.protos import ProtoTypes
 from emulator.values.requests import COMMIT_TIMESTAMP, Stored
 from emulator.wire.messages import Message
 
@@ -209,16 +210,43 @@ SCALARS: dict[TypeCode, Decoder] = {
 
 
 @lru_cache(maxsize=4096)
-def decoder(type_: Type) -> Decoder:
-    """How values of a type are read."""
+def decoder(type_: Type, types: ProtoTypes) -> Decoder:
+    """How values of a type are read; ``types`` are those of the proto bundle."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return array_decoder(decoder(type_.element))
+        return array_decoder(decoder(type_.element, types))
     if type_.code is TypeCode.STRUCT:
-        return struct_decoder(tuple(decoder(field.type) for field in type_.fields))
+        return struct_decoder(tuple(decoder(field.type, types) for field in type_.fields))
+    if type_.proto_name is not None:
+        named = message_decoder if type_.code is TypeCode.PROTO else enum_decoder
+        return named(type_.proto_name, types)
     scalar = SCALARS.get(type_.code)
     if scalar is None:
         raise parameter_type(type_.code.value)
     return scalar
+
+
+def message_decoder(name: str, types: ProtoTypes) -> Decoder:
+    """PROTO: the bytes of a message, in base64."""
+
+    def decode(value: Message) -> Stored:
+        data = octets(value)
+        if isinstance(data, bytes):
+            types.parse(name, data)
+        return data
+
+    return decode
+
+
+def enum_decoder(name: str, types: ProtoTypes) -> Decoder:
+    """ENUM: the number of one of its values."""
+
+    def decode(value: Message) -> Stored:
+        number = int64(value)
+        if isinstance(number, int) and not types.holds(name, number):
+            raise ValueError(f"Expected ENUM<{name}>: {number} is none of its values.")
+        return number
+
+    return decode
 
 
 def array_decoder(element: Decoder) -> Decoder:

@@ -38,9 +38,9 @@ PARSE_STATEMENT = emulator.engine.schema_changes.parse_step
 
 
 @lru_cache(maxsize=256)
-def parse_statement_once(text: str, dialect: Dialect) -> Step:
+def parse_statement_once(text: str, dialect: Dialect, type_names: tuple[str, ...]) -> Step:
     """The step of a DDL statement, which is a value, too."""
-    return PARSE_STATEMENT(text, dialect)
+    return PARSE_STATEMENT(text, dialect, type_names)
 
 
 BEGIN_STATE = SchemaState.__init__

@@ -31,7 +31,7 @@ def to_json_value(value: Json, column: Column, commit_text: str) -> Json:
         items: list[Json] = json.loads(str(value))
         inner = type_.element
         return [element_to_json(item, inner, commit_text) for item in items]
-    if type_.code is TypeCode.BYTES and isinstance(value, str):
+    if type_.code in (TypeCode.BYTES, TypeCode.PROTO) and isinstance(value, str):
         return base64.b64encode(bytes.fromhex(value)).decode()
     return scalar_to_json(value, type_, commit_text)
 
@@ -46,7 +46,7 @@ def scalar_to_json(value: Json, type_: Type, commit_text: str) -> Json:
     code = type_.code
     if code is TypeCode.BOOL:
         return bool(value)
-    if code is TypeCode.INT64:
+    if code in (TypeCode.INT64, TypeCode.ENUM):
         return str(value)
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
         return float_to_json(value)
@@ -67,6 +67,8 @@ def float_to_json(value: Json) -> Json:
 def type_to_json(type_: Type) -> dict[str, Json]:
     """A type as the API's Type message in JSON."""
     shown_type: dict[str, Json] = {"code": type_.code.value}
+    if type_.proto_name is not None:
+        shown_type["proto_type_fqn"] = type_.proto_name
     if type_.element is not None:
         shown_type["array_element_type"] = type_to_json(type_.element)
     return shown_type

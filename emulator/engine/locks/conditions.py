@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.dialect import parse_query
 from ddl.schema import Schema, Table, Type, TypeCode
 from emulator.engine.locks.ranges import Among, Between, Condition
+from emulator.sql.compile import read_tree
 from emulator.values.requests import Stored
 
 COMPARED = {
@@ -79,7 +79,7 @@ def statement_conditions(
     ``types`` are those of the parameters, by name in lower case. A table that the text does not
     show, because a view reads it, is read as a whole.
     """
-    tree = parse_query(sql).tree
+    tree = read_tree(sql, schema)
     names = {name.casefold() for name in tables}
     hidden = {each.alias.casefold() for each in tree.find_all(exp.CTE)}
     reader = ConditionReader(schema, types, exact_strings="\\" not in sql)

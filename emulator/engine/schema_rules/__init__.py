@@ -10,15 +10,23 @@ from emulator.engine.schema_rules.foreign_keys import (
     refuse_drop_of_managed_index,
 )
 from emulator.engine.schema_rules.names import check_names, name_constraints
+from emulator.engine.schema_rules.protos import check_protos, resolve_types
 from emulator.engine.schema_rules.tables import check_tables
 
-__all__ = ["SchemaChange", "check_change", "name_constraints", "refuse_drop_of_managed_index"]
+__all__ = [
+    "SchemaChange",
+    "check_change",
+    "name_constraints",
+    "refuse_drop_of_managed_index",
+    "resolve_types",
+]
 
 
 def check_change(change: SchemaChange) -> None:
     """Raises SpannerError for a change that Spanner would refuse."""
     check_names(change)
     check_columns(change)
+    check_protos(change)
     check_expressions(change)
     check_foreign_keys(change)
     check_tables(change)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from ddl.dialect import parse_expression
 from ddl.errors import DdlSyntaxError
 from ddl.tokens import Token, TokenKind
 from emulator.errors import failed_precondition, invalid_argument
+from emulator.sql.grammar.check import read_expression
 
 DEPTH_MAX = 20
 CALLED_VOLATILE = frozenset({"GENERATE_UUID", "NEW_UUID", "RAND", "GET_NEXT_SEQUENCE_VALUE"})
@@ -39,8 +40,9 @@ def refuse_volatile_functions(tokens: list[Token], use: str) -> None:
             )
 
 
-def refuse_depth(text: str) -> None:
+def refuse_depth(text: str, type_names: Collection[str]) -> None:
     """Expressions are nested so deep and no deeper."""
+    text = read_expression(text, type_names)
     try:
         depth = measure_depth(parse_expression(text))
     except DdlSyntaxError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddl.protos import list_bundle_types
 from ddl.references import find_referenced_columns
 from ddl.rules import COMMIT_TIMESTAMP, normalize
 from ddl.schema import Check, Column, Schema, Table, Type, TypeCode
@@ -199,7 +200,7 @@ def check_expression(
         raise locate_error(SpannerError(error.code, message), f"({text})") from error
     if not may_vary:
         refuse_volatile_functions(tokens, use)
-    refuse_depth(text)
+    refuse_depth(text, list_bundle_types(schema))
     return columns
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddl import steps
 from ddl.names import same_name
 from ddl.rules import NO_KEY_TYPES, name_type
-from ddl.schema import Column, ForeignKey, Schema, Table
+from ddl.schema import Column, ForeignKey, Schema, Table, TypeCode
 from emulator.catalog.constraint_names import name_managed_index
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, not_found
@@ -76,7 +76,7 @@ def check_side(table: Table, columns: list[Column], key: ForeignKey) -> None:
                 f" key `{key.label}`."
             )
         seen.add(column.name.casefold())
-        if column.type.code in NO_KEY_TYPES:
+        if column.type.code in NO_KEY_TYPES | {TypeCode.PROTO}:
             raise failed_precondition(
                 f"Column `{column.name}` for foreign key `{key.label}` on table `{table.name}` has"
                 " an unsupported type."

@@ -21,6 +21,7 @@ from emulator.sql.functions import (
     json,
     network,
     numbers,
+    protos,
     regular_expressions,
     text,
     time,
@@ -35,10 +36,10 @@ UNFORESEEN = (ArithmeticError, ValueError)
 
 MODULES = (
     *(casts, numbers, bits, text, regular_expressions, collation, network),
-    *(time, arrays, json, intervals),
+    *(time, arrays, json, intervals, protos),
 )
 
-SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL | numbers.SEEING_NULL
+SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL | numbers.SEEING_NULL | protos.SEEING_NULL
 NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
 

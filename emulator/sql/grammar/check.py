@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from emulator import errors
 from emulator.errors import SpannerError
-from emulator.sql.grammar.features import FEATURES, REFUSED, refuse_features
+from emulator.sql.grammar.features import FEATURES, REFUSED, TYPED_ROWS, refuse_features
 from emulator.sql.grammar.hints import check_hints
 from emulator.sql.grammar.outline import FeatureError, parse
 from emulator.sql.grammar.places import mark_place
@@ -13,24 +15,28 @@ from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
 from emulator.sql.grammar.types import check_types
 
-EVERY_WATCHED = WATCHED | FEATURES.keys() | REFUSED.keys() | REWRITTEN | {"hint_entry", "type"}
+EVERY_WATCHED = (
+    WATCHED | FEATURES.keys() | {TYPED_ROWS} | REFUSED.keys() | REWRITTEN | {"hint_entry", "type"}
+)
 
 
-def read_statement(sql: str) -> str:
+def read_statement(sql: str, names: Collection[str] = ()) -> str:
     """One query or DML statement, in the words that sqlglot's parser knows.
+
+    ``names`` are the types of the proto bundle.
 
     Raises INVALID_ARGUMENT ("Syntax error: ... [at line:column]") for what GoogleSQL's parser
     refuses, UNIMPLEMENTED for what it takes and this server lacks.
     """
-    return read(sql, "statement")
+    return read(sql, "statement", names)
 
 
-def read_expression(sql: str) -> str:
+def read_expression(sql: str, names: Collection[str] = ()) -> str:
     """A scalar expression of a schema; as ``read_statement``."""
-    return read(sql, "expression")
+    return read(sql, "expression", names)
 
 
-def read(sql: str, start: str) -> str:
+def read(sql: str, start: str, names: Collection[str]) -> str:
     """Parses a text that is what ``start`` names in the grammar."""
     try:
         outline = parse(sql, start, EVERY_WATCHED)
@@ -42,7 +48,7 @@ def read(sql: str, start: str) -> str:
     except FeatureError as error:
         raise errors.unimplemented(error.feature) from error
     check_hints(outline)
-    check_types(outline)
+    check_types(outline, names)
     return rewrite(sql, outline)
 
 

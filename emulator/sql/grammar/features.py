@@ -34,6 +34,7 @@ FEATURES = {
     "with_weight": "WITH WEIGHT",
 }
 """What this server lacks."""
+TYPED_ROWS = "select_as"
 REFUSED = {"null_order": "NULLS FIRST and NULLS LAST are not supported"}
 """What Spanner lacks, and what it says then."""
 
@@ -43,5 +44,7 @@ def refuse_features(outline: Outline) -> None:
     that the server lacks."""
     for part in outline.find(*REFUSED):
         raise errors.invalid_argument(REFUSED[part.rule.origin])
+    if any("path" in part.rule.symbols for part in outline.find(TYPED_ROWS)):
+        raise FeatureError("SELECT AS with the name of a type")
     for part in outline.find(*FEATURES):
         raise FeatureError(FEATURES[part.rule.origin])

@@ -5,20 +5,26 @@ Each rewrite gives edits of the text; what they leave keeps its place in its lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ddl.dialect import NAMED_TYPE
+from emulator import errors
 from emulator.sql.grammar.hints import ENGINE
 from emulator.sql.grammar.outline import Outline
 from emulator.sql.grammar.parser import Reduction
 from emulator.sql.grammar.reserved import RESERVED
-from emulator.sql.grammar.tokens import Kind
+from emulator.sql.grammar.tokens import Kind, Token
+from emulator.sql.grammar.types import named_types, spell_name
 
 KEPT_HINTS = {"statement", "table_path", "insert", "update", "delete"}
 """Where the parser of trees reads hints itself."""
 
 WITH_FUNCTION = "$with"
 """The function that a WITH expression becomes: no statement can name it otherwise."""
+
+NEW_FUNCTION = "$new"
+"""The function that NEW becomes; its first argument is the name of the type."""
 
 HINTED = {
     *("call", "exists", "from_items", "group_by", "in", "join", "order_by", "partition_by"),
@@ -129,6 +135,38 @@ def call_with(outline: Outline) -> Iterator[Edit]:
         yield Edit(token.start, token.end, "=>")
 
 
+def name_types(outline: Outline) -> Iterator[Edit]:
+    """A message or an enum as a type: its name in a string."""
+    for tokens in named_types(outline):
+        yield name_edit(tokens, f"{NAMED_TYPE} ")
+
+
+def name_edit(tokens: Sequence[Token], before: str) -> Edit:
+    """The name of a type as a string, behind other words."""
+    text = f"{before}'{spell_name(tokens)}'"
+    return Edit(tokens[0].start, tokens[-1].end, text)
+
+
+def call_new(outline: Outline) -> Iterator[Edit]:
+    """NEW a.B(1 AS c) is `$new`('a.B', 1 AS c)."""
+    for part in outline.find("new"):
+        opening = part.starts[2]
+        yield Edit(outline.tokens[part.starts[0]].start, outline.tokens[opening].end, "")
+        name = outline.tokens[part.starts[1] : opening]
+        comma = "" if outline.tokens[opening + 1].text == ")" else ", "
+        start = outline.tokens[opening].end
+        yield Edit(start, start, f"`{NEW_FUNCTION}`('{spell_name(name)}'{comma}")
+
+
+def quote_replaced_paths(outline: Outline) -> Iterator[Edit]:
+    """REPLACE_FIELDS(m, 1 AS a.b): the path is one name, `a.b`."""
+    for part in outline.find("replace_field"):
+        tokens = outline.tokens[part.starts[2] : part.end]
+        if any(token.text in {"(", "["} for token in tokens):
+            raise errors.unimplemented("An extension or an element in REPLACE_FIELDS")
+        yield Edit(tokens[0].start, tokens[-1].end, f"`{spell_name(tokens)}`")
+
+
 def quote_names(outline: Outline) -> Iterator[Edit]:
     """A name after a dot may be a reserved word, or begin with a digit."""
     for token in outline.tokens:
@@ -165,10 +203,13 @@ REWRITES: tuple[Rewrite, ...] = (
     join_literals,
     call_with,
     drop_lock_modes,
+    name_types,
+    call_new,
+    quote_replaced_paths,
 )
 REWRITTEN = frozenset(
     {
         *(*HINTED, *KEPT_HINTS, "join_method", "insert_mode", "string", "bytes", "typed_literal"),
-        *("with_expression", "with_variable", "lock_mode"),
+        *("with_expression", "with_variable", "lock_mode", "new", "new_item", "replace_field"),
     }
 )
