@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
 
 from ddl import steps
@@ -53,8 +54,14 @@ def render_type(type_: Type) -> str:
 
 
 ROW = "`the row`"
-"""What a table is called in a query of ours. In GoogleSQL the name of a table means its row, and
-hides a column of that name; no column has a space in its name."""
+"""No column has a space in its name."""
+
+
+def row_alias(table: str, columns: Iterable[str]) -> str:
+    """What follows a table in a query with these columns, if one of them has the table's name: in
+    GoogleSQL the name of a table means its row, and hides the column. Else nothing."""
+    name = table.rsplit(".", maxsplit=1)[-1].casefold()
+    return f" AS {ROW}" if name in {column.casefold() for column in columns} else ""
 
 
 def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:

@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.param_types import STRING
 from ddl.errors import DdlError
 from ddl.options import WatchOptions
 from ddl.plan import group_indexes
-from ddl.render import ROW, quote_name
+from ddl.render import quote_name, row_alias
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
 from ddl.strategies import Strategy
@@ -110,7 +110,7 @@ def count_index_rows(database: Database, status: TableStatus) -> int | None:
     """Counts the rows in the index that polls read; None without an index."""
     if status.index is None or status.shards is None:
         return None
-    index = f"{quote_name(status.table)}@{{FORCE_INDEX={quote_name(status.index)}}} AS {ROW}"
+    index = f"{quote_name(status.table)}@{{FORCE_INDEX={quote_name(status.index)}}}"
     with database.snapshot() as snapshot:
         parts = snapshot.execute_sql(
             "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS WHERE INDEX_NAME = @index"
@@ -118,7 +118,9 @@ def count_index_rows(database: Database, status: TableStatus) -> int | None:
             params={"index": status.index.rsplit(".", maxsplit=1)[-1]},
             param_types={"index": STRING},
         )
-        condition = " AND ".join(f"{quote_name(row[0])} IS NOT NULL" for row in parts)
+        names = [row[0] for row in parts]
+        condition = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in names)
     with database.snapshot() as snapshot:
-        query = f"SELECT COUNT(*) FROM {index} WHERE {condition}"  # noqa: S608 (names are quoted)
+        alias = row_alias(status.table, names)
+        query = f"SELECT COUNT(*) FROM {index}{alias} WHERE {condition}"  # noqa: S608 (names are quoted)
         return int(next(iter(snapshot.execute_sql(query)))[0])

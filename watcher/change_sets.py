@@ -226,7 +226,8 @@ class ChangeSets:
 
 def select_pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
     """The ids of change sets whose rows are being written."""
+    source = render_table(table, (id_column, timestamp_column))
     return (
-        f"SELECT {quote_name(id_column)} FROM {render_table(table)}"  # noqa: S608
+        f"SELECT {quote_name(id_column)} FROM {source}"  # noqa: S608
         f" WHERE {quote_name(timestamp_column)} IS NULL"
     )

@@ -69,7 +69,7 @@ def render_source(table: WatchedTable) -> str:
     """
     sets = table.change_sets
     if sets is None:
-        return render_table(table.name, table.index)
+        return render_table(table.name, table.names, table.index)
     return (
         f"{quote_name(sets.table)}{index_hint(table.index)} AS c"
         f" JOIN {quote_name(table.name)}{index_hint(sets.rows_index)} AS t"
@@ -130,7 +130,7 @@ def select_window(
 def select_table(table: WatchedTable) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
     columns = ", ".join(quote_name(name) for name, _ in list_selected_columns(table))
-    return Statement(f"SELECT {columns} FROM {render_table(table.name)}")  # noqa: S608
+    return Statement(f"SELECT {columns} FROM {render_table(table.name, table.names)}")  # noqa: S608
 
 
 def name_stamps(table: WatchedTable) -> tuple[str, str | None]:

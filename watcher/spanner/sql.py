@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ddl.render import ROW
+from ddl.render import row_alias
 from ddl.schema import Type
 from watcher.errors import ConfigurationError
 
@@ -78,12 +78,12 @@ def quote_name(name: str) -> str:
     return ".".join(f"`{part}`" for part in parts)
 
 
-def render_table(name: str, index: str | None = None) -> str:
+def render_table(name: str, columns: Iterable[str], index: str | None = None) -> str:
     """A table in FROM, UPDATE or DELETE, through an index if one is named.
 
-    The name of a table would hide a column of that name, so that it gets another: ``ROW``.
+    ``columns`` are those of the query: the table's name would hide one of them that has it.
     """
-    return f"{quote_name(name)}{index_hint(index)} AS {ROW}"
+    return f"{quote_name(name)}{index_hint(index)}{row_alias(name, columns)}"
 
 
 def index_hint(index: str | None) -> str:

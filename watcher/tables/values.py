@@ -55,6 +55,18 @@ class WatchedTable:
         """The type of a column, or INT64 for a hidden one."""
         return next((type_ for n, type_ in self.columns if n == name), Type(TypeCode.INT64))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column that a query of it may name."""
+        special = (self.timestamp_column, self.shard_column, self.processed_column, self.deleted)
+        sets = (self.change_sets.id_column,) if self.change_sets is not None else ()
+        return (
+            *(name for name, _ in self.columns),
+            *self.primary_key,
+            *(name for name in special if name),
+            *sets,
+        )
+
     def keep_columns(self, names: Container[str]) -> WatchedTable:
         """The table with those of its columns that are named."""
         return replace(self, columns=tuple(pair for pair in self.columns if pair[0] in names))

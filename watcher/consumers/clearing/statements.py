@@ -28,7 +28,8 @@ def clearing_statement(table: WatchedTable) -> str:
 def clear_by_null(table: WatchedTable) -> str:
     """Removes delivered rows from the index: the timestamp comes back with the next write."""
     return (
-        f"UPDATE {render_table(table.name)} SET {quote_name(table.timestamp_column)} = NULL"  # noqa: S608
+        f"UPDATE {render_table(table.name, table.names)}"  # noqa: S608
+        f" SET {quote_name(table.timestamp_column)} = NULL"
         f" WHERE {clearable_condition(table)}"
     )
 
@@ -40,7 +41,7 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
     """
     timestamp = quote_name(table.timestamp_column)
     return (
-        f"UPDATE {render_table(table.name)}"  # noqa: S608
+        f"UPDATE {render_table(table.name, table.names)}"  # noqa: S608
         f" SET {quote_name(processed)} = TRUE, {timestamp} = {timestamp}"
         f" WHERE {clearable_condition(table)}"
     )
@@ -49,7 +50,9 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 def delete_change_sets(table: WatchedTable) -> str:
     """Deletes delivered change sets."""
     timestamp = quote_name(table.timestamp_column)
-    return f"DELETE FROM {render_table(target_table(table))} WHERE {timestamp} <= @safe"  # noqa: S608
+    return (
+        f"DELETE FROM {render_table(target_table(table), table.names)} WHERE {timestamp} <= @safe"  # noqa: S608
+    )
 
 
 def delete_named_sets(table: WatchedTable) -> str:
@@ -72,7 +75,7 @@ def clearable_condition(table: WatchedTable) -> str:
 
 def indexed_table(table: WatchedTable) -> str:
     """The table that is cleared, through its index where it has one."""
-    return render_table(target_table(table), table.index)
+    return render_table(target_table(table), table.names, table.index)
 
 
 def count_clearable(table: WatchedTable) -> str:

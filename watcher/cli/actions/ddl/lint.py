@@ -10,7 +10,7 @@ import typer
 from google.cloud.spanner_v1.database import Database
 
 from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
-from ddl.render import ROW, quote_name
+from ddl.render import quote_name, row_alias
 from ddl.schema import Dialect, Schema
 from watcher.cli.actions.ddl.request import load_schema
 from watcher.cli.output import CONSOLE, print_json
@@ -59,7 +59,8 @@ def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, 
     if schema.dialect is Dialect.POSTGRESQL:
         return counts
     for table, _, shard, _ in list_poll_indexes(schema):
-        column, source = quote_name(shard.name), f"{quote_name(table.name)} AS {ROW}"
+        column = quote_name(shard.name)
+        source = quote_name(table.name) + row_alias(table.name, [shard.name])
         query = (
             f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
             " WHERE s IS NOT NULL GROUP BY s"
