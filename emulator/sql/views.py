@@ -10,7 +10,7 @@ from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.views import read_view
 from emulator import errors
-from emulator.sql.grammar.check import read_statement
+from emulator.sql.grammar.check import read_view_query
 from emulator.sql.sequences import FUNCTIONS
 
 
@@ -21,7 +21,7 @@ def view_query(text: str, type_names: tuple[str, ...]) -> exp.Query:
     Raises INVALID_ARGUMENT for an invalid view.
     """
     query = read_view(text).query
-    text_read = read_statement(query, type_names)
+    text_read = read_view_query(query, type_names)
     try:
         tree = parse_query(text_read).tree
     except DdlSyntaxError as error:
@@ -54,7 +54,7 @@ def innermost_query(tree: exp.Query) -> exp.Expr:
 
 
 def check_view_query(tree: exp.Expr) -> None:
-    """No parameters, no WITH, no locks, no stars."""
+    """No parameters, no WITH, no stars."""
     if tree.find(exp.Parameter) is not None:
         raise errors.invalid_argument("Query parameters cannot be used inside SQL view bodies")
     if tree.find(exp.With) is not None:
@@ -64,8 +64,6 @@ def check_view_query(tree: exp.Expr) -> None:
             raise errors.invalid_argument(
                 "SELECT * is not allowed in strict name resolution mode; name the columns"
             )
-    if any(query.args.get("locks") for query in tree.find_all(exp.Query)):
-        raise errors.invalid_argument("Unexpected lock mode in query")
 
 
 def check_strict_names(text: str, type_names: tuple[str, ...]) -> None:

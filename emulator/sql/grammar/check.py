@@ -31,13 +31,18 @@ def read_statement(sql: str, names: Collection[str] = ()) -> str:
     return read(sql, "statement", names)
 
 
+def read_view_query(sql: str, names: Collection[str] = ()) -> str:
+    """The query of a view, which locks nothing; as ``read_statement``."""
+    return read(sql, "statement", names, locks=False)
+
+
 def read_expression(sql: str, names: Collection[str] = ()) -> str:
     """A scalar expression of a schema; as ``read_statement``."""
     return read(sql, "expression", names)
 
 
-def read(sql: str, start: str, names: Collection[str]) -> str:
-    """Parses a text that is what ``start`` names in the grammar."""
+def read(sql: str, start: str, names: Collection[str], locks: bool = True) -> str:
+    """Parses a text that is what ``start`` names in the grammar; ``locks`` allows FOR UPDATE."""
     try:
         outline = parse(sql, start, EVERY_WATCHED)
         for rule in RULES:
@@ -47,6 +52,8 @@ def read(sql: str, start: str, names: Collection[str]) -> str:
         raise syntax_error(sql, error) from error
     except FeatureError as error:
         raise errors.unimplemented(error.feature) from error
+    if not locks and outline.find("lock_mode"):
+        raise errors.invalid_argument("Unexpected lock mode in query")
     check_hints(outline)
     check_types(outline, names)
     return rewrite(sql, outline)
