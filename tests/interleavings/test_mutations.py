@@ -7,7 +7,7 @@ import pytest
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.prove import SCHEDULES_MAX, find
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 SEED = 1
 
 
