@@ -47,6 +47,8 @@ class Mutation:
     part: str
     variant: str
     patch: Callable[[], AbstractContextManager[None]]
+    seed: int = 1
+    """Of schedules among which it is found soon."""
 
 
 def do_nothing(*_arguments: object, **_options: object) -> None:
@@ -363,6 +365,7 @@ MUTATIONS = (
         lambda: patch_attribute(
             watcher.consumers.clearing.bounds, "list_awaited", count_other_positions
         ),
+        seed=21,
     ),
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared),
