@@ -12,5 +12,5 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_fault_that_is_put_back_is_found(mutation: Mutation) -> None:
-    number, outcome = find(mutation, SCHEDULES_MAX, mutation.seed)
+    number, outcome = find(mutation, SCHEDULES_MAX)
     assert outcome is not None, f"not found in {number} schedules"
