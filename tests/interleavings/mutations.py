@@ -24,6 +24,7 @@ from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
+from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
@@ -53,6 +54,11 @@ class Mutation:
 
 def do_nothing(*_arguments: object, **_options: object) -> None:
     """In place of a check or a write."""
+
+
+def keep_end(_ends: object, _starts: object, end: int, _latest: int) -> int:
+    """In place of an end that is raised: the same end."""
+    return end
 
 
 def return_empty(*_arguments: object, **_options: object) -> dict[str, Any]:
@@ -377,6 +383,18 @@ MUTATIONS = (
     ),
     Mutation(
         "a query ignores new tables of its stream", "1", "spark-stream-new-table", freeze_streams
+    ),
+    Mutation(
+        "a window that comes again may be shorter",
+        "1",
+        "cut",
+        lambda: patch_attribute(LeastEnds, "raise_end", keep_end),
+    ),
+    Mutation(
+        "no end is planned ahead",
+        "1",
+        "cut",
+        lambda: patch_attribute(LeastEnds, "_list_unplanned", return_empty),
     ),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )
