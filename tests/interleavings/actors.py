@@ -23,8 +23,9 @@ from watcher.tables.values import WatchedTable
 
 RESTART_SECONDS = 20.0
 """What is started again after a crash comes so much later: short leases have run out."""
-LONG_SECONDS, SHORT_SECONDS = 3600.0, 5.0
-"""Leases that nobody outlives, and those that run out when time passes."""
+LONG_SECONDS, SHORT_SECONDS = 1800.0, 5.0
+"""Leases that nobody outlives, and those that run out when time passes. After a schedule the long
+ones run out, too: that is within version retention, so a batch that is repeated reads the same."""
 
 Put = tuple[str, int, str | None]
 """A table, a key, and the version that its row gets; None deletes it."""

@@ -24,6 +24,7 @@ from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
+from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
@@ -47,10 +48,17 @@ class Mutation:
     part: str
     variant: str
     patch: Callable[[], AbstractContextManager[None]]
+    seed: int = 1
+    """Of schedules among which it is found soon."""
 
 
 def do_nothing(*_arguments: object, **_options: object) -> None:
     """In place of a check or a write."""
+
+
+def keep_end(_ends: object, _starts: object, end: int, _latest: int) -> int:
+    """In place of an end that is raised: the same end."""
+    return end
 
 
 def return_empty(*_arguments: object, **_options: object) -> dict[str, Any]:
@@ -363,6 +371,7 @@ MUTATIONS = (
         lambda: patch_attribute(
             watcher.consumers.clearing.bounds, "list_awaited", count_other_positions
         ),
+        seed=21,
     ),
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared),
@@ -374,6 +383,18 @@ MUTATIONS = (
     ),
     Mutation(
         "a query ignores new tables of its stream", "1", "spark-stream-new-table", freeze_streams
+    ),
+    Mutation(
+        "a window that comes again may be shorter",
+        "1",
+        "cut",
+        lambda: patch_attribute(LeastEnds, "raise_end", keep_end),
+    ),
+    Mutation(
+        "no end is planned ahead",
+        "1",
+        "cut",
+        lambda: patch_attribute(LeastEnds, "_list_unplanned", return_empty),
     ),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

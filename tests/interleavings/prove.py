@@ -13,8 +13,10 @@ SCHEDULES_MAX = 2_000
 """So many are tried at most to find a fault."""
 
 
-def find(mutation: Mutation, schedules: int, seed: int) -> tuple[int, Outcome | None]:
-    """How many schedules it took to find a fault; None when it was not found."""
+def find(mutation: Mutation, schedules: int, seed: int | None = None) -> tuple[int, Outcome | None]:
+    """How many schedules it took to find a fault; None when it was not found. Without a ``seed``
+    they are those of the mutation's own."""
+    seed = mutation.seed if seed is None else seed
     with Explorer(VARIANTS[mutation.variant]) as explorer, mutation.patch():
         for number, outcome in enumerate(explorer.random(seed, schedules), start=1):
             if outcome.problems:
@@ -28,7 +30,7 @@ def holds_without(mutation: Mutation, outcome: Outcome) -> bool:
         return not explorer.run(Prescribed(parse_trace(outcome.text), lenient=True)).problems
 
 
-def prove(schedules: int, seed: int) -> int:
+def prove(schedules: int, seed: int | None) -> int:
     """Prints the table; 1 when a fault was not found."""
     missed = 0
     print(f"{'fault':<48}{'part':<6}{'scenario':<20}{'schedules':>10}{'seconds':>9}")

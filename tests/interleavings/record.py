@@ -110,6 +110,8 @@ class Record:
             self._note_backfills(kind, write)
         if write.table != POSITIONS:
             return
+        if kind == "update":
+            return  # the planned end of a window: no position moves
         if kind == "delete":
             for key in write.key_set.keys:
                 self.note_move(key[0], key[1], None)

@@ -17,7 +17,7 @@ from interleavings.explore import Explorer, Outcome, Summary
 from interleavings.scenarios import SCENARIOS, VARIANTS, variants_of
 
 FAILURES_SHOWN = 3
-SCHEDULES = 300
+SCHEDULES, SEED = 300, 1
 LABEL_LENGTH = 110
 CHUNK = 500
 """So many schedules are a task of a process."""
@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from interleavings.prove import SCHEDULES_MAX, prove
 
         return prove(options.schedules or SCHEDULES_MAX, options.seed)
+    options.seed = SEED if options.seed is None else options.seed
     options.schedules = options.schedules or SCHEDULES
     summaries = explore_all(names, options)
     show(summaries)
@@ -52,7 +53,9 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--schedules", type=int, help="at most, of each scenario (in even parts of its variants)"
     )
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument(
+        "--seed", type=int, help=f"of the schedules; else {SEED}, or that of each mutation"
+    )
     options.add_argument("--mode", choices=["random", "exhaustive"], default="random")
     options.add_argument("--preemptions", type=int, default=2, help="at most, when exhaustive")
     options.add_argument("--jobs", type=int, default=2, help="processes")

@@ -10,12 +10,12 @@ import sys
 from typing import Any
 
 import pytest
-from fixtures.consumers import write
+from fixtures.consumers import ALBUMS, make_tables_watchable, write
 from fixtures.selections import store_selection
 from fixtures.singers import SINGERS, address_of, capture_of
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
+from ddl.apply import read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Change, Watcher
@@ -35,7 +35,6 @@ from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
 
-ALBUMS = "CREATE TABLE Albums (AlbumId INT64, Title STRING(MAX)) PRIMARY KEY (AlbumId)"
 SETS = (
     "CREATE TABLE CHANGE_SETS (ChangeSetId STRING(36) NOT NULL, CommitTimestamp TIMESTAMP"
     " OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (ChangeSetId)",
@@ -66,8 +65,8 @@ def positions_of(database: Database, *stored: tuple[str, str, int]) -> SpannerPo
     return positions
 
 
-def make_clearing(database: Database, **more: Any) -> Clearing:
-    watched = discover_table(database, "Singers")
+def make_clearing(database: Database, table: str = "Singers", **more: Any) -> Clearing:
+    watched = discover_table(database, table)
     return Clearing(database, watched, SpannerPositions(database), **more)
 
 
@@ -94,24 +93,26 @@ class Reader:
         self.keys.append((change.table, *change.key.values()))  # type: ignore[arg-type]
 
 
-def make_watchable(database: Database, table: str) -> None:
-    options = WatchOptions.model_validate({"shards": 4})
-    apply_plan(database, make_plan(read_schema(database), [table], options))
+@pytest.fixture
+def readers(database: Database) -> tuple[Reader, Reader]:
+    """Two consumers that have watched Singers; Albums is not watchable yet."""
+    make_tables_watchable(database, "Singers")
+    first, second = Reader(database, "first"), Reader(database, "second")
+    first.run_once()
+    second.run_once()
+    return first, second
 
 
 @pytest.mark.ddl(SINGERS, ALBUMS)
 def test_a_new_table_is_not_cleared_before_every_consumer_of_it_has_seen_it(
-    database: Database,
+    database: Database, readers: tuple[Reader, Reader]
 ) -> None:
-    make_watchable(database, "Singers")
-    first, second = Reader(database, "first"), Reader(database, "second")
-    first.run_once()
-    second.run_once()
-    make_watchable(database, "Albums")
+    first, second = readers
+    make_tables_watchable(database, "Albums")
     with database.batch() as batch:
         batch.insert("Albums", ("AlbumId", "Title"), [(1, "one"), (2, "two")])
     first.run_once()
-    albums = Clearing(database, discover_table(database, "Albums"), SpannerPositions(database))
+    albums = make_clearing(database, "Albums")
     done = albums.clear()
     assert (done.rows, done.slowest_consumer) == (0, "second")
     second.run_once()
@@ -160,13 +161,10 @@ def test_positions_in_other_tables_say_nothing_of_one_that_is_not_registered(
 
 @pytest.mark.ddl(SINGERS, ALBUMS)
 def test_rows_from_before_a_table_was_watchable_wait_for_every_consumer(
-    database: Database,
+    database: Database, readers: tuple[Reader, Reader]
 ) -> None:
     """The second consumer's positions are above the row, which is in no index at that time."""
-    make_watchable(database, "Singers")
-    first, second = Reader(database, "first"), Reader(database, "second")
-    first.run_once()
-    second.run_once()
+    first, second = readers
     options = WatchOptions.model_validate({"shards": 4})
     plan = make_plan(read_schema(database), ["Albums"], options)
     *columns, index = [statement.sql for statement in plan.statements]
@@ -179,7 +177,7 @@ def test_rows_from_before_a_table_was_watchable_wait_for_every_consumer(
     second.run_once()
     database.update_ddl([index]).result(60)
     first.run_once()
-    albums = Clearing(database, discover_table(database, "Albums"), SpannerPositions(database))
+    albums = make_clearing(database, "Albums")
     assert albums.clear().rows == 0
     second.run_once()
     assert sorted(second.keys) == sorted(first.keys) == [("Albums", 1), ("Singers", 1)]

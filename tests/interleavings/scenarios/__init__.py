@@ -16,6 +16,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         watching.FROZEN,
         watching.FROZEN_BACKFILL,
         watching.STANDBY,
+        watching.CUT,
         transactions.TRANSACTIONS_TAKEOVER,
     ),
     # What operators do, and the ways of clearing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import (
+    ROWS,
     Body,
     Variant,
     begin_with_rows,
@@ -23,6 +24,8 @@ from watcher.errors import (
     PositionConflictError,
 )
 
+MORE = "CREATE TABLE More (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
+LONG_AGO_SECONDS = 100
 TAKEN_OVER = (LeaseLostError, LeaseHeldError, PositionConflictError)
 """How an instance may end that another has replaced."""
 
@@ -116,6 +119,35 @@ FROZEN_BACKFILL = Variant(
     (Expectation("a"),),
     prelude=begin_slowly,
     finale=catch_up("a", **FILLING),
+    allowed=TAKEN_OVER,
+)
+
+
+def begin_long_ago(run: Run) -> None:
+    """Two rows were written long before all that follows, and nothing was delivered since."""
+    run.slow_callbacks = True
+    run.register("a", ["Rows", "More"])
+    run.write(("Rows", 1, "1.0"), ("More", 1, "1.0"))
+    run.world.clock.advance(LONG_AGO_SECONDS)
+
+
+def write_too_many(run: Run) -> None:
+    """One of the two changes again. Then there are more rows than a window may hold, and where it
+    is cut the older version is the newest."""
+    run.write(("More", 1, "1.1"))
+    run.write(("More", 2, "2.0"))
+    run.write(("Rows", 2, "2.0"), ("More", 1, "1.2"))
+
+
+CUT = Variant(
+    "cut",
+    {"W": write_too_many, "A": instance(max_rows=2)},
+    (Expectation("a"),),
+    statements=(ROWS, MORE),
+    watchable=("Rows", "More"),
+    prelude=begin_long_ago,
+    finale=catch_up("a", max_rows=2),
+    crashes={"A": 1},
     allowed=TAKEN_OVER,
 )
 

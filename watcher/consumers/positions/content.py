@@ -26,6 +26,11 @@ class Content:
 
     positions: dict[tuple[str, str], int] = field(default_factory=dict)
     backfills: dict[tuple[str, str], BackfillProgress] = field(default_factory=dict)
+    planned_ends: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def copy(self) -> Content:
+        """The same content, to be changed apart."""
+        return Content(dict(self.positions), dict(self.backfills), dict(self.planned_ends))
 
     def positions_by_table(self, consumer: str) -> dict[str, int]:
         """The positions of a consumer."""
@@ -39,6 +44,8 @@ class Content:
 class WholePositions(Positions):
     """``Positions`` over a ``Content``, which is read and replaced as a whole. One process is its
     own owner: the comparison with what is expected keeps a second instance out."""
+
+    unplanned_micros = 0  # it costs no call
 
     def _read(self) -> Content:
         """What is kept now."""
@@ -58,7 +65,10 @@ class WholePositions(Positions):
         consumer = registration.consumer
         with self._change() as content:
             plan = plan_registration(registration, content.positions_by_table(consumer), {})
-            content.positions |= {(consumer, table): at for table, at in plan.moved.items()}
+            moved = {(consumer, table): at for table, at in plan.moved.items()}
+            content.positions |= moved
+            for key in moved:
+                content.planned_ends.pop(key, None)
             content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
         return plan
 
@@ -79,12 +89,29 @@ class WholePositions(Positions):
                 if move.progress is not None:
                     content.backfills[name, move.table] = move.progress
 
+    def plan_end(
+        self,
+        consumer: str,
+        tables: Sequence[str],
+        end: int,
+        owner: str | None = None,  # noqa: ARG002
+    ) -> None:
+        """As ``Positions.plan_end``."""
+        with self._change() as content:
+            content.planned_ends |= {(consumer, table): end for table in tables}
+
+    def load_planned_ends(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.load_planned_ends``."""
+        ends = self._read().planned_ends
+        return {table: end for (name, table), end in ends.items() if name == consumer}
+
     def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:  # noqa: ARG002
         """As ``Positions.remove``."""
         with self._change() as content:
             for table in tables:
                 content.positions.pop((consumer, table), None)
                 content.backfills.pop((consumer, table), None)
+                content.planned_ends.pop((consumer, table), None)
 
     def load_all(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_all``."""

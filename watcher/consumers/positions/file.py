@@ -68,6 +68,10 @@ class FilePositions(WholePositions):
                     (r["consumer"], r["table"]): BackfillProgress.from_text(r["progress"])
                     for r in stored.get("backfills", ())
                 },
+                {
+                    (r["consumer"], r["table"]): to_micros(datetime.fromisoformat(r["end"]))
+                    for r in stored.get("planned_ends", ())
+                },
             )
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
@@ -90,7 +94,12 @@ def format_content(content: Content) -> str:
         {"consumer": c, "table": t, "progress": progress.to_text()}
         for (c, t), progress in sorted(content.backfills.items(), key=lambda item: item[0])
     ]
-    return json.dumps({"version": FILE_VERSION, "positions": positions, "backfills": backfills})
+    ends = [
+        {"consumer": c, "table": t, "end": format_timestamp(micros)}
+        for (c, t), micros in sorted(content.planned_ends.items())
+    ]
+    stored = {"positions": positions, "backfills": backfills, "planned_ends": ends}
+    return json.dumps({"version": FILE_VERSION, **stored})
 
 
 def replace_file(path: Path, text: str) -> None:

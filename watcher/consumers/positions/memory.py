@@ -21,11 +21,11 @@ class MemoryPositions(WholePositions):
 
     def _read(self) -> Content:
         with self._lock:
-            return Content(dict(self._content.positions), dict(self._content.backfills))
+            return self._content.copy()
 
     @contextmanager
     def _change(self) -> Iterator[Content]:
         with self._lock:
-            content = Content(dict(self._content.positions), dict(self._content.backfills))
+            content = self._content.copy()
             yield content
             self._content = content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
@@ -32,6 +32,7 @@ from watcher.spanner.sql import quote_name
 from watcher.spanner.timestamps import to_datetime, to_micros
 
 POSITION_COLUMNS = ("Consumer", "WatchedTable", "Position", "UpdatedAt")
+PLAN_COLUMNS = ("Consumer", "WatchedTable", "PlannedEnd")
 BACKFILL_COLUMNS = ("Consumer", "WatchedTable", "Progress")
 
 
@@ -57,6 +58,8 @@ def check_owner(
 
 class SpannerPositions(Positions):
     """Positions in tables of a Spanner database, which are made when they are not there."""
+
+    unplanned_micros = 30_000_000  # a commit less for almost every window of who keeps up
 
     def __init__(self, database: Database, table: str = TABLE) -> None:
         self._database = database
@@ -96,6 +99,7 @@ class SpannerPositions(Positions):
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]
                 self._write(transaction, rows)
+                self._write_planned_ends(transaction, consumer, dict.fromkeys(plan.moved))
                 self._write_backfills(transaction, consumer, plan.backfills.items())
             return plan
 
@@ -157,6 +161,15 @@ class SpannerPositions(Positions):
         values = [(c, table, to_datetime(micros), COMMIT_TIMESTAMP) for c, table, micros in rows]
         transaction.insert_or_update(self._name, POSITION_COLUMNS, values)
 
+    def _write_planned_ends(
+        self, transaction: Transaction, consumer: str, ends: Mapping[str, int | None]
+    ) -> None:
+        rows = [
+            (consumer, table, to_datetime(end) if end is not None else None)
+            for table, end in ends.items()
+        ]
+        transaction.update(self._name, PLAN_COLUMNS, rows)
+
     def _write_backfills(
         self, transaction: Transaction, consumer: str, items: Iterable[tuple[str, BackfillProgress]]
     ) -> None:
@@ -183,6 +196,28 @@ class SpannerPositions(Positions):
             param_types={"consumer": param_types.STRING},
         )
         return {row[0]: BackfillProgress.from_text(row[1]) for row in rows}
+
+    def plan_end(
+        self, consumer: str, tables: Sequence[str], end: int, owner: str | None = None
+    ) -> None:
+        """As ``Positions.plan_end``."""
+
+        def plan(transaction: Transaction) -> None:
+            check_owner(transaction, self._name, consumer, owner)
+            self._write_planned_ends(transaction, consumer, dict.fromkeys(tables, end))
+
+        self._database.run_in_transaction(plan)
+
+    def load_planned_ends(self, consumer: str) -> dict[str, int]:
+        """As ``Positions.load_planned_ends``."""
+        with self._database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(
+                f"SELECT WatchedTable, PlannedEnd FROM {self._sql_name}"  # noqa: S608 (quoted)
+                " WHERE Consumer = @consumer AND PlannedEnd IS NOT NULL",
+                params={"consumer": consumer},
+                param_types={"consumer": param_types.STRING},
+            )
+            return {row[0]: to_micros(row[1]) for row in rows}
 
     def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:
         """As ``Positions.remove``."""

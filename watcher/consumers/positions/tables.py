@@ -76,6 +76,7 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
             "Consumer STRING(256) NOT NULL, WatchedTable STRING(256) NOT NULL,"
             f" Position TIMESTAMP NOT NULL, {updated_at}",
             "Consumer, WatchedTable",
+            added=(("PlannedEnd", "TIMESTAMP"),),
         ),
         OwnTable(
             consumers_table(positions_table),

@@ -87,6 +87,9 @@ class Positions(Protocol):
     """Keeps positions and the progress of backfills. Saving compares and sets: who expects another
     position is refused."""
 
+    unplanned_micros: int
+    """A window that is no longer is handed over without a planned end."""
+
     def load(self, consumer: str, table: str) -> Position | None:
         """The position of a consumer, or None for one that is not registered."""
         ...
@@ -115,6 +118,20 @@ class Positions(Protocol):
         Raises PositionConflictError, and saves nothing, when something stored is not what is
         expected or the lease is another's.
         """
+        ...
+
+    def plan_end(
+        self, consumer: str, tables: Sequence[str], end: int, owner: str | None = None
+    ) -> None:
+        """Stores where the next window of tables ends, before it is handed over.
+
+        Raises PositionConflictError when the lease is another's.
+        """
+        ...
+
+    def load_planned_ends(self, consumer: str) -> dict[str, int]:
+        """The planned ends of a consumer by table, in microseconds since 1970. One at or below the
+        position means nothing any more."""
         ...
 
     def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:

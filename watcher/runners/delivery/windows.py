@@ -14,6 +14,7 @@ from watcher.captures import Look, Source
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
+from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.pace import Pace
 from watcher.runners.delivery.sinks import Sink
@@ -68,8 +69,8 @@ class WindowDelivery:
     """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
     At least once: after a crash between delivery and saving the window is delivered again, with the
-    same rows if its end is the same, else with the rows of a longer window. While nothing changes,
-    positions advance every ``idle_seconds``.
+    same rows if its end is the same, else with the rows of a longer window, never of a shorter one.
+    While nothing changes, positions advance every ``idle_seconds``.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class WindowDelivery:
         self._follower = follower
         self._idle_seconds = idle_seconds
         self._known: dict[str, int] | None = None
+        self._ends: LeastEnds | None = None
         self._followed_at = -math.inf
         self._latest_end: int | None = None
         """Where a window might have ended that was cut where the schema was an older one."""
@@ -105,6 +107,8 @@ class WindowDelivery:
         """Continues over a new connection."""
         self._positions = positions
         self._known = None
+        if self._ends is not None:
+            self._ends.replace_positions(positions)
 
     def replace_source(self, source: Source) -> None:
         """Continues with other tables, which have been registered."""
@@ -123,6 +127,13 @@ class WindowDelivery:
         if self._known is None:
             self._known = self._positions.load_all(self._instance.consumer)
         return {table: self._known[table] for table in self._source.tables if table in self._known}
+
+    @property
+    def _least_ends(self) -> LeastEnds:
+        """Read once: what this instance hands over it knows itself."""
+        if self._ends is None:
+            self._ends = LeastEnds(self._positions, self._instance)
+        return self._ends
 
     def poll(self, until: int | None = None) -> Delivered:
         """Delivers what changed since the positions, up to ``until`` where that is earlier."""
@@ -143,6 +154,7 @@ class WindowDelivery:
         if idle and not self._is_due():
             return Delivered(look.end, {}, more=False)
         end = look.end if until is None else max(min(look.end, until), *starts.values())
+        end = self._least_ends.raise_end(starts, end, look.end)
         starts, look, cut = self._plan_end(starts, look, end)
         starts, changed = self._find_changes(starts, look, cut)
         rows = self._hand_over({table: starts[table] for table in starts if table in changed}, cut)
@@ -230,11 +242,14 @@ class WindowDelivery:
             for table, start in starts.items()
             if table in look.changed
         }
-        return self._source.cut(whole, self._pace.rows) if whole else end
+        if not whole:
+            return end
+        return self._least_ends.raise_end(starts, self._source.cut(whole, self._pace.rows), end)
 
     def _hand_over(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
         windows = {table: Window(start, end) for table, start in starts.items() if start < end}
         rows: dict[str, int] = defaultdict(int)
+        self._least_ends.plan(starts, end)
         batches = self._source.read(windows)
         started_at, whole = time.monotonic(), False
         try:
@@ -253,5 +268,6 @@ class WindowDelivery:
         behind = {table: start for table, start in starts.items() if start < end}
         moves = [Move(Position(consumer, table, end), start) for table, start in behind.items()]
         self._positions.save_all(moves, owner)
+        self._least_ends.note_saved(behind)
         if self._known is not None:
             self._known |= dict.fromkeys(behind, end)

@@ -21,9 +21,9 @@ SCHEMA_CHANGES_MAX = 5
 """So many windows in a row that fail because of the schema are an error."""
 
 
-def iterate_pauses_of_run() -> Iterator[float]:
+def iterate_pauses_of_run(first_seconds: float) -> Iterator[float]:
     """How many seconds to wait after each failure in a row of a run."""
-    return iterate_pauses(PAUSE_SECONDS_FIRST, PAUSE_SECONDS_MAX)
+    return iterate_pauses(first_seconds, PAUSE_SECONDS_MAX)
 
 
 class Recovery:
@@ -42,14 +42,14 @@ class Recovery:
         self._lease = lease
         self._reread_schema = reread_schema
         self._schema_failures = 0
-        self._pauses = iterate_pauses_of_run()
+        self._pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
         self.failures = 0
 
     def reset(self) -> None:
         """A window was delivered."""
         self._settings.resolver.queries.outages.record_answer()
         self.failures = self._schema_failures = 0
-        self._pauses = iterate_pauses_of_run()
+        self._pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
         self._settings.lifecycle.note_success()
 
     def handle(self, error: Exception) -> float:

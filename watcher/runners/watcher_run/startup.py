@@ -82,7 +82,7 @@ def serve_metrics(settings: RunSettings) -> None:
 
 def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
     """What an attempt opens; tried again while it fails with what may go away."""
-    pauses = iterate_pauses_of_run()
+    pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
     while True:
         try:
             return attempt()

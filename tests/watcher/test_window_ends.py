@@ -1,0 +1,105 @@
+"""A window that was handed over and not saved comes again, and never as a shorter one: it would
+bring older versions behind newer ones."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fixtures.singers import address_of
+from google.cloud.spanner_v1.database import Database
+
+from watcher import Change, Watcher
+from watcher.consumers.positions import SpannerPositions
+from watcher.errors import DeliveryError
+
+TABLES = ("T0", "T1")
+OTHER = "CREATE TABLE Other (Id INT64, Version INT64) PRIMARY KEY (Id)"
+GAP = 6
+"""The two versions are so much further apart than a run takes."""
+
+
+def watchable_table(name: str) -> tuple[str, str]:
+    return (
+        f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, "
+        "LastModified TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP())"
+        " ON UPDATE (PENDING_COMMIT_TIMESTAMP()) OPTIONS (allow_commit_timestamp = true),"
+        " ShardId INT64 AS (MOD(Id, 2)) STORED) PRIMARY KEY (Id)",
+        f"CREATE NULL_FILTERED INDEX {name}ByLastModified ON {name} (ShardId, LastModified)",
+    )
+
+
+class Reader:
+    """A consumer. Each run is an instance of its own."""
+
+    def __init__(self, database: Database, positions: dict[str, str]) -> None:
+        self._database = database
+        self._positions = positions
+        self.versions: dict[tuple[str, object], list[object]] = defaultdict(list)
+
+    def run_once(self, *, fails: bool = False) -> None:
+        """Delivers what is there; one that ``fails`` does so with what is newest."""
+
+        def take(change: Change) -> None:
+            assert change.new_values is not None
+            version = change.new_values["Version"]
+            self.versions[change.table, change.key["Id"]].append(version)
+            if fails and version == 1:
+                raise ValueError("the sink fails")
+
+        watcher = Watcher(
+            database=str(address_of(self._database)),
+            tables=("T*",),
+            consumer="reader",
+            start="earliest",
+            max_rows=2,
+            positions=self._positions,
+            delivery={"retries": 0},
+        )
+        watcher.on_change(take)
+        with pytest.raises(DeliveryError) if fails else contextlib.nullcontext():
+            watcher.run_once()
+
+
+def write(database: Database, *rows: tuple[str, int, int]) -> None:
+    with database.batch() as batch:
+        for table, key, version in rows:
+            batch.insert_or_update(table, ("Id", "Version"), [(key, version)])
+
+
+@pytest.mark.parametrize("keep", ["table", "file"])
+def test_a_window_that_was_not_saved_does_not_come_again_as_a_shorter_one(
+    keep: str,
+    create_database: Callable[..., Database],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first window holds two rows, as many as it may. When it comes again a third row is there:
+    the window is cut, and where it is, an older version of one of the two was the newest."""
+    monkeypatch.setattr(SpannerPositions, "unplanned_micros", 0)
+    database = create_database(*(text for name in TABLES for text in watchable_table(name)), OTHER)
+    kept = {"keep": "file", "path": str(tmp_path / "positions.json")} if keep == "file" else {}
+    reader = Reader(database, kept)
+    write(database, ("T0", 9, 0))
+    began = time.monotonic()
+    reader.run_once()
+    seconds = time.monotonic() - began
+    write(database, ("T0", 1, 0), ("T1", 1, 0))
+    began = time.monotonic()
+    while time.monotonic() - began < seconds * GAP:
+        write(database, ("Other", 1, 0))
+    write(database, ("T1", 1, 1))
+    reader.run_once(fails=True)
+    write(database, ("T1", 2, 0))
+    reader.run_once()
+    assert reader.versions["T1", 1][:2] == [1, 1]
+    assert {row: versions[-1] for row, versions in reader.versions.items()} == {
+        ("T0", 9): 0,
+        ("T0", 1): 0,
+        ("T1", 1): 1,
+        ("T1", 2): 0,
+    }
