@@ -44,7 +44,7 @@ def texts(*others: str) -> str:
         (f"S IN ({texts(chr(34) + 'a' + chr(39) + chr(34))})", [1, 2]),
         (f"D IN ({', '.join(['DATE ' + repr('2020-01-01')] * 150)})", [1]),
         ("D IN (" + ", ".join(["'2020-01-01'"] * 150) + ")", [1]),
-        ("B IN (" + ", ".join(["'ab'"] * 150) + ")", [1]),
+        ("B IN (" + ", ".join(["b'ab'"] * 150) + ")", [1]),
         (f"(K, 1) IN (({NUMBERS[0]}, 1))", [1]),
         (f"K IN UNNEST([{NUMBERS}])", [1, 2]),
         (f"K IN (SELECT x FROM UNNEST([{NUMBERS}]) AS x WHERE x > 1)", [2]),
