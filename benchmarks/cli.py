@@ -94,6 +94,7 @@ def run_command(
 
     A setting is named by its last part (interval) or by more of it (consumer.interval); lists have
     commas between; a later --set replaces an earlier one. `bench list SCENARIO` shows all of them.
+
     \b
       bench run backlog --set sizes=100000,1000000
       bench run captures --set captures=poll,push --set transactions=100 --set seconds=60

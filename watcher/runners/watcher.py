@@ -35,7 +35,8 @@ from watcher.settings.watcher import WatchConfig, parse_watch_config
 class Watcher:
     """Watches tables and hands their changes to callbacks, at least once, in commit order per key.
 
-    >>> watcher = Watcher(database="projects/p/instances/i/databases/d", tables=["Singers"])
+    >>> database = "projects/my-project/instances/my-instance/databases/my-database"
+    >>> watcher = Watcher(database=database, tables=["Singers"])
     >>> watcher.on_change(print)
     >>> watcher.run()
 

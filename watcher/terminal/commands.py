@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -35,20 +36,28 @@ class CommandGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As ``TyperGroup.parse_args``."""
-        if not args and not ctx.resilient_parsing:
-            typer.echo(ctx.get_help())
-            ctx.exit(EXIT_USAGE)
-        if args and not args[0].startswith("-"):
-            self.params = []
-            self.add_help_option = False
-        return super().parse_args(ctx, args)
+        with translate_closed_output():
+            if not args and not ctx.resilient_parsing:
+                typer.echo(ctx.get_help())
+                ctx.exit(EXIT_USAGE)
+            if args and not args[0].startswith("-"):
+                self.params = []
+                self.add_help_option = False
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """As ``TyperGroup.invoke``; OutputClosedError instead of typer's own answer to EPIPE."""
-        try:
+        """As ``TyperGroup.invoke``."""
+        with translate_closed_output():
             return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise OutputClosedError from error
+
+
+@contextmanager
+def translate_closed_output() -> Iterator[None]:
+    """Raises OutputClosedError when the reader of the output has gone; typer would exit with 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise OutputClosedError from error
 
 
 class PlainCommand(TyperCommand):

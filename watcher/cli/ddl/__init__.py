@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from watcher.cli.ddl import advise, change_stream, changelog, lint, migrate, rollback, status
 from watcher.terminal.commands import CommandApp
 

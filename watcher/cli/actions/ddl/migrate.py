@@ -36,7 +36,8 @@ def plan(
     if sql:
         print_statements(migration)
     else:
-        show_plan(migration, names, json_output)
+        show_plan(migration, json_output)
+    report_nothing(migration, names, json_output)
     if out is not None and not migration.empty:
         for path in write_files(migration, out):
             ERRORS.print(f"written: {path}")
@@ -50,7 +51,8 @@ def apply(request: WatchRequest, database: str | None, dry_run: bool, json_outpu
     loaded, client = load_schema(database, None)
     names = select_tables(loaded, request.include, request.exclude)
     migration = make_plan(loaded, names, request.options)
-    show_plan(migration, names, json_output)
+    show_plan(migration, json_output)
+    report_nothing(migration, names, json_output)
     if dry_run or migration.empty or client is None:
         return
     with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
@@ -60,16 +62,20 @@ def apply(request: WatchRequest, database: str | None, dry_run: bool, json_outpu
         ERRORS.print(f"applied {len(migration.statements)} statements")
 
 
-def show_plan(migration: Plan, names: Sequence[str], json_output: bool) -> None:
-    """Prints a plan as SQL with comments, or as JSON; says so when there is nothing to do."""
+def show_plan(migration: Plan, json_output: bool) -> None:
+    """Prints a plan as SQL with comments, or as JSON."""
     if json_output:
         print_json(migration.as_json())
         return
     for number, statement in enumerate(migration.statements, 1):
         print_statement(number, len(migration.statements), statement)
-    if migration.empty:
-        ERRORS.print(f"nothing to do: {', '.join(names)} can be watched as asked for")
     sys.stdout.flush()
+
+
+def report_nothing(migration: Plan, names: Sequence[str], json_output: bool) -> None:
+    """Says so, beside the output, when there is nothing to do."""
+    if migration.empty and not json_output:
+        ERRORS.print(f"nothing to do: {', '.join(names)} can be watched as asked for")
 
 
 def print_statement(number: int, count: int, statement: PlanStatement) -> None:
