@@ -29,8 +29,6 @@ LONG_NAME = "a-consumer-with-a-rather-long-name-for-a-team-of-people"
 STATEMENT = (
     "ALTER TABLE Singers ALTER COLUMN LastModified SET DEFAULT (PENDING_COMMIT_TIMESTAMP());"
 )
-    "ALTER TABLE Singers ALTER COLUMN LastModified SET DEFAULT (PENDING_COMMIT_TIMESTAMP());"
-)
 FINISHED = "everything up to its start was delivered (--once)"
 
 
