@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -29,19 +27,22 @@ from benchmarks.result import ScenarioResult
 from benchmarks.scenario import Scenario
 from benchmarks.scenarios import SCENARIOS, find_scenario
 from benchmarks.screen import Screen, print_comparison, print_result
-from watcher.errors import ConfigurationError, WatcherError
+from watcher.errors import ConfigurationError
+from watcher.terminal.commands import (
+    CommandApp,
+    explain_system_error,
+    run_commands,
+)
+from watcher.terminal.console import TextConsole
 
 EMBEDDED = "embedded"
 COUNTS = (1, 4, 16, 64, 128, 256, 512, 1024)
-CONSOLE = Console(highlight=False)
-app = typer.Typer(
+CONSOLE = TextConsole()
+app = CommandApp(
     name="spanner-watcher bench",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    add_completion=False,
     help="""Find out which configuration carries your load, and how late changes arrive.
 
-\b
 A scenario starts writers on a schedule (an open loop: a slow system cannot hide its latency) and
 the watcher, each in a process of its own, and compares every delivered row with what was written:
 a run that loses, invents or doubles one fails. Results are JSON files and one HTML page.
@@ -61,7 +62,7 @@ a run that loses, invents or doubles one fails. Results are JSON files and one H
 @app.command("run")
 def run_command(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="SCENARIO...", help="See `bench list`.")
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="See 'bench list'.")
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting; repeatable.")
@@ -81,14 +82,19 @@ def run_command(
         typer.Option("--short", help="Run the short set, or the short form of these scenarios."),
     ] = False,
     out: Annotated[
-        Path, typer.Option(help="Write results (JSON) and report.html into this directory.")
+        Path,
+        typer.Option(
+            metavar="DIRECTORY", help="Write results (JSON) and report.html into this directory."
+        ),
     ] = Path("bench-results"),
 ) -> None:
-    """Run scenarios. Exits with 1 when a row was lost, invented, doubled or a run failed.
+    """Run scenarios, and verify every delivered row.
 
-    \b
+    Exits with 1 when a row was lost, invented or doubled, or a run failed.
+
     A setting is named by its last part (interval) or by more of it (consumer.interval); lists have
     commas between; a later --set replaces an earlier one. `bench list SCENARIO` shows all of them.
+
     \b
       bench run backlog --set sizes=100000,1000000
       bench run captures --set captures=poll,push --set transactions=100 --set seconds=60
@@ -122,7 +128,9 @@ def run_command(
 
 @app.command("list")
 def list_command(
-    name: Annotated[str | None, typer.Argument(help="Show all settings of this scenario.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="SCENARIO", help="Show all its settings.")
+    ] = None,
 ) -> None:
     """Show the scenarios, or the settings of one with their values."""
     if name is not None:
@@ -144,10 +152,10 @@ def short_set(embedded: bool) -> list[Scenario]:
 
 def print_guide(chosen: Scenario) -> None:
     """Everything that can be set, section by section."""
-    CONSOLE.print(f"{chosen.name}: {chosen.summary}", markup=False, style="bold")
+    CONSOLE.print(f"{chosen.name}: {chosen.summary}", style="bold")
     for each in list_sections(chosen):
-        CONSOLE.print(f"\n{each.title}", markup=False, style="bold")
-        CONSOLE.print(each.text, markup=False)
+        CONSOLE.print(f"\n{each.title}", style="bold")
+        CONSOLE.print(each.text)
         table = Table("setting", "value", "choices")
         for row in each.rows:
             table.add_row(Text(row.name), Text(row.value), Text(row.choices))
@@ -155,24 +163,33 @@ def print_guide(chosen: Scenario) -> None:
             CONSOLE.print(table)
     short = [f" --set {override}" for override in chosen.short or ()]
     if short:
-        CONSOLE.print(f"\n--short is{''.join(short)}", markup=False)
+        CONSOLE.print(f"\n--short is{''.join(short)}")
     example = f"spanner-watcher bench run {chosen.name}{''.join(short[:1])}"
-    CONSOLE.print(f"\n{example}", markup=False)
+    CONSOLE.print(f"\n{example}")
 
 
 @app.command("model")
 def model_command(
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 100,
-    writes: Annotated[float, typer.Option(min=1, help="Rows written per second.")] = 200_000,
+    nodes: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Nodes of the instance.")
+    ] = 100,
+    writes: Annotated[
+        float, typer.Option(min=1, metavar="NUMBER", help="Rows written per second.")
+    ] = 200_000,
     shards: Annotated[
-        list[int] | None, typer.Option(help="Shard counts to compare; repeatable.")
+        list[int] | None,
+        typer.Option(metavar="NUMBER", help="Shard counts to compare; repeatable."),
     ] = None,
-    interval: Annotated[float, typer.Option(min=0.01, help="Seconds between polls.")] = 1.0,
+    interval: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="Seconds between polls.")
+    ] = 1.0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="An assumption; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the plot as an HTML page.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the plot as an HTML page.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Model an instance that is too large to measure.
@@ -195,19 +212,28 @@ def model_command(
 
 @app.command("report")
 def report_command(
-    results: Annotated[list[Path], typer.Argument(help="JSON results, or folders of them.")],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULT...", help="JSON results, or folders.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
+        "report.html"
+    ),
 ) -> None:
-    """Make one HTML page of results, which needs no network and no other file."""
+    """Make one HTML page of results.
+
+    The page needs no network and no other file.
+    """
     write_report([ScenarioResult.load(path) for path in expand_folders(results)], out)
 
 
 @app.command("compare")
 def compare_command(
-    first: Annotated[Path, typer.Argument(help="A JSON result, or a folder of them.")],
-    second: Annotated[Path, typer.Argument(help="Results of the same scenarios to compare with.")],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A JSON result, or a folder.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="SECOND", help="Results of the same scenarios.")
+    ],
 ) -> None:
-    """Compare two results: both values, and the ratio of the second to the first."""
+    """Compare two results, with ratios of the second to the first."""
     for old, new in pair_results(first, second):
         print_comparison(CONSOLE, old.scenario, compare_results(old, new))
         for name, (before, after) in find_different_settings(old, new).items():
@@ -241,26 +267,9 @@ def write_report(results: list[ScenarioResult], path: Path) -> None:
     """Writes the page and says where it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(report(results))
-    CONSOLE.print(f"report: {path}", markup=False)
+    CONSOLE.print(f"report: {path}")
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Runs the command line; errors are one sentence."""
-    try:
-        code = app(standalone_mode=False, prog_name="spanner-watcher bench")
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except typer.TyperException as error:
-        print_error(error.format_message())
-        sys.exit(2)
-    except WatcherError as error:
-        print_error(str(error))
-        sys.exit(error.exit_code)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def print_error(message: str) -> None:
-    """One sentence on the standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {message}", markup=False)
+    run_commands(app, "spanner-watcher bench", explain_system_error)

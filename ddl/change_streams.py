@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ddl.errors import PlanError
+from ddl.errors import MissingObjectError, PlanError
+from ddl.names import make_unknown_table_error
 from ddl.schema import ChangeStream, ChangeStreamTable, Schema
 from ddl.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
+from ddl.suggestions import suggest_name
 
 STREAMS_MAX = 10
 STREAMS_A_COLUMN_MAX = 3
@@ -91,11 +93,11 @@ def drop(schema: Schema, name: str) -> DropChangeStream:
     return DropChangeStream(name)
 
 
-def make_missing_error(schema: Schema, name: str) -> PlanError:
+def make_missing_error(schema: Schema, name: str) -> MissingObjectError:
     """The error for a stream that does not exist."""
-    names = ", ".join(stream.name for stream in schema.change_streams)
-    advice = f"use one of {names}" if names else "the schema has no change streams"
-    return PlanError(f"change stream {name} does not exist: {advice}")
+    names = [stream.name for stream in schema.change_streams]
+    advice = suggest_name(name, names, "the change streams are")
+    return MissingObjectError(f"change stream {name} does not exist; {advice}")
 
 
 def check_watches(schema: Schema, stream: ChangeStream, others: Sequence[ChangeStream]) -> None:
@@ -103,7 +105,8 @@ def check_watches(schema: Schema, stream: ChangeStream, others: Sequence[ChangeS
     for each in stream.watches:
         table = schema.table(each.table)
         if table is None:
-            raise PlanError(f"change stream {stream.name}: table {each.table} does not exist")
+            unknown = make_unknown_table_error(schema, each.table)
+            raise MissingObjectError(f"change stream {stream.name}: {unknown}")
         keys = {part.column.casefold() for part in table.primary_key}
         for name in each.columns or ():
             column = table.column(name)

@@ -8,6 +8,7 @@ DdlError
 │   ├── ConstraintNotFoundError  the table has no constraint of this name
 │   └── NameNotFoundError     the statement names an object that does not exist
 ├── PlanError            the request cannot be planned; nothing was changed
+│   └── MissingObjectError    the table or change stream that the user named does not exist
 └── ApplyError           the database refused a plan, or has another schema than the plan
 """
 
@@ -72,6 +73,12 @@ class PlanError(DdlError):
     """The request cannot be planned; nothing was changed."""
 
     exit_code = 2
+
+
+class MissingObjectError(PlanError):
+    """The table or change stream that the user named does not exist."""
+
+    exit_code = 4
 
 
 class ApplyError(DdlError):

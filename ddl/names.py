@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.errors import DuplicateNameError, NameNotFoundError, PlanError
+from ddl.errors import DuplicateNameError, MissingObjectError, NameNotFoundError
 from ddl.schema import Column, Schema, Table
+from ddl.suggestions import suggest_name
 
 NAME_LENGTH_MAX = 128
+OWN_PREFIXES = ("SpannerWatcher",)
+"""Tables with these prefixes keep the product's own state: nobody is shown them, and a glob never
+selects them."""
 
 
 def same_name(left: str, right: str) -> bool:
@@ -40,11 +44,20 @@ def check_name_is_free(schema: Schema, name: str) -> None:
         raise DuplicateNameError("Object", name)
 
 
-def make_unknown_table_error(schema: Schema, name: str) -> PlanError:
+def is_own_table(name: str) -> bool:
+    """True for a table, perhaps of a named schema, in which the product keeps its own state."""
+    return name.rsplit(".", maxsplit=1)[-1].startswith(OWN_PREFIXES)
+
+
+def list_user_tables(schema: Schema) -> list[str]:
+    """The names of the tables without those of the product's own."""
+    return [table.name for table in schema.tables if not is_own_table(table.name)]
+
+
+def make_unknown_table_error(schema: Schema, name: str) -> MissingObjectError:
     """The error for a table that the user named and the schema does not have."""
-    names = ", ".join(table.name for table in schema.tables)
-    advice = f"use one of {names}" if names else "the schema has no tables"
-    return PlanError(f"table {name} does not exist: {advice}")
+    advice = suggest_name(name, list_user_tables(schema), "the tables are")
+    return MissingObjectError(f"table {name} does not exist; {advice}")
 
 
 def list_names(schema: Schema) -> Iterator[str]:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ddl.errors import PlanError
-from ddl.names import make_unknown_table_error
+from ddl.names import is_own_table, make_unknown_table_error
 from ddl.schema import Schema
 
 GLOB = frozenset("*?[")
-OWN_PREFIXES = ("SpannerWatcher",)
-"""Tables with these prefixes keep the product's own state: a glob never selects them."""
 
 
 def select_tables(
@@ -39,9 +37,7 @@ def is_selected(name: str, include: Sequence[str]) -> bool:
     """True when a pattern selects a table; the product's own tables must be named."""
     if any(pattern.casefold() == name.casefold() for pattern in include):
         return True
-    return matches_any(name, include) and not name.rsplit(".", maxsplit=1)[-1].startswith(
-        OWN_PREFIXES
-    )
+    return matches_any(name, include) and not is_own_table(name)
 
 
 def matches_any(name: str, patterns: Sequence[str]) -> bool:

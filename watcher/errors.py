@@ -2,12 +2,14 @@
 
     WatcherError
     ├── ConfigurationError     an option, flag or file is wrong; nothing was read or changed
-    ├── AddressError           the text does not name a database
+    │   ├── AddressError           the text does not name a database
+    │   └── ConsumerNotFoundError  no consumer of this name is registered
     ├── UnavailableError       no server answers at the address
     ├── DatabaseNotFoundError  the instance or the database does not exist
     ├── AccessDeniedError      the caller may not read or write there
     ├── TableNotFoundError     the table does not exist
     ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
+    │   └── StreamNotFoundError    the change stream does not exist
     ├── CheckpointError        the offset or position belongs to another query
     ├── PositionConflictError  another instance moved a consumer's position
     ├── VersionExpiredError    the read timestamp is older than version_retention_period
@@ -19,7 +21,8 @@
     ├── IndexMissingError      the index that polling needs is gone
     ├── StreamExpiredError     a change stream no longer keeps records as old as a position
     ├── DeliveryError          the callback refused a change that was not to be skipped
-    └── EnvelopeError          a change lacks what its envelope needs
+    ├── EnvelopeError          a change lacks what its envelope needs
+    └── OutputClosedError      the reader of the standard output has gone
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """
@@ -67,10 +70,22 @@ class TableNotFoundError(WatcherError):
     exit_code = 4
 
 
+class ConsumerNotFoundError(ConfigurationError):
+    """No consumer of this name is registered, or it has no position in a table."""
+
+    exit_code = 4
+
+
 class NotWatchableError(WatcherError):
     """The table lacks what watching needs."""
 
     exit_code = 5
+
+
+class StreamNotFoundError(NotWatchableError):
+    """The change stream does not exist."""
+
+    exit_code = 4
 
 
 class CheckpointError(WatcherError):
@@ -137,3 +152,10 @@ class DeliveryError(WatcherError):
 
 class EnvelopeError(WatcherError):
     """A change lacks what its envelope needs; nothing of it was delivered."""
+
+
+class OutputClosedError(WatcherError):
+    """The reader of the standard output has gone, as ``| head`` does. Not reported: the command
+    ends with the code that a shell gives to a process that SIGPIPE ended."""
+
+    exit_code = 141

@@ -66,11 +66,17 @@ class DatabaseAdmin:
     def create(self, request: Message, context: RpcContext) -> Message:
         """Creates a database with its extra statements; fails at once if one of them is invalid."""
         match = CREATE_DATABASE.match(request.create_statement)
-        identifier = next(filter(None, match.groups()), "") if match else ""
+        if match is None:
+            raise invalid_argument(
+                f"Invalid CreateDatabase request: {request.create_statement!r} is not"
+                " CREATE DATABASE and an id."
+            )
+        identifier = next(filter(None, match.groups()), "")
         if not DATABASE_ID.match(identifier):
             raise invalid_argument(
-                f"Invalid CreateDatabase request: {request.create_statement!r} does not create a "
-                "database with an id of 2 to 30 lower-case letters, digits, '_' and '-'."
+                f"Invalid CreateDatabase request: the database id '{identifier}' must have 2 to 30"
+                " lower-case letters, digits, '_' and '-', begin with a letter and end with a"
+                " letter or a digit."
             )
         if request.database_dialect == POSTGRESQL:
             raise unsupported.postgresql()

@@ -93,9 +93,15 @@ class InstanceAdmin:
 
     def create(self, request: Message, context: RpcContext) -> Message:
         """A new instance, ready at once."""
-        if not PROJECT.match(request.parent) or not INSTANCE_ID.match(request.instance_id):
+        if not PROJECT.match(request.parent):
             raise invalid_argument(
-                f"Invalid CreateInstance request: {request.parent}/instances/{request.instance_id}"
+                f"Invalid CreateInstance request: '{request.parent}' is not projects/PROJECT."
+            )
+        if not INSTANCE_ID.match(request.instance_id):
+            raise invalid_argument(
+                f"Invalid CreateInstance request: the instance id '{request.instance_id}' of"
+                f" {request.parent} must have 2 to 64 lower-case letters, digits and '-', begin"
+                " with a letter and not end with '-'."
             )
         name = f"{request.parent}/instances/{request.instance_id}"
         if name in self._registry.instances:

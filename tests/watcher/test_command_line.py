@@ -108,7 +108,7 @@ def free_port() -> int:
 
 BAD = [
     pytest.param(
-        ("ddl", "apply", "-d", "{db}", "-t", "Singer"), 2, "table Singer does not exist", id="table"
+        ("ddl", "apply", "-d", "{db}", "-t", "Singer"), 4, "did you mean 'Singers'", id="table"
     ),
     pytest.param(
         ("ddl", "apply", "-d", "{db}", "-t", "Documents"),
@@ -275,6 +275,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = HidingFinder
 @pytest.mark.parametrize(
     ("command", "modules", "advice"),
     [
+        ("try", ("apsw",), "run pip install 'spanner-watcher[emulator]'"),
         (
             "emulator",
             ("apsw",),

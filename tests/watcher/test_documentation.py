@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import pkgutil
 import re
+import socket
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
+import watcher
+from ddl.errors import DdlError
+from watcher.errors import WatcherError
 from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import parse_watch_config
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 
 
 def test_the_configuration_in_the_documentation_is_valid() -> None:
@@ -26,3 +36,68 @@ def test_every_option_of_the_spark_source_is_in_the_documentation() -> None:
     table = [line for line in (DOCS / "spark.md").read_text().splitlines() if line[:3] == "| `"]
     documented = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table)))
     assert documented == {to_camel(name) for name in SourceOptions.model_fields}
+
+
+def list_errors(base: type[Exception]) -> set[type[Exception]]:
+    """An error and everything that inherits from it."""
+    return {base}.union(*(list_errors(each) for each in base.__subclasses__()))
+
+
+def test_every_error_is_in_the_list_of_exit_codes_with_its_code() -> None:
+    for module in pkgutil.walk_packages(watcher.__path__, "watcher."):
+        if "__main__" not in module.name and not module.name.startswith("watcher.java"):
+            importlib.import_module(module.name)
+    rows = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", (DOCS / "exit-codes.md").read_text(), re.M)
+    documented = {
+        (name, int(code)) for code, names in rows for name in re.findall(r"`(\w+)`", names)
+    }
+    errors = list_errors(WatcherError) | list_errors(DdlError)
+    own = {each for each in errors if each.__module__.split(".")[0] in ("watcher", "ddl")}
+    assert documented == {(each.__name__, each.exit_code) for each in own}  # type: ignore[attr-defined]
+
+
+RUN_README = r"""
+set -e
+spanner-watcher() { "$PYTHON" -c 'from watcher.cli import main; main()' "$@"; }
+python() { "$PYTHON" "$@"; }
+wait_for_server() { until grep -q 'listening on' "$FOLDER/log"; do sleep 0.1; done; }
+"""
+
+
+def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
+    section = (ROOT / "README.md").read_text().split("## Without Spark")[1].split("\n## ")[0]
+    trial, server, commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    (tmp_path / "program.py").write_text(program.replace("watcher.run()", "watcher.run_once()"))
+    script = RUN_README + "\n".join(
+        [
+            trial.replace("try --seconds 10", "try --seconds 3"),
+            "echo == server",
+            server.replace("9010", port).replace(" &\n", ' > "$FOLDER/log" & SERVER=$!\n'),
+            "trap 'kill $(pgrep -P $SERVER) $SERVER' EXIT",
+            "wait_for_server",
+            commands,
+            "echo == program",
+            '"$PYTHON" "$FOLDER/program.py"',
+        ]
+    )
+    result = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        cwd=ROOT,
+        env=os.environ | {"PYTHON": sys.executable, "FOLDER": str(tmp_path)},
+    )
+    assert result.returncode == 0, result.stderr
+    trial_output, _, rest = result.stdout.partition("== server")
+    shown, _, printed = rest.partition("== program")
+    assert "UPSERT Singers" in trial_output
+    assert len(re.findall(r'^\{"id".*"table": "Singers"', shown, re.M)) == 3
+    assert "STOPPED" in shown
+    assert "3 rows would be cleared" in shown
+    assert printed.count("Change(") == 3

@@ -224,7 +224,7 @@ def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> Non
         consumers.ask("ops", Command.RESUME)
         assert keys(seen.wait(2)) == [("Singers", (1,)), ("Singers", (2,))]
         consumers.ask("ops", Command.DRAIN)
-        wait_for_state(State.NOT_STARTED)
+        wait_for_state(State.STOPPED)
     assert not raised
     with pytest.raises(ConfigurationError, match="ops"):
         consumers.ask("nobody", Command.STOP)

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Annotated, NoReturn
 
 import typer
 
-from ddl.errors import DdlError
-from watcher.cli import bench, check, clear, ctl, ddl, demo, emulator, replay, status, watch
-from watcher.cli.group import CommandGroup
-from watcher.cli.output import print_error
-from watcher.errors import WatcherError
-
-app = typer.Typer(
-    name="spanner-watcher",
-    cls=CommandGroup,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Turn a Cloud Spanner database into a stream of row changes.",
+from watcher.cli import (
+    actions,
+    bench,
+    check,
+    clear,
+    ctl,
+    ddl,
+    demo,
+    emulator,
+    replay,
+    status,
+    trial,
+    watch,
 )
+from watcher.errors import WatcherError
+from watcher.terminal.commands import CommandApp, run_commands, show_version
+
+app = CommandApp(
+    name="spanner-watcher",
+)
+
+
+@app.callback()
+def describe(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Turn a Cloud Spanner database into a stream of row changes.
+
+    To see one arrive, run 'spanner-watcher try'.
+    """
+
+
+app.command("try")(trial.command)
 app.command("watch")(watch.command)
 app.command("check")(check.command)
 app.command("status")(status.command)
@@ -38,23 +61,12 @@ app.command(
 )(bench.command)
 
 
-def main() -> None:
-    """Runs the command line. Errors are one sentence; the exit code says which kind.
+def explain(error: Exception) -> WatcherError | None:
+    """What an error of a library means; loaded when there is one."""
+    explained: WatcherError | None = actions.failures.explain_error(error)
+    return explained
 
-    0 done, 1 failed, 2 wrong usage, 3 no server or no access, 4 not found, 5 not watchable,
-    6 checkpoint or position of another consumer, 7 too old to read, 8 no Java, 9 callback failed.
-    """
-    try:
-        # Without standalone mode, typer returns the code of an Exit instead of raising it.
-        code = app(standalone_mode=False)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except typer.TyperException as error:
-        print_error(error.format_message())
-        sys.exit(2)
-    except (WatcherError, DdlError) as error:
-        print_error(str(error))
-        sys.exit(error.exit_code)
-    sys.exit(code if isinstance(code, int) else 0)
+
+def main() -> NoReturn:
+    """Runs the command line."""
+    run_commands(app, "spanner-watcher", explain)

@@ -25,14 +25,18 @@ def command(
     database: DatabaseOption,
     table: TableOption,
     margin: Annotated[
-        str, typer.Option(help="Keep this distance from the slowest consumer, such as 10m.")
+        str,
+        typer.Option(
+            metavar="DURATION", help="Keep this distance from the slowest consumer, such as 10m."
+        ),
     ] = "0s",
     dry_run: DryRunOption = False,
     method: Annotated[
         MethodName,
         typer.Option(
+            metavar="METHOD",
             help="partitioned: scan the whole table in one statement. index: clear the rows that"
-            " the index lists, in ordinary transactions. auto: whichever is cheaper."
+            " the index lists, in ordinary transactions. auto: whichever is cheaper.",
         ),
     ] = "partitioned",
     explain: Annotated[
@@ -42,7 +46,8 @@ def command(
         ),
     ] = False,
     every: Annotated[
-        str | None, typer.Option(help="Clear repeatedly, with this pause, such as 10m.")
+        str | None,
+        typer.Option(metavar="DURATION", help="Clear repeatedly, with this pause, such as 10m."),
     ] = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     json_output: JsonOption = False,

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from watcher.cli import actions
-from watcher.cli.group import CommandGroup
 from watcher.cli.options import (
     POSITIONS_TABLE,
     DatabaseOption,
@@ -15,9 +14,9 @@ from watcher.cli.options import (
     PositionsTableOption,
 )
 from watcher.consumers.states import Command
+from watcher.terminal.commands import CommandApp
 
-app = typer.Typer(
-    cls=CommandGroup,
+app = CommandApp(
     help="Pause, resume, drain or stop a running consumer.\n\n"
     "Works from any machine. The consumer obeys when it renews its lease, within seconds.",
 )
@@ -73,7 +72,9 @@ def forget(
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     table: Annotated[
         list[str] | None,
-        typer.Option("--table", "-t", help="Unregister only this table; repeatable."),
+        typer.Option(
+            "--table", "-t", metavar="TABLE", help="Unregister only this table; repeatable."
+        ),
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:

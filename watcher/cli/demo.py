@@ -13,24 +13,45 @@ from watcher.cli.options import JsonOption
 
 def command(
     rows: Annotated[
-        int, typer.Option(min=1, help="Rows in the table before it is watched.")
+        int,
+        typer.Option(min=1, metavar="NUMBER", help="Rows in the table before it is watched."),
     ] = 10_000,
-    rate: Annotated[int, typer.Option(min=20, help="Mutations per second of the writer.")] = 1_000,
-    seconds: Annotated[int, typer.Option(min=1, help="How long the writer writes.")] = 30,
+    rate: Annotated[
+        int, typer.Option(min=20, metavar="NUMBER", help="Mutations per second of the writer.")
+    ] = 1_000,
+    seconds: Annotated[
+        int, typer.Option(min=1, metavar="SECONDS", help="How long the writer writes.")
+    ] = 30,
     kill_driver: Annotated[
-        int, typer.Option(min=0, max=10, help="Kill the Spark driver (-9) this many times.")
+        int,
+        typer.Option(
+            min=0, max=10, metavar="NUMBER", help="Kill the Spark driver (-9) this many times."
+        ),
     ] = 0,
-    shards: Annotated[int, typer.Option(min=1, help="Values of the computed ShardId.")] = 16,
+    shards: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Values of the computed ShardId.")
+    ] = 16,
     shard_groups: Annotated[
-        int, typer.Option(min=1, help="Shard groups: Spark partitions of a micro-batch.")
+        int,
+        typer.Option(
+            min=1, metavar="NUMBER", help="Shard groups: Spark partitions of a micro-batch."
+        ),
     ] = 4,
     clear_every: Annotated[
-        float, typer.Option(min=0.5, help="Seconds between two clearings of the index.")
+        float,
+        typer.Option(
+            min=0.5, metavar="SECONDS", help="Seconds between two clearings of the index."
+        ),
     ] = 5.0,
-    seed: Annotated[int, typer.Option(help="Seed of the writer's random choices.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Seed of the writer's random choices.")
+    ] = 1,
     keep: Annotated[
         Path | None,
-        typer.Option(help="Work in this new directory and keep it (Parquet, checkpoint, logs)."),
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Work in this new directory and keep it (Parquet, checkpoint, logs).",
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:

@@ -15,16 +15,26 @@ DEFAULT_PORT = 9010
 
 
 def command(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="The address to listen on.")
+    ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 picks a free one.")
+        int,
+        typer.Option(
+            min=0, max=65_535, metavar="PORT", help="The port to listen on; 0 picks a free one."
+        ),
     ] = DEFAULT_PORT,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Keep the databases in this directory; without it, in memory."),
+        typer.Option(
+            metavar="DIRECTORY", help="Keep the databases in this directory; without it, in memory."
+        ),
     ] = None,
     ready_file: Annotated[
-        Path | None, typer.Option(help="Write the address into this file when the server is ready.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the address into this file when the server is ready."
+        ),
     ] = None,
     database: OptionalDatabaseOption = None,
     schema: Annotated[
@@ -32,6 +42,7 @@ def command(
         typer.Option(
             exists=True,
             dir_okay=False,
+            metavar="FILE",
             help="Create the database of --database, unless it exists, with these DDL statements.",
         ),
     ] = None,

@@ -16,24 +16,34 @@ _DATABASE = typer.Option(
     "--database",
     "-d",
     metavar="ADDRESS",
-    help="spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
-    " (for an emulator, set SPANNER_EMULATOR_HOST)",
+    help="The database: spanner://projects/P/instances/I/databases/D"
+    " (for an emulator, set SPANNER_EMULATOR_HOST).",
 )
 DatabaseOption = Annotated[str, _DATABASE]
 OptionalDatabaseOption = Annotated[str | None, _DATABASE]
-TableOption = Annotated[str, typer.Option("--table", "-t", help="The table.")]
+TableOption = Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="The table.")]
 TablesOption = Annotated[
     list[str] | None,
-    typer.Option("--table", "-t", help="A table, or a glob such as 'Sing*'; repeatable."),
+    typer.Option(
+        "--table", "-t", metavar="TABLE", help="A table, or a glob such as 'Sing*'; repeatable."
+    ),
 ]
 ExcludeOption = Annotated[
-    list[str] | None, typer.Option("--exclude", help="A table or a glob to leave out; repeatable.")
+    list[str] | None,
+    typer.Option("--exclude", metavar="TABLE", help="A table or a glob to leave out; repeatable."),
 ]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help="A TOML file with settings; flags override the file."),
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="A TOML file with settings; flags override the file.",
+    ),
 ]
-ConsumerOption = Annotated[str | None, typer.Option("--consumer", help="The consumer's name.")]
+ConsumerOption = Annotated[
+    str | None, typer.Option("--consumer", metavar="NAME", help="The consumer's name.")
+]
 StreamOption = Annotated[
     str | None,
     typer.Option(
@@ -43,14 +53,22 @@ StreamOption = Annotated[
     ),
 ]
 PositionsTableOption = Annotated[
-    str, typer.Option("--positions-table", help="The Spanner table that keeps positions.")
+    str,
+    typer.Option(
+        "--positions-table", metavar="TABLE", help="The Spanner table that keeps positions."
+    ),
 ]
 SchemaOption = Annotated[
-    Path | None, typer.Option("--schema", "-s", help="A file with the DDL of the database.")
+    Path | None,
+    typer.Option("--schema", "-s", metavar="FILE", help="A file with the DDL of the database."),
 ]
 DialectOption = Annotated[
     Dialect | None,
-    typer.Option("--dialect", help="The dialect of the file with --schema; googlesql by default."),
+    typer.Option(
+        "--dialect",
+        metavar="DIALECT",
+        help="The dialect of the file with --schema: googlesql (the default) or postgresql.",
+    ),
 ]
 ApplyOption = Annotated[
     bool, typer.Option("--apply", help="Run the statement; without this it is only shown.")

@@ -23,7 +23,13 @@ def command(
         bool, typer.Option("--errors", help="Also list the stored errors of the consumers.")
     ] = False,
     by_shard_group: Annotated[
-        int, typer.Option("--shard-groups", min=0, help="Count the lag in this many shard groups.")
+        int,
+        typer.Option(
+            "--shard-groups",
+            min=0,
+            metavar="NUMBER",
+            help="Count the lag in this many shard groups.",
+        ),
     ] = 0,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     json_output: JsonOption = False,

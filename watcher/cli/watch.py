@@ -26,6 +26,7 @@ def command(
     consumer: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Save the position under this name, so that the next start continues from there"
             " and clearing waits for it. Without a name, nothing is saved.",
         ),
@@ -34,20 +35,26 @@ def command(
         str | None,
         typer.Option(
             "--from",
+            metavar="WHEN",
             help="Where a consumer without a position starts: latest (the default), earliest"
             " (everything still in the index), or a timestamp such as 2026-01-31T12:00:00Z.",
         ),
     ] = None,
     stream: StreamOption = None,
     interval: Annotated[
-        str | None, typer.Option(help="Pause between polls, such as 500ms or 1s (the default).")
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Pause between polls, such as 500ms or 1s (the default)."
+        ),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Deliver the changes up to now, then stop.")
     ] = False,
     max_rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Split a window that has more rows than this (100,000)."),
+        typer.Option(
+            min=1, metavar="NUMBER", help="Split a window that has more rows than this (100,000)."
+        ),
     ] = None,
     callback: Annotated[
         str | None,
@@ -56,6 +63,7 @@ def command(
     envelope: Annotated[
         str | None,
         typer.Option(
+            metavar="FORMAT",
             help="The format of the lines: plain (the default), debezium, datastream, ydb,"
             " ydb-debezium. Their options are in the file, in [delivery.envelope_options].",
         ),
@@ -78,7 +86,10 @@ def command(
     A second instance of the same consumer is refused while the first one is alive. With --standby
     it waits, and takes over when the first one dies.
 
-    Example: spanner-watcher watch -d spanner://projects/p/instances/i/databases/d -t Singers
+    \b
+    Example:
+      export D=spanner://projects/my-project/instances/my-instance/databases/my-database
+      spanner-watcher watch -d $D -t Singers
     """
     flags = {
         "database": database,

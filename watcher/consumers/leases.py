@@ -12,9 +12,10 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from ddl.suggestions import suggest_name
 from watcher.consumers.positions import check_owner, create_own_tables
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
-from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
+from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
 from watcher.spanner.sql import quote_name
 from watcher.spanner.timestamps import to_micros
 
@@ -146,7 +147,8 @@ class Consumers:
     def _take(self) -> str:
         """The statement that gives a known consumer's name to an owner, with the lease at once."""
         return (
-            f"UPDATE {self._sql_name} SET State = @state, Owner = @owner,"  # noqa: S608 (quoted)
+            f"UPDATE {self._sql_name} SET State = @state, Reason = NULL,"  # noqa: S608 (quoted)
+            " Owner = @owner,"
             " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
             " Selection = @selection, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
             " WHERE Consumer = @consumer"
@@ -167,7 +169,8 @@ class Consumers:
     def _renew(self) -> str:
         """The statement that renews or releases a lease; no row when it is another's."""
         return (
-            f"UPDATE {self._sql_name} SET State = @state, Owner = @next_owner,"  # noqa: S608
+            f"UPDATE {self._sql_name} SET State = @state, Reason = @reason,"  # noqa: S608 (quoted)
+            " Owner = @next_owner,"
             " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
             " Command = NULLIF(Command, @obeyed), Windows = @windows, DeliveredRows = @rows,"
             " RowsPerSecond = @rate, DeadLetters = @dead, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
@@ -185,11 +188,16 @@ class Consumers:
         return command
 
     def release(
-        self, lease: Lease, state: State, progress: ConsumerProgress, obeyed: Command | None = None
+        self,
+        lease: Lease,
+        state: State,
+        progress: ConsumerProgress,
+        obeyed: Command | None = None,
+        reason: str | None = None,
     ) -> None:
-        """Gives the name back and stores the last state. A command that was ``obeyed`` is
-        taken back, unless an operator has replaced it."""
-        self._update(lease, state, progress, None, obeyed)
+        """Gives the name back and stores the last state, and why the run has ended. A command that
+        was ``obeyed`` is taken back, unless an operator has replaced it."""
+        self._update(lease, state, progress, None, obeyed, reason)
 
     def _update(
         self,
@@ -198,6 +206,7 @@ class Consumers:
         progress: ConsumerProgress,
         seconds: float | None,
         obeyed: Command | None = None,
+        reason: str | None = None,
     ) -> Command | None:
         params, types = bind(
             {
@@ -211,6 +220,7 @@ class Consumers:
                 "rate": (progress.rows_per_second, param_types.FLOAT64),
                 "dead": (progress.dead_letters, param_types.INT64),
                 "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
+                "reason": (reason, param_types.STRING),
             }
         )
 
@@ -232,12 +242,8 @@ class Consumers:
         return Command(rows[0][0]) if rows and rows[0][0] else None
 
     def ask(self, consumer: str, command: Command) -> None:
-        """Stores a command for a consumer. Raises ConfigurationError for one that is not known."""
-        if self.status(consumer) is None:
-            known = ", ".join(each.consumer for each in self.list_all()) or "none"
-            raise ConfigurationError(
-                f"consumer '{consumer}' does not exist; the consumers are: {known}"
-            )
+        """Stores a command for a consumer. Raises ConsumerNotFoundError."""
+        self.require(consumer)
         value = None if command is Command.RESUME else str(command)
         with self._database.batch() as batch:
             batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])
@@ -246,6 +252,14 @@ class Consumers:
         """A consumer, or None."""
         return next((each for each in self.list_all() if each.consumer == consumer), None)
 
+    def require(self, consumer: str) -> ConsumerStatus:
+        """A consumer. Raises ConsumerNotFoundError, with the names of those that there are."""
+        statuses = {each.consumer: each for each in self.list_all()}
+        if consumer not in statuses:
+            advice = suggest_name(consumer, statuses, "the consumers are")
+            raise ConsumerNotFoundError(f"consumer '{consumer}' does not exist; {advice}")
+        return statuses[consumer]
+
     def list_all(self) -> tuple[ConsumerStatus, ...]:
         """Every consumer, by name."""
         with self._database.snapshot() as snapshot:
@@ -253,7 +267,7 @@ class Consumers:
                 "SELECT Consumer, State, Command,"  # noqa: S608 (quoted)
                 " Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), UpdatedAt,"
                 " IFNULL(Windows, 0), IFNULL(DeliveredRows, 0), IFNULL(RowsPerSecond, 0.0),"
-                f" IFNULL(DeadLetters, 0) FROM {self._sql_name}"
+                f" IFNULL(DeadLetters, 0), Reason FROM {self._sql_name}"
                 " ORDER BY Consumer"
             )
             return tuple(
@@ -264,6 +278,7 @@ class Consumers:
                     bool(row[3]),
                     to_micros(row[4]),
                     ConsumerProgress(row[5], row[6], row[7], row[8]),
+                    row[9],
                 )
                 for row in rows
             )

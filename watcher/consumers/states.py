@@ -18,6 +18,8 @@ class State(StrEnum):
     """It retries by itself."""
     FAILED_PERMANENTLY = "FAILED_PERMANENTLY"
     """An operator must fix the cause."""
+    STOPPED = "STOPPED"
+    """It has ended as it was asked to. Releases before 0.2 stored NOT_STARTED here."""
 
 
 class Command(StrEnum):
@@ -45,7 +47,8 @@ class ConsumerProgress:
 class ConsumerStatus:
     """A consumer as everybody can see it; timestamps in microseconds since 1970.
 
-    ``alive`` is False when its lease has run out.
+    ``alive`` is False when its lease has run out. ``reason`` says why it has ended, where it could
+    still store that.
     """
 
     consumer: str
@@ -54,6 +57,16 @@ class ConsumerStatus:
     alive: bool
     updated_at: int
     progress: ConsumerProgress
+    reason: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """True when its last run has ended and no other instance runs."""
+        return not self.alive and self.state in ENDED
+
+
+ENDED = frozenset({State.NOT_STARTED, State.STOPPED, State.FAILED_PERMANENTLY})
+"""The states that an instance leaves behind when it gives its name back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
+from ddl.suggestions import suggest_name
 from watcher.change import Change
 from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
@@ -16,7 +17,6 @@ from watcher.envelopes.plain import Plain
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.errors import ConfigurationError
-from watcher.suggestions import suggest_name
 
 __all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "make_envelope"]
 

@@ -1,4 +1,4 @@
-"""Stops cleanly on SIGTERM and SIGINT, within bounds."""
+"""Stops cleanly on SIGTERM and SIGINT, within bounds, and when nobody reads the output any more."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import logging
 import os
 import select
 import signal
+import stat
 import threading
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 LOG = logging.getLogger("watcher.schedule")
 EXIT_GAVE_UP = 75
@@ -65,3 +67,30 @@ def read_stop_signal(pipe: int, seconds: float | None) -> int | None:
         number = os.read(pipe, 1)[0]
         if number in STOP_SIGNALS:
             return number
+
+
+def stop_when_closed(output: TextIO, stop: Callable[[], None]) -> None:
+    """Calls ``stop`` once the reader of a pipe has gone, as ``| head`` does: a watcher of idle
+    tables would only notice with the next change."""
+    if not is_pipe(output):
+        return
+
+    # Errors are always reported, whatever is asked for: a pipe without a reader is one.
+    poll = select.poll()
+    poll.register(output.fileno(), 0)
+
+    def wait() -> None:
+        while not poll.poll():
+            pass
+        stop()
+
+    threading.Thread(target=wait, name="output", daemon=True).start()
+
+
+def is_pipe(output: TextIO) -> bool:
+    """True for a pipe or a socket: what has a reader who may go."""
+    try:
+        mode = os.fstat(output.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -23,8 +23,8 @@ from watcher.runners.delivery.sinks import (
 from watcher.runners.metrics import Metrics
 from watcher.runners.signals import stop_on_signals
 from watcher.runners.watcher_run.lease_keeper import NAMELESS
-from watcher.runners.watcher_run.lifecycle import Lifecycle
-from watcher.runners.watcher_run.run import WatcherRun
+from watcher.runners.watcher_run.lifecycle import OWNER_STOPPED, Lifecycle
+from watcher.runners.watcher_run.run import RunStart, WatcherRun
 from watcher.runners.watcher_run.settings import MakeSink, RunSettings
 from watcher.runners.watcher_run.startup import open_run
 from watcher.runners.watcher_run.table_resolver import TableResolver
@@ -35,7 +35,8 @@ from watcher.settings.watcher import WatchConfig, parse_watch_config
 class Watcher:
     """Watches tables and hands their changes to callbacks, at least once, in commit order per key.
 
-    >>> watcher = Watcher(database="projects/p/instances/i/databases/d", tables=["Singers"])
+    >>> database = "projects/my-project/instances/my-instance/databases/my-database"
+    >>> watcher = Watcher(database=database, tables=["Singers"])
     >>> watcher.on_change(print)
     >>> watcher.run()
 
@@ -50,6 +51,7 @@ class Watcher:
         self._resolver = TableResolver(self.config)
         self._lifecycle = Lifecycle(self._resolver.queries.fetch_read_timestamp)
         self._make_sink: MakeSink | None = None
+        self._on_start: Callable[[RunStart], object] | None = None
 
     # What to do with changes: one of these before ``run``.
 
@@ -104,18 +106,28 @@ class Watcher:
                 " call watcher.envelopes.encode in the callback"
             )
 
+    def on_start(self, callback: Callable[[RunStart], object]) -> None:
+        """Calls a function when a run has begun, with its tables and the position it starts at."""
+        self._on_start = callback
+
     # Running.
 
     def run(self) -> None:
         """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
         cannot be fixed by trying again. After a stop it may be run again."""
         with self._open_run(once=False) as run:
+            self._announce(run)
             run.deliver_until_stopped()
 
     def run_once(self) -> int:
         """Delivers what is there now, then ends; the number of rows. It may be run again."""
         with self._open_run(once=True) as run:
+            self._announce(run)
             return run.deliver_once()
+
+    def _announce(self, run: WatcherRun) -> None:
+        if self._on_start is not None:
+            self._on_start(run.describe_start())
 
     def _open_run(self, once: bool) -> AbstractContextManager[WatcherRun]:
         if self._make_sink is None:
@@ -133,13 +145,14 @@ class Watcher:
         )
         return open_run(settings, once)
 
-    def stop(self) -> None:
-        """Ends after the window in progress; a run that has not begun ends when it does."""
-        self._lifecycle.stop()
+    def stop(self, reason: str = OWNER_STOPPED) -> None:
+        """Ends after the window in progress; a run that has not begun ends when it does. Operators
+        see the ``reason`` in ``status``."""
+        self._lifecycle.stop(reason)
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT end it cleanly; from the main thread only."""
-        stop_on_signals(self.stop, self.config.grace)
+        stop_on_signals(lambda: self.stop("SIGTERM or Ctrl-C"), self.config.grace)
 
     def pause(self) -> None:
         """Delivers nothing until ``resume``; the consumer's name is kept."""
@@ -152,6 +165,11 @@ class Watcher:
     def drain(self) -> None:
         """Delivers everything up to now, then ends."""
         self._lifecycle.drain()
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the last run has ended, as operators see it in ``status``; None before it does."""
+        return self._lifecycle.reason
 
     @property
     def state(self) -> State:

@@ -9,11 +9,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from ddl.suggestions import suggest_name
 from watcher.errors import ConfigurationError
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
-from watcher.suggestions import suggest_name
 from watcher.window import BEGINNING
 
 LATEST, EARLIEST = "latest", "earliest"

@@ -10,6 +10,7 @@ from google.api_core.exceptions import (
     DeadlineExceeded,
     Forbidden,
     GoogleAPICallError,
+    InvalidArgument,
     NotFound,
     RetryError,
     ServiceUnavailable,
@@ -21,6 +22,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.errors import (
     AccessDeniedError,
+    ConfigurationError,
     DatabaseNotFoundError,
     UnavailableError,
     WatcherError,
@@ -73,7 +75,8 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
 def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> bool:
     """Creates a database, and its instance, on an emulator; False when it already exists.
 
-    Raises WatcherError with the server's message for an invalid statement; nothing is created.
+    Raises ConfigurationError with the server's message for an invalid name or statement; nothing is
+    created.
     """
     client = open_client(address)
     config = f"{client.project_name}/instanceConfigs/emulator-config"
@@ -84,6 +87,8 @@ def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> b
         instance.database(address.database, ddl_statements=tuple(statements)).create().result(60)
     except AlreadyExists:
         return False
+    except InvalidArgument as error:
+        raise ConfigurationError(f"cannot create {address}: {error.message}") from error
     except (GoogleAPICallError, RetryError) as error:
         raise WatcherError(f"cannot create {address}: {error.message}") from error
     return True
@@ -103,8 +108,13 @@ def check_database(database: Database, address: DatabaseAddress) -> None:
 def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
     """The client's error as one of watcher's, with what to do."""
     if isinstance(error, NotFound):
+        create = (
+            f"create it: spanner-watcher emulator --database {address} --schema FILE"
+            if EMULATOR_HOST in os.environ
+            else "create it"
+        )
         return DatabaseNotFoundError(
-            f"database {address} does not exist ({error.message}); check its name, or create it"
+            f"database {address} does not exist ({error.message}); check its name, or {create}"
         )
     if isinstance(error, Forbidden | Unauthenticated):
         return AccessDeniedError(

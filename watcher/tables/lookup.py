@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ddl.names import list_user_tables
 from ddl.schema import Column, Index, Schema, Table, TypeCode
 from ddl.shards import shard_values
+from ddl.suggestions import suggest_name
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.values import ShardValue, TableSpec
 
@@ -12,8 +14,8 @@ def get_table(schema: Schema, name: str, database_name: str) -> Table:
     """A table of a schema. Raises TableNotFoundError."""
     table = schema.table(name)
     if table is None:
-        names = ", ".join(t.name for t in schema.tables) or "none"
-        raise TableNotFoundError(f"{database_name} has no table {name}; it has: {names}")
+        advice = suggest_name(name, list_user_tables(schema), "it has")
+        raise TableNotFoundError(f"{database_name} has no table {name}; {advice}")
     return table
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from ddl.names import list_user_tables
 from ddl.schema import Schema
+from ddl.suggestions import suggest_name
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
@@ -127,7 +129,10 @@ def check_configured(schema: Schema, specs: Mapping[str, TableSpec], database_na
     """Raises TableNotFoundError for a table that is configured but does not exist."""
     unknown = [name for name in specs if schema.table(name) is None]
     if unknown:
-        raise TableNotFoundError(f"{database_name} has no table {unknown[0]}, but it is configured")
+        advice = suggest_name(unknown[0], list_user_tables(schema), "it has")
+        raise TableNotFoundError(
+            f"{database_name} has no table {unknown[0]}, but it is configured; {advice}"
+        )
 
 
 def find_table(

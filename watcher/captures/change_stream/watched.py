@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ddl.schema import ChangeStream, Dialect, Schema, Table
+from ddl.suggestions import suggest_name
 from watcher.captures.change_stream.records import DataRecord, choose_columns
 from watcher.change import Operation, ValueCapture
-from watcher.errors import NotWatchableError
+from watcher.errors import NotWatchableError, StreamNotFoundError
 from watcher.tables.column_choice import ColumnChoice
 from watcher.tables.discovery import find_whole_table
 from watcher.tables.selection import Selection, is_glob, select_streamed
@@ -75,8 +76,8 @@ def find_stream(
 ) -> WatchedStream:
     """The stream of a name, or the only one that watches all the tables.
 
-    Raises NotWatchableError for a stream that does not exist, does not watch a table, or has an
-    unsupported partition mode; and when several streams watch the tables.
+    Raises StreamNotFoundError for a stream that does not exist, NotWatchableError for one that does
+    not watch a table or has an unsupported partition mode, and when several watch the tables.
     """
     stream = choose_stream(schema, name, tables, database)
     watched = list_watched(stream, schema)
@@ -116,8 +117,9 @@ def choose_stream(
         return find_only_stream(schema, tables, database)
     stream = schema.change_stream(name)
     if stream is None:
-        names = ", ".join(s.name for s in schema.change_streams) or "none"
-        raise NotWatchableError(f"{database} has no change stream {name}; it has: {names}")
+        names = [each.name for each in schema.change_streams]
+        advice = suggest_name(name, names, "it has")
+        raise StreamNotFoundError(f"{database} has no change stream {name}; {advice}")
     return stream
 
 

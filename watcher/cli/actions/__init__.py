@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from watcher.cli.actions import ddl as ddl
     from watcher.cli.actions import demo as demo
     from watcher.cli.actions import emulator as emulator
+    from watcher.cli.actions import failures as failures
     from watcher.cli.actions import replay as replay
     from watcher.cli.actions import status as status
+    from watcher.cli.actions import trial as trial
     from watcher.cli.actions import watch as watch
 
 EXTRAS: dict[str, tuple[str, ...]] = {
@@ -28,8 +30,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ddl": (),
     "demo": ("emulator", "spark"),
     "emulator": ("emulator",),
+    "failures": (),
     "replay": (),
     "status": (),
+    "trial": ("emulator",),
     "watch": (),
 }
 """The modules, with the extras of the distribution that each needs."""

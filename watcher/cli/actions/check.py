@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
-from rich.markup import escape
 
 from watcher.cli.actions.config import load_config
 from watcher.cli.output import CONSOLE, print_json
 from watcher.runners.preflight import Finding, check
+from watcher.terminal.console import label
 
 
 def check_readiness(config: Path | None, flags: Mapping[str, object], json_output: bool) -> None:
@@ -32,7 +32,7 @@ def check_readiness(config: Path | None, flags: Mapping[str, object], json_outpu
 def print_findings(findings: Sequence[Finding]) -> None:
     """Prints a line for each check, and what to do if it failed."""
     for finding in findings:
-        mark = "[green]ok[/]" if finding.ok else "[red]no[/]"
-        CONSOLE.print(f"{mark}  {finding.name}: {escape(finding.detail)}")
+        word, style = ("ok", "green") if finding.ok else ("no", "red")
+        CONSOLE.print(label(word, style, f"  {finding.name}: {finding.detail}"))
         if not finding.ok and finding.advice:
-            CONSOLE.print(f"    {escape(finding.advice)}")
+            CONSOLE.print(f"    {finding.advice}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from google.cloud.spanner_v1.database import Database
+
 from watcher.cli.output import CONSOLE
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import consumers_table
+from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command
 from watcher.spanner.address import DatabaseAddress
@@ -27,9 +29,18 @@ def unregister_consumer(
 ) -> None:
     """Removes the positions of a consumer, or shows them."""
     client = connect(DatabaseAddress.parse(database))
+    check_known(client, consumer, positions_table)
     removed = unregister(client, positions_table, consumer, tables, dry_run)
     if dry_run:
         names = ", ".join(sorted(removed)) or "none"
         CONSOLE.print(f"{consumer}: positions that would be removed: {names}")
     else:
         CONSOLE.print(f"{consumer}: {len(removed)} positions removed")
+
+
+def check_known(client: Database, consumer: str, positions_table: str) -> None:
+    """Raises ConsumerNotFoundError for a consumer without a state and without a position."""
+    positions = SpannerPositions(client, positions_table)
+    positions.create()
+    if not positions.load_all(consumer):
+        Consumers(client, consumers_table(positions_table)).require(consumer)

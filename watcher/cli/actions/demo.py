@@ -10,7 +10,7 @@ import typer
 from benchmarks.demo.processes import ChildError
 from benchmarks.demo.run import Demo
 from benchmarks.demo.settings import DemoOptions
-from watcher.cli.output import print_error
+from watcher.terminal.console import print_error
 
 
 def run_demo(options: Mapping[str, int | float], keep: Path | None, json_output: bool) -> None:

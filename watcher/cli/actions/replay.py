@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from watcher.cli.actions.callbacks import resolve_callback
-from watcher.cli.output import print_error
 from watcher.runners.delivery.retries import read_dead_letters
+from watcher.terminal.console import print_error
 
 
 def replay(file: Path, callback: str | None, dry_run: bool) -> None:

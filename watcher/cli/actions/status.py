@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from google.cloud.spanner_v1.database import Database
-from rich.table import Table
 
+from ddl.suggestions import suggest_name
 from watcher.captures.poll import PollCapture
 from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
-from watcher.consumers.states import ConsumerStatus
-from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.consumers.states import ConsumerStatus, State
+from watcher.errors import ConsumerNotFoundError, NotWatchableError, TableNotFoundError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.discovery import discover_table
 from watcher.tables.shards import group_shards
+from watcher.terminal.tables import TableColumn, print_table
 from watcher.window import Window
+
+COLUMNS = (
+    TableColumn("consumer"),
+    TableColumn("table"),
+    TableColumn("state"),
+    TableColumn("position", drop=2),
+    TableColumn("lag", right=True),
+    TableColumn("rows behind", drop=1, right=True),
+    TableColumn("delivered", drop=3, right=True),
+)
 
 
 def show_status(
@@ -39,9 +50,11 @@ def show_status(
     consumers = Consumers(client, consumers_table(positions_table))
     consumers.create()
     statuses = {status.consumer: status for status in consumers.list_all()}
+    stored_positions = positions.list_all()
+    check_name(consumer, {*statuses, *(position.consumer for position in stored_positions)})
     rows = [
         describe_position(client, address, position, statuses.get(position.consumer), shard_groups)
-        for position in positions.list_all()
+        for position in stored_positions
         if consumer in (None, position.consumer)
     ]
     names = sorted({str(row["consumer"]) for row in rows})
@@ -49,12 +62,16 @@ def show_status(
     if json_output:
         print_json({"consumers": rows, "errors": stored})
         return
-    CONSOLE.print(make_status_table(rows))
+    print_status(rows)
     for error in stored:
-        CONSOLE.print(
-            f"{error['at']}  {error['consumer']}  {error['kind']}: {error['message']}",
-            markup=False,
-        )
+        CONSOLE.print(f"{error['at']}  {error['consumer']}  {error['kind']}: {error['message']}")
+
+
+def check_name(consumer: str | None, known: Collection[str]) -> None:
+    """Raises ConsumerNotFoundError for a consumer that is named and not known."""
+    if consumer is not None and consumer not in known:
+        advice = suggest_name(consumer, known, "the consumers are")
+        raise ConsumerNotFoundError(f"consumer '{consumer}' does not exist; {advice}")
 
 
 def describe_errors(consumers: Consumers, names: Iterable[str]) -> list[dict[str, str]]:
@@ -80,13 +97,16 @@ def describe_position(
 ) -> dict[str, object]:
     """One table of a consumer, for JSON."""
     progress = status.progress if status else None
+    ended = status is not None and status.ended
     row: dict[str, object] = {
         "consumer": position.consumer,
         "table": position.table,
-        "state": str(status.state) if status else "NOT_STARTED",
+        "state": describe_state(status),
         "alive": status.alive if status else False,
+        "ended_at": format_timestamp(status.updated_at) if status and ended else None,
+        "reason": status.reason if status and ended else None,
         "position": format_timestamp(position.micros),
-        "lag_seconds": round(time.time() - position.micros / 1_000_000, 3),
+        "lag_seconds": None if ended else round(time.time() - position.micros / 1_000_000, 3),
         "lag_rows": None,
         "delivered_rows": progress.rows if progress else None,
         "rows_per_second": round(progress.rows_per_second, 3) if progress else None,
@@ -104,6 +124,15 @@ def describe_position(
     return row
 
 
+def describe_state(status: ConsumerStatus | None) -> str:
+    """The state of a consumer. Releases before 0.2 stored NOT_STARTED when a run had ended."""
+    if status is None:
+        return str(State.NOT_STARTED)
+    if status.ended and status.state is State.NOT_STARTED:
+        return str(State.STOPPED)
+    return str(status.state)
+
+
 def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str, int]:
     """Counts the rows of a window in each group of shards."""
     return {
@@ -112,22 +141,37 @@ def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str
     }
 
 
-def make_status_table(rows: Iterable[Mapping[str, object]]) -> Table:
-    """The rows as a table for people."""
-    table = Table()
-    for title in ("consumer", "table", "state", "position", "lag", "rows behind", "delivered"):
-        table.add_column(title)
-    for row in rows:
-        alive = "" if row["alive"] else " (not alive)"
-        behind = row["lag_rows"]
-        delivered = row["delivered_rows"]
-        table.add_row(
-            str(row["consumer"]),
-            str(row["table"]),
-            f"{row['state']}{alive}",
-            str(row["position"]),
-            f"{row['lag_seconds']} s",
-            f"{behind:,}" if isinstance(behind, int) else "?",
-            f"{delivered:,}" if isinstance(delivered, int) else "?",
-        )
-    return table
+def print_status(rows: Sequence[Mapping[str, object]]) -> None:
+    """The rows as a table for people; below it, when and why consumers have ended."""
+    if not rows:
+        CONSOLE.print("no consumer is registered: start one with 'watch --consumer NAME'")
+        return
+    print_table(CONSOLE, COLUMNS, [make_cells(row) for row in rows], "--json has them")
+    for line in dict.fromkeys(describe_end(row) for row in rows if row["ended_at"] is not None):
+        CONSOLE.print(line)
+
+
+def describe_end(row: Mapping[str, object]) -> str:
+    """When a consumer has ended, and why."""
+    reason = row["reason"] or "no reason is stored"
+    return f"{row['consumer']}: {row['state']} since {row['ended_at']}: {reason}"
+
+
+def make_cells(row: Mapping[str, object]) -> tuple[str, ...]:
+    """The cells of a row. One that has ended has no lag: it is not meant to follow."""
+    alive = "" if row["alive"] or row["ended_at"] else " (not alive)"
+    lag = row["lag_seconds"]
+    return (
+        str(row["consumer"]),
+        str(row["table"]),
+        f"{row['state']}{alive}",
+        str(row["position"]),
+        "-" if lag is None else f"{lag} s",
+        format_count(row["lag_rows"]),
+        format_count(row["delivered_rows"]),
+    )
+
+
+def format_count(value: object) -> str:
+    """A number of rows; ``?`` where it is not known."""
+    return f"{value:,}" if isinstance(value, int) else "?"

@@ -9,10 +9,19 @@ from pathlib import Path
 from watcher.cli.actions.callbacks import resolve_callback
 from watcher.cli.actions.config import load_config
 from watcher.cli.logs import configure_logging
+from watcher.cli.output import ERRORS
 from watcher.envelopes.lines import JsonLines
+from watcher.errors import OutputClosedError
 from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
+from watcher.runners.signals import stop_when_closed
 from watcher.runners.watcher import Watcher
+from watcher.runners.watcher_run.lifecycle import READER_GONE
+from watcher.runners.watcher_run.run import RunStart
 from watcher.settings.watcher import WatchConfig
+from watcher.spanner.timestamps import format_timestamp
+from watcher.window import BEGINNING
+
+TABLES_SHOWN_MAX = 8
 
 
 def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose: bool) -> None:
@@ -21,11 +30,47 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
     configure_logging(config.log_format, verbose)
     watcher = Watcher(config)
     watcher.deliver_to(make_sink(config))
+    if ERRORS.is_terminal:
+        watcher.on_start(lambda start: print_start(config, start, once))
+    if writes_lines(config):
+        stop_when_closed(sys.stdout, lambda: watcher.stop(READER_GONE))
     if once:
         watcher.run_once()
-        return
-    watcher.stop_on_signals()
-    watcher.run()
+    else:
+        watcher.stop_on_signals()
+        watcher.run()
+    if watcher.stop_reason == READER_GONE:
+        raise OutputClosedError
+
+
+def writes_lines(config: WatchConfig) -> bool:
+    """True when the changes are written to the standard output."""
+    return config.delivery.callback is None and config.delivery.to == "-"
+
+
+def print_start(config: WatchConfig, start: RunStart, once: bool) -> None:
+    """Says, beside the changes, what is watched, since when, as whom, and how to stop."""
+    names = ", ".join(start.tables[:TABLES_SHOWN_MAX])
+    more = len(start.tables) - TABLES_SHOWN_MAX
+    tables = f"{names} and {more} more tables" if more > 0 else names
+    stream = config.capture == "change-stream"
+    by = "its change stream" if stream else f"polling every {config.interval:g} s"
+    since = describe_position(start.since)
+    whom = (
+        f"as consumer '{start.consumer}': the position is saved"
+        if config.consumer is not None
+        else "without a consumer's name (--consumer): no position is saved"
+    )
+    ERRORS.print(f"watching {tables} of {config.address} by {by}")
+    ERRORS.print(f"since {since}, {whom}")
+    ERRORS.print("ends by itself (--once)" if once else "press Ctrl-C to stop")
+
+
+def describe_position(micros: int | None) -> str:
+    """A position in words."""
+    if micros is None:
+        return "its position"
+    return "the beginning of the index" if micros <= BEGINNING else format_timestamp(micros)
 
 
 def make_sink(config: WatchConfig) -> ChangeSink:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from watcher.cli.ddl import advise, change_stream, changelog, lint, migrate, rollback, status
-from watcher.cli.group import CommandGroup
+from watcher.terminal.commands import CommandApp
 
-app = typer.Typer(cls=CommandGroup, help="Make the tables of a database watchable.")
+app = CommandApp(help="Make the tables of a database watchable.")
 app.command("status")(status.command)
 app.command("plan")(migrate.plan)
 app.command("apply")(migrate.apply)

@@ -13,9 +13,12 @@ from watcher.cli.output import CONSOLE, print_json
 
 
 def command(
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")],
+    nodes: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Nodes of the instance.")],
     peak_writes: Annotated[
-        float, typer.Option(min=0, help="Rows written to the table each second, at peak.")
+        float,
+        typer.Option(
+            min=0, metavar="NUMBER", help="Rows written to the table each second, at peak."
+        ),
     ],
     json_output: JsonOption = False,
 ) -> None:
@@ -24,7 +27,7 @@ def command(
     if json_output:
         print_json(asdict(advice))
         return
-    CONSOLE.print(f"use [bold]{advice.shards}[/] shards (--shards {advice.shards})")
+    CONSOLE.print(f"use {advice.shards} shards (--shards {advice.shards})")
     CONSOLE.print(
         f"  the writes need {advice.for_writes} ({peak_writes:,.0f} a second, {WRITES_A_SPLIT:,} in"
         f" each shard); the nodes need {advice.for_nodes}, one for each"
@@ -34,4 +37,4 @@ def command(
         f" each poll seeks {advice.seeks_a_poll} times"
     )
     if advice.warning:
-        CONSOLE.print(f"  [yellow]{advice.warning}[/]")
+        CONSOLE.print(f"  {advice.warning}", style="yellow")

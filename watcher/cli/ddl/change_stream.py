@@ -8,7 +8,6 @@ import typer
 
 from ddl.change_streams import CAPTURE_TYPES, FLAGS
 from watcher.cli import actions
-from watcher.cli.group import CommandGroup
 from watcher.cli.options import (
     ApplyOption,
     DialectOption,
@@ -16,26 +15,35 @@ from watcher.cli.options import (
     OptionalDatabaseOption,
     SchemaOption,
 )
+from watcher.terminal.commands import CommandApp
 
-app = typer.Typer(
-    cls=CommandGroup,
-    help="Create, alter and drop change streams, checked against Spanner's limits first.",
+app = CommandApp(
+    help="Create, alter and drop change streams.\n\nChecks them against Spanner's limits first.",
 )
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The change stream's name.")]
 WatchOption = Annotated[
     list[str] | None,
-    typer.Option("--watch", "-w", help="T, 'T(a, b)', or 'T()' for the key alone; repeatable."),
+    typer.Option(
+        "--watch",
+        "-w",
+        metavar="TABLE",
+        help="T, 'T(a, b)', or 'T()' for the key alone; repeatable.",
+    ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Watch the whole database.")]
 RetentionOption = Annotated[
-    str | None, typer.Option(help="How long to keep records: 1d to 30d; Spanner's default is 7d.")
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="How long to keep records: 1d to 30d; Spanner's default is 7d."
+    ),
 ]
 CaptureOption = Annotated[
     str | None,
     typer.Option("--capture", metavar="TYPE", help=f"One of {', '.join(CAPTURE_TYPES)}."),
 ]
 FlagsOption = Annotated[
-    list[str] | None, typer.Option("--set", help=f"One of {', '.join(FLAGS)}; repeatable.")
+    list[str] | None,
+    typer.Option("--set", metavar="OPTION", help=f"One of {', '.join(FLAGS)}; repeatable."),
 ]
 
 

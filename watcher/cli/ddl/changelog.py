@@ -29,10 +29,17 @@ def command(
             help="Interleaved: stored beside the row and deleted with it. Apart: outlives the row.",
         ),
     ] = True,
-    name: Annotated[str | None, typer.Option(help="The history table's name.")] = None,
-    timestamp: Annotated[str, typer.Option(help="Its commit-timestamp column.")] = "ChangedAt",
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The history table's name.")
+    ] = None,
+    timestamp: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Its commit-timestamp column.")
+    ] = "ChangedAt",
     keep_days: Annotated[
-        int | None, typer.Option(min=1, help="Delete older versions, by a row deletion policy.")
+        int | None,
+        typer.Option(
+            min=1, metavar="DAYS", help="Delete older versions, by a row deletion policy."
+        ),
     ] = None,
     apply: ApplyOption = False,
     json_output: JsonOption = False,

@@ -19,12 +19,16 @@ def command(
     database: OptionalDatabaseOption = None,
     schema: SchemaOption = None,
     dialect: DialectOption = None,
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the instance.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Nodes of the instance.")] = 1,
     longest_replay: Annotated[
-        str, typer.Option(help="How long after its end a window may be replayed, such as 6h.")
+        str,
+        typer.Option(
+            metavar="DURATION", help="How long after its end a window may be replayed, such as 6h."
+        ),
     ] = "0s",
     query: Annotated[
-        list[str] | None, typer.Option(help="The text of a poll query to check; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="QUERY", help="The text of a poll query to check; repeatable."),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:

@@ -54,14 +54,19 @@ def plan(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write numbered .sql files, up and down, into this directory."),
+        typer.Option(
+            metavar="DIRECTORY", help="Write numbered .sql files, up and down, into this directory."
+        ),
     ] = None,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print the statements alone, without reasons and costs.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Show the statements that make tables watchable.
 
-    Shows reasons and costs, and changes nothing. Reads the schema from a database or from a file.
-    Prints nothing if there is nothing to do.
+    Shows each with its reason and its cost, as comments of a script that can be run. Changes
+    nothing. Reads the schema from a database or from a file.
     """
     flags = {
         "strategy": strategy,
@@ -76,7 +81,7 @@ def plan(
         "stored": stored,
     }
     request = actions.ddl.request.WatchRequest(tables, exclude, config, flags)
-    migration = actions.ddl.migrate.plan(request, database, schema, dialect, out, json_output)
+    migration = actions.ddl.migrate.plan(request, database, schema, dialect, out, sql, json_output)
     if check and not migration.empty:
         raise typer.Exit(1)
 

@@ -14,47 +14,73 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         "-c",
+        metavar="FILE",
         help="A TOML file: tables, exclude, [defaults], [table.NAME]; flags override the file.",
     ),
 ]
 StrategyOption = Annotated[
     Strategy | None,
     typer.Option(
+        metavar="STRATEGY",
         help="automatic (default): Spanner writes the timestamp, clearing sets it to NULL; no"
         " application changes. processed: clearing sets Processed to TRUE and keeps the timestamp;"
         " the applications' UPDATEs reset Processed. manual: the applications write an existing"
         " timestamp column. change-set: for tables without a timestamp; the applications write a"
-        " change-set id. change-stream: a change stream of Spanner, with deletes."
+        " change-set id. change-stream: a change stream of Spanner, with deletes.",
     ),
 ]
 ShardsOption = Annotated[
     int | None,
-    typer.Option("--shards", help="Distinct values of the computed shard (16); see 'ddl advise'."),
+    typer.Option(
+        "--shards",
+        metavar="NUMBER",
+        help="Distinct values of the computed shard (16); see 'ddl advise'.",
+    ),
 ]
 ModuloOption = Annotated[
     Modulo | None,
-    typer.Option(help="positive: exactly N shards. signed: MOD keeps the sign, 2N - 1 shards."),
+    typer.Option(
+        metavar="MODULO",
+        help="positive: exactly N shards. signed: MOD keeps the sign, 2N - 1 shards.",
+    ),
 ]
 ShardKeyOption = Annotated[
     list[str] | None,
-    typer.Option("--shard-key", help="Hash these columns; default: the primary key."),
+    typer.Option(
+        "--shard-key",
+        metavar="COLUMN",
+        help="Hash this column; repeatable; default: the primary key.",
+    ),
 ]
 TimestampColumnOption = Annotated[
     str | None,
-    typer.Option("--timestamp-column", help="Name of the commit-timestamp column (LastModified)."),
+    typer.Option(
+        "--timestamp-column",
+        metavar="NAME",
+        help="Name of the commit-timestamp column (LastModified).",
+    ),
 ]
 ShardColumnOption = Annotated[
-    str | None, typer.Option("--shard-column", help="Name of the computed shard column (ShardId).")
+    str | None,
+    typer.Option(
+        "--shard-column", metavar="NAME", help="Name of the computed shard column (ShardId)."
+    ),
 ]
 ProcessedColumnOption = Annotated[
     str | None,
-    typer.Option("--processed-column", help="Name of the Processed column (Processed)."),
+    typer.Option(
+        "--processed-column", metavar="NAME", help="Name of the Processed column (Processed)."
+    ),
 ]
-IndexOption = Annotated[str | None, typer.Option("--index", help="Name of the index.")]
+IndexOption = Annotated[
+    str | None, typer.Option("--index", metavar="NAME", help="Name of the index.")
+]
 StoringOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--storing", help="Store these columns in the index, to avoid a join with the table."
+        "--storing",
+        metavar="COLUMN",
+        help="Store this column in the index, to avoid a join with the table; repeatable.",
     ),
 ]
 StoredOption = Annotated[

@@ -14,7 +14,12 @@ def command(
     database: DatabaseOption,
     tables: Annotated[
         list[str] | None,
-        typer.Option("--table", "-t", help="A table; repeatable. Default: all recorded tables."),
+        typer.Option(
+            "--table",
+            "-t",
+            metavar="TABLE",
+            help="A table; repeatable. Default: all recorded tables.",
+        ),
     ] = None,
     dry_run: DryRunOption = False,
     json_output: JsonOption = False,

@@ -84,7 +84,7 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
             " Owner STRING(64), LeaseUntil TIMESTAMP, Windows INT64, DeliveredRows INT64,"
             f" RowsPerSecond FLOAT64, DeadLetters INT64, {updated_at}",
             "Consumer",
-            added=(("Selection", "STRING(MAX)"),),
+            added=(("Selection", "STRING(MAX)"), ("Reason", "STRING(MAX)")),
         ),
         OwnTable(
             errors_table(positions_table),

@@ -9,6 +9,7 @@ from google.cloud.spanner_v1 import KeyRange, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from ddl.suggestions import suggest_name
 from watcher.consumers.positions.selections import SELECTION_COLUMN, parse_selection
 from watcher.consumers.positions.tables import (
     Columns,
@@ -17,7 +18,7 @@ from watcher.consumers.positions.tables import (
     own_tables,
     read_columns,
 )
-from watcher.errors import ConfigurationError, LeaseHeldError
+from watcher.errors import ConsumerNotFoundError, LeaseHeldError
 from watcher.spanner.sql import quote_name
 
 
@@ -42,7 +43,7 @@ def unregister(
 
     A consumer without any position left goes whole: else clearing would wait for it to register.
     Raises LeaseHeldError while the consumer is alive, unless it polls none of the tables any more;
-    ConfigurationError for a table in which it has no position.
+    ConsumerNotFoundError for a table in which it has no position.
     """
     columns = read_columns(database, own_tables(positions_table))
     if not columns:
@@ -63,14 +64,13 @@ def unregister(
 
 
 def resolve_names(stored: StoredConsumer, consumer: str, tables: Sequence[str]) -> tuple[str, ...]:
-    """The tables that are named, in their own spelling. Raises ConfigurationError."""
+    """The tables that are named, in their own spelling. Raises ConsumerNotFoundError."""
     spelled = {name.casefold(): name for name in stored.tables}
     for name in tables:
         if name.casefold() not in spelled:
-            known = ", ".join(sorted(stored.tables)) or "none"
-            raise ConfigurationError(
-                f"consumer '{consumer}' has no position in table {name}; it has positions in:"
-                f" {known}"
+            advice = suggest_name(name, stored.tables, "it has positions in")
+            raise ConsumerNotFoundError(
+                f"consumer '{consumer}' has no position in table {name}; {advice}"
             )
     return tuple(dict.fromkeys(spelled[name.casefold()] for name in tables))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from watcher.change import Change
 from watcher.envelopes.plain import plain_change
-from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError
+from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError, OutputClosedError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.spanner.outages import iterate_pauses
 
@@ -68,6 +68,8 @@ class RetryingSink:
             self._check()
             try:
                 self._sink.write_change(change)
+            except OutputClosedError:
+                raise  # no other try would find a reader
             except EnvelopeError as error:
                 # It would lack the same the next time.
                 if self._policy.dead_letters is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -13,6 +13,7 @@ from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.change import Change
 from watcher.envelopes.lines import JsonLines
+from watcher.errors import OutputClosedError
 
 TORN_BLOCK_BYTES = 65_536
 
@@ -127,17 +128,25 @@ class Lines:
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
-        for line in list(self._lines.encode(change)):
-            self._file.write(line + "\n")
+        self._write(list(self._lines.encode(change)))
 
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``."""
-        for line in self._lines.encode_resolved(micros):
-            self._file.write(line + "\n")
+        self._write(self._lines.encode_resolved(micros))
 
     def flush(self) -> None:
-        """As ``ChangeSink.flush``."""
-        self._file.flush()
+        """As ``ChangeSink.flush``. Raises OutputClosedError when nobody reads the lines."""
+        try:
+            self._file.flush()
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+
+    def _write(self, lines: Iterable[str]) -> None:
+        try:
+            for line in lines:
+                self._file.write(line + "\n")
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
 
 
 class RotatingFile(Lines):

@@ -134,7 +134,8 @@ class QueryConsumer:
         if self._lease is None or self._lost is not None:
             return
         try:
-            self._consumers.release(self._lease, State.NOT_STARTED, self._progress)
+            reason = "the Spark query has ended"
+            self._consumers.release(self._lease, State.STOPPED, self._progress, reason=reason)
         except (GoogleAPICallError, RetryError, WatcherError) as error:
             LOG.warning(
                 "the lease of consumer '%s' could not be released, it runs out in %s s: %s",

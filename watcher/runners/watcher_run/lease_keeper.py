@@ -144,9 +144,15 @@ class LeaseKeeper:
         if error is not None:
             self.store_error(error)
         state, progress = self._lifecycle.state, self._totals.progress
+        reason = self._lifecycle.reason if error is None else describe_end(error)
         try:
-            consumers.release(lease, state, progress, self._lifecycle.obeyed)
+            consumers.release(lease, state, progress, self._lifecycle.obeyed, reason)
         except Exception as second:
             if error is None and classify_error(second) not in MAY_GO_AWAY:
                 raise
             LOG.warning("the lease could not be released, it runs out by itself: %s", second)
+
+
+def describe_end(error: BaseException) -> str:
+    """Why a run has ended that failed, as operators see it."""
+    return str(error) or type(error).__name__

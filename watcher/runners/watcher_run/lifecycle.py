@@ -7,6 +7,10 @@ from collections.abc import Callable
 
 from watcher.consumers.states import Command, State
 
+OWNER_STOPPED = "the program that runs it stopped it"
+CAUGHT_UP = "everything up to its start was delivered (--once)"
+READER_GONE = "the reader of its output has gone"
+
 
 class Lifecycle:
     """Lasts as long as the watcher: its owner may ask it to stop, pause or drain before it runs."""
@@ -21,13 +25,16 @@ class Lifecycle:
         """Deliver up to this timestamp, then stop."""
         self.obeyed: Command | None = None
         """The command of an operator that ends this run."""
+        self.reason: str | None = None
+        """Why this run ends, in words for operators; the first reason counts."""
         self._paused = threading.Event()
         self._paused_by_operator = False
 
     # Asked by the owner.
 
-    def stop(self) -> None:
+    def stop(self, reason: str = OWNER_STOPPED) -> None:
         """Ends the run after the window in progress; a run that has not begun ends when it does."""
+        self.reason = self.reason or reason
         self.stopping.set()
 
     def pause(self) -> None:
@@ -54,6 +61,7 @@ class Lifecycle:
         """Does what an operator has asked for; None takes a pause back."""
         if command in (Command.STOP, Command.DRAIN):
             self.obeyed = command
+            self.reason = self.reason or f"an operator sent the command {command}"
             self.stop() if command is Command.STOP else self.drain()
         elif command is Command.PAUSE:
             self._paused_by_operator |= not self._paused.is_set()
@@ -78,6 +86,8 @@ class Lifecycle:
         """A run starts: what an operator asked of the one before is over."""
         self.state = State.STARTING
         self._paused_by_operator, self.obeyed = False, None
+        if not self.stopping.is_set():
+            self.reason = None
 
     def note_failure(self) -> None:
         """A window has failed and will be tried again."""
@@ -91,4 +101,4 @@ class Lifecycle:
     def end_run(self, failed: bool) -> None:
         """The run has ended; the next one may be asked for."""
         self.stopping, self.drain_to = threading.Event(), None
-        self.state = State.FAILED_PERMANENTLY if failed else State.NOT_STARTED
+        self.state = State.FAILED_PERMANENTLY if failed else State.STOPPED

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 
 from watcher.captures.streamed_tables import StreamedTables
+from watcher.errors import OutputClosedError
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.push import PushDelivery
 from watcher.runners.delivery.sinks import Sink
@@ -14,6 +16,7 @@ from watcher.runners.schedule import Schedule
 from watcher.runners.watcher_run.clearing import PeriodicClearing
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
+from watcher.runners.watcher_run.lifecycle import CAUGHT_UP, READER_GONE
 from watcher.runners.watcher_run.recovery import Recovery
 from watcher.runners.watcher_run.registration import Registrar
 from watcher.runners.watcher_run.settings import RunSettings
@@ -24,6 +27,16 @@ IDLE_INTERVALS_MAX = 10
 FAILURES_OF_ONCE_MAX = 8
 """So many failures in a row end ``WatcherRun.deliver_once``."""
 RENEWALS_PER_LEASE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """What a run watches: tables by name, the consumer, and from which commit timestamp on
+    (microseconds since 1970; the earliest of the tables, None where there is none)."""
+
+    consumer: str
+    tables: tuple[str, ...]
+    since: int | None
 
 
 def idle_seconds(idle: int, interval: float) -> float:
@@ -82,6 +95,12 @@ class WatcherRun:
             config.refresh,
         )
 
+    def describe_start(self) -> RunStart:
+        """What this run is about to deliver."""
+        starts = self._windows.read_positions()
+        tables = tuple(sorted(self._tables.source.tables))
+        return RunStart(self._lease.consumer, tables, min(starts.values(), default=None))
+
     # Until stopped.
 
     def deliver_until_stopped(self) -> None:
@@ -119,6 +138,9 @@ class WatcherRun:
         until = lifecycle.drain_to
         try:
             more = self._deliver(until)
+        except OutputClosedError:
+            lifecycle.stop(READER_GONE)
+            return False
         except Exception as error:  # noqa: BLE001 (classified, and raised if it is permanent)
             self._not_before = time.monotonic() + self._recovery.handle(error)
             return False
@@ -138,6 +160,7 @@ class WatcherRun:
             schedule.start()
             while not lifecycle.interrupted and self._deliver_or_retry():
                 pass
+            lifecycle.reason = lifecycle.reason or CAUGHT_UP
             schedule.stop()
             schedule.wait()
         except Exception:
@@ -154,6 +177,9 @@ class WatcherRun:
         while True:
             try:
                 return self._deliver(lifecycle.drain_to)
+            except OutputClosedError:
+                lifecycle.stop(READER_GONE)
+                return False
             except Exception as error:
                 if self._recovery.failures >= FAILURES_OF_ONCE_MAX:
                     raise

@@ -84,7 +84,7 @@ def show_and_run(schema: Schema, step: Step, target: StreamTarget) -> None:
     if target.json_output:
         print_json({"statements": [statement], "applied": target.apply})
     else:
-        CONSOLE.print(statement, soft_wrap=True)
+        CONSOLE.print(statement)
     if not target.apply:
         return
     if target.database is None:

@@ -49,6 +49,6 @@ def show_history_table(
     if json_output:
         print_json({"table": step.table.name, "statements": [statement], "applied": apply})
     else:
-        CONSOLE.print(statement, soft_wrap=True)
+        CONSOLE.print(statement)
     if apply and client is not None:
         run_statements(client, [statement])

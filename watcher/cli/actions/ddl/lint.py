@@ -15,6 +15,7 @@ from ddl.schema import Dialect, Schema
 from watcher.cli.actions.ddl.request import load_schema
 from watcher.cli.output import CONSOLE, print_json
 from watcher.settings.fields import duration_seconds
+from watcher.terminal.console import label
 
 SAMPLE_ROWS = 10_000
 
@@ -41,9 +42,9 @@ def lint(
         print_json([convert_to_json(finding) for finding in findings])
     else:
         for finding in findings:
-            CONSOLE.print(f"[bold]{finding.rule}[/]  {finding.place}", soft_wrap=True)
-            CONSOLE.print(f"    why:  {finding.why}", soft_wrap=True)
-            CONSOLE.print(f"    fix:  {finding.fix}", soft_wrap=True)
+            CONSOLE.print(label(finding.rule, "bold", f"  {finding.place}"))
+            CONSOLE.print(f"    why:  {finding.why}")
+            CONSOLE.print(f"    fix:  {finding.fix}")
     if findings:
         raise typer.Exit(1)
 

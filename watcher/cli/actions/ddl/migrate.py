@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.progress import Progress
-from rich.table import Table
 
 from ddl.apply import apply_plan
 from ddl.errors import PlanError
 from ddl.files import write_files
-from ddl.plan import Plan, make_plan
+from ddl.plan import Plan, PlanStatement, make_plan
 from ddl.schema import Dialect
 from ddl.selection import select_tables
 from watcher.cli.actions.ddl.request import WatchRequest, load_schema
-from watcher.cli.output import CONSOLE, print_json
+from watcher.cli.output import CONSOLE, ERRORS, print_json
 
 
 def plan(
@@ -23,16 +24,23 @@ def plan(
     schema: Path | None,
     dialect: Dialect | None,
     out: Path | None,
+    sql: bool,
     json_output: bool,
 ) -> Plan:
-    """Shows a plan, and writes it as files into ``out``."""
+    """Shows a plan, and writes it as files into ``out``. Raises PlanError."""
+    if sql and json_output:
+        raise PlanError("--sql and --json exclude each other: use one of them")
     loaded, _ = load_schema(database, schema, dialect)
     names = select_tables(loaded, request.include, request.exclude)
     migration = make_plan(loaded, names, request.options)
-    show_plan(migration, json_output)
+    if sql:
+        print_statements(migration)
+    else:
+        show_plan(migration, json_output)
+    report_nothing(migration, names, json_output)
     if out is not None and not migration.empty:
         for path in write_files(migration, out):
-            CONSOLE.print(f"written: {path}", soft_wrap=True)
+            ERRORS.print(f"written: {path}")
     return migration
 
 
@@ -44,30 +52,43 @@ def apply(request: WatchRequest, database: str | None, dry_run: bool, json_outpu
     names = select_tables(loaded, request.include, request.exclude)
     migration = make_plan(loaded, names, request.options)
     show_plan(migration, json_output)
+    report_nothing(migration, names, json_output)
     if dry_run or migration.empty or client is None:
         return
-    with Progress(console=CONSOLE, disable=json_output) as progress:
+    with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
         task = progress.add_task("applying", total=len(migration.statements))
         apply_plan(client, migration, lambda done: progress.update(task, completed=done))
+    if not json_output:
+        ERRORS.print(f"applied {len(migration.statements)} statements")
 
 
 def show_plan(migration: Plan, json_output: bool) -> None:
-    """Prints a plan as a table, or as JSON."""
+    """Prints a plan as SQL with comments, or as JSON."""
     if json_output:
         print_json(migration.as_json())
         return
-    if not migration.empty:
-        CONSOLE.print(make_plan_table(migration))
-
-
-def make_plan_table(migration: Plan) -> Table:
-    """A plan as a table: statements, reasons and costs."""
-    table = Table(show_lines=True)
-    table.add_column("#", justify="right")
-    table.add_column("statement", overflow="fold", ratio=3)
-    table.add_column("why", overflow="fold", ratio=2)
-    table.add_column("costs", overflow="fold", ratio=2)
     for number, statement in enumerate(migration.statements, 1):
-        kind = "long-running: " if statement.long_running else ""
-        table.add_row(str(number), statement.sql, statement.reason, kind + statement.cost)
-    return table
+        print_statement(number, len(migration.statements), statement)
+    sys.stdout.flush()
+
+
+def report_nothing(migration: Plan, names: Sequence[str], json_output: bool) -> None:
+    """Says so, beside the output, when there is nothing to do."""
+    if migration.empty and not json_output:
+        ERRORS.print(f"nothing to do: {', '.join(names)} can be watched as asked for")
+
+
+def print_statement(number: int, count: int, statement: PlanStatement) -> None:
+    """Prints a statement whole, under its reason and its cost."""
+    kind = "long-running: " if statement.long_running else ""
+    if number > 1:
+        CONSOLE.print()
+    CONSOLE.print(f"-- {number} of {count}, {statement.table}: {statement.reason}", style="dim")
+    CONSOLE.print(f"-- cost: {kind}{statement.cost}", style="dim")
+    CONSOLE.print(f"{statement.sql};")
+
+
+def print_statements(migration: Plan) -> None:
+    """Prints the statements alone, as a script; nothing if there is nothing to do."""
+    for statement in migration.statements:
+        sys.stdout.write(f"{statement.sql};\n")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.progress import Progress
 
 from ddl.apply import plan_rollback, roll_back
-from watcher.cli.output import CONSOLE, print_json
+from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 
@@ -20,9 +20,12 @@ def remove_tracking(database: str, tables: Sequence[str], dry_run: bool, json_ou
         print_json({"tables": selected, "statements": statements, "dry_run": dry_run})
     else:
         for statement in statements:
-            CONSOLE.print(statement, soft_wrap=True)
+            CONSOLE.print(f"{statement};")
     if dry_run:
         return
-    with Progress(console=CONSOLE, disable=json_output) as progress:
+    if not statements and not json_output:
+        ERRORS.print("nothing to do: 'ddl apply' has recorded nothing that is still there")
+        return
+    with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
         task = progress.add_task("rolling back", total=len(statements))
         roll_back(client, selected, lambda done: progress.update(task, completed=done))

@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from rich.table import Table
-
 from ddl.schema import Dialect
 from ddl.selection import select_tables
 from ddl.status import TableStatus, count_index_rows, list_statuses
 from watcher.cli.actions.ddl.request import load_schema
 from watcher.cli.output import CONSOLE, print_json
+from watcher.terminal.tables import TableColumn, print_table
+
+COLUMNS = (
+    TableColumn("table"),
+    TableColumn("watched by"),
+    TableColumn("shards", drop=2, right=True),
+    TableColumn("index", drop=3),
+    TableColumn("rows in it", drop=1, right=True),
+    TableColumn("missing"),
+)
 
 
 def show_status(
@@ -32,22 +40,17 @@ def show_status(
     if json_output:
         print_json([asdict(row) for row in rows])
         return
-    CONSOLE.print(make_status_table(rows))
+    print_table(CONSOLE, COLUMNS, [make_row(row) for row in rows], "--json has them")
 
 
-def make_status_table(rows: list[TableStatus]) -> Table:
-    """One line for each table."""
-    table = Table()
-    for title in ("table", "watched by", "shards", "index", "rows in it", "missing"):
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        missing = row.problem or (f"{len(row.missing)} steps: ddl plan" if row.missing else "")
-        table.add_row(
-            row.table,
-            row.strategy or "[dim]not watched[/]",
-            str(row.shards or ""),
-            row.index or "",
-            f"{row.index_rows:,}" if row.index_rows is not None else "",
-            missing,
-        )
-    return table
+def make_row(row: TableStatus) -> tuple[str, ...]:
+    """The cells of a table's line."""
+    missing = row.problem or (f"{len(row.missing)} steps: ddl plan" if row.missing else "")
+    return (
+        row.table,
+        row.strategy or "not watched",
+        str(row.shards or ""),
+        row.index or "",
+        f"{row.index_rows:,}" if row.index_rows is not None else "",
+        missing,
+    )

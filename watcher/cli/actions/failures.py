@@ -1,0 +1,48 @@
+"""Errors of Google's client and of the operating system, with words and exit codes of ours."""
+
+from __future__ import annotations
+
+import os
+
+from google.api_core.exceptions import (
+    DeadlineExceeded,
+    Forbidden,
+    GoogleAPICallError,
+    NotFound,
+    RetryError,
+    ServiceUnavailable,
+    Unauthenticated,
+)
+
+from watcher.errors import (
+    AccessDeniedError,
+    DatabaseNotFoundError,
+    UnavailableError,
+    WatcherError,
+)
+from watcher.spanner.address import EMULATOR_HOST
+from watcher.spanner.failures import suggest_fix
+from watcher.terminal.commands import explain_system_error
+
+
+def explain_error(error: Exception) -> WatcherError | None:
+    """The error as one of ours, or None for a fault of the program."""
+    if isinstance(error, GoogleAPICallError | RetryError):
+        return explain_answer(error)
+    return explain_system_error(error)
+
+
+def explain_answer(error: GoogleAPICallError | RetryError) -> WatcherError:
+    """What Spanner answered, with what to do."""
+    hint = suggest_fix(error)
+    text = f"Spanner answered: {error.message or type(error).__name__}"
+    message = f"{text}; {hint}" if hint else text
+    if isinstance(error, Forbidden | Unauthenticated):
+        return AccessDeniedError(message)
+    if isinstance(error, NotFound):
+        return DatabaseNotFoundError(message)
+    if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
+        where = os.environ.get(EMULATOR_HOST)
+        place = f"{EMULATOR_HOST}={where}" if where else "Cloud Spanner"
+        return UnavailableError(f"{place} does not answer any more: {message}")
+    return WatcherError(message)

@@ -1,0 +1,151 @@
+"""Groups of commands in one style of help, and their exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ddl.errors import DdlError
+from watcher.errors import OutputClosedError, WatcherError
+from watcher.extras import DISTRIBUTION, read_version
+from watcher.terminal.console import flush_output, print_error, silence
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+HELP_SETTINGS = {"terminal_width": 80}
+"""Help has lines of this length whatever the terminal: what a narrow one wraps can still be
+copied, while help that is wrapped for it cuts addresses and commands."""
+
+Explain = Callable[[Exception], WatcherError | None]
+"""What an error of a library means to a user; None for a fault of the program."""
+
+
+class CommandGroup(TyperGroup):
+    """Shows its help if there is no command.
+
+    Ignores its own options if a command comes first: to check options, typer loads pydantic, which
+    doubles the time of ``COMMAND --help``.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As ``TyperGroup.parse_args``."""
+        with translate_closed_output():
+            if not args and not ctx.resilient_parsing:
+                typer.echo(ctx.get_help())
+                ctx.exit(EXIT_USAGE)
+            if args and not args[0].startswith("-"):
+                self.params = []
+                self.add_help_option = False
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As ``TyperGroup.invoke``."""
+        with translate_closed_output():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def translate_closed_output() -> Iterator[None]:
+    """Raises OutputClosedError when the reader of the output has gone; typer would exit with 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise OutputClosedError from error
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help names an argument by its name alone, as it names options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """As ``TyperCommand.format_options``."""
+        records: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                name, text = record
+                is_argument = param.param_type_name == "argument"
+                shown = name.partition(" ")[0] if is_argument else name
+                records[param.param_type_name].append((shown, text))
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            if records[kind]:
+                with formatter.section(title):
+                    formatter.write_dl(records[kind])
+
+
+class CommandApp(typer.Typer):
+    """A group of commands in the one style of help that the project has."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            cls=CommandGroup,
+            context_settings=HELP_SETTINGS,
+            pretty_exceptions_enable=False,
+            rich_markup_mode=None,
+            **options,
+        )
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Command], Command]:
+        """As ``Typer.command``."""
+        return super().command(name, **({"cls": PlainCommand} | options))
+
+
+def show_version(wanted: bool) -> None:
+    """Prints the version and ends, when it is asked for."""
+    if wanted:
+        typer.echo(f"{DISTRIBUTION} {read_version()}")
+        raise typer.Exit
+
+
+def run_commands(app: typer.Typer, name: str, explain: Explain) -> NoReturn:
+    """Runs a command line and exits. Errors are one sentence; docs/exit-codes.md lists the codes.
+
+    ``name`` is what the help calls the program. ``explain`` translates errors of libraries.
+    """
+    sys.exit(find_exit_code(app, name, explain))
+
+
+def find_exit_code(app: typer.Typer, name: str, explain: Explain) -> int:
+    """Runs a command line; the exit code. Raises only what is a fault of the program."""
+    try:
+        # Without standalone mode, typer returns the code of an Exit instead of raising it.
+        code = app(standalone_mode=False, prog_name=name)
+        flush_output()
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except typer.TyperException as error:
+        print_error(error.format_message())
+        return EXIT_USAGE
+    except OutputClosedError as error:
+        silence(sys.stdout)
+        return error.exit_code
+    except (WatcherError, DdlError) as error:
+        return report(error)
+    except Exception as error:
+        explained = explain(error)
+        if explained is None:
+            raise
+        return report(explained)
+    return code if isinstance(code, int) else 0
+
+
+def explain_system_error(error: Exception) -> WatcherError | None:
+    """An error of the operating system, such as a file that cannot be written."""
+    if not isinstance(error, OSError):
+        return None
+    where = f" {error.filename}" if error.filename else ""
+    return WatcherError(f"cannot use{where}: {error.strerror or type(error).__name__}")
+
+
+def report(error: WatcherError | DdlError) -> int:
+    """Prints an error; its exit code."""
+    print_error(str(error))
+    return error.exit_code
