@@ -19,7 +19,8 @@
     ├── IndexMissingError      the index that polling needs is gone
     ├── StreamExpiredError     a change stream no longer keeps records as old as a position
     ├── DeliveryError          the callback refused a change that was not to be skipped
-    └── EnvelopeError          a change lacks what its envelope needs
+    ├── EnvelopeError          a change lacks what its envelope needs
+    └── ReplicaError           a replica has no such cut or table, or its files are not what they say
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """
@@ -137,3 +138,9 @@ class DeliveryError(WatcherError):
 
 class EnvelopeError(WatcherError):
     """A change lacks what its envelope needs; nothing of it was delivered."""
+
+
+class ReplicaError(WatcherError):
+    """A replica has no such cut or table, or its files are not what the manifest says."""
+
+    exit_code = 6

@@ -1,0 +1,175 @@
+"""Copies as Delta tables, by delta-rs. What it commits is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN
+from watcher.errors import PositionConflictError, ReplicaError
+from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenCopy
+from watcher.replica.cuts import FORMAT
+from watcher.spanner.timestamps import format_timestamp
+
+METADATA = "spanner_watcher"
+MERGES_MAX = 5
+"""How often a merge is tried when the table was compacted meanwhile."""
+
+
+def quote_column(name: str, alias: str = "") -> str:
+    """A column in an expression of delta-rs, which is case-sensitive within quotes."""
+    return f'{alias}."{name}"' if alias else f'"{name}"'
+
+
+SOURCE_TIME = quote_column(COMMIT_TIMESTAMP_COLUMN, "s")
+TARGET_TIME = quote_column(COMMIT_TIMESTAMP_COLUMN, "t")
+NEWER = f"({TARGET_TIME} IS NULL OR {SOURCE_TIME} > {TARGET_TIME})"
+"""Comparing with NULL is never true: a row that was loaded without a timestamp would stay for
+ever."""
+REMOVED = quote_column(DELETED_COLUMN, "s")
+
+
+class DeltaCopy:
+    """The ``TableCopy`` in a folder. Compactions by others are not conflicts."""
+
+    def __init__(self, path: str, consumer: str) -> None:
+        self._path = path
+        self._consumer = consumer
+        self._application = f"spanner-watcher/{consumer}"
+
+    def read_state(self) -> CopyState | None:
+        """As ``TableCopy.read_state``."""
+        table = self._open()
+        return None if table is None else self._describe(table)
+
+    def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
+        """As ``TableCopy.load``."""
+        table = self._open()
+        source = FirstError(batches)
+        reader = pa.RecordBatchReader.from_batches(schema, iter(source))
+        try:
+            write_deltalake(
+                self._path if table is None else table,
+                reader,
+                mode="error" if table is None else "overwrite",
+                schema_mode=None if table is None else "overwrite",
+                commit_properties=self._mark("load", end),
+            )
+        except DeltaError as error:
+            if source.error is not None:
+                raise source.error from error
+            raise self._translate(error) from error
+        return self._reopen()
+
+    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        """As ``TableCopy.merge``."""
+        before = self._reopen()
+        for attempt in range(1, MERGES_MAX + 1):
+            try:
+                return self._merge_once(rows, key, end)
+            except CommitFailedError as error:
+                if self._reopen().end != before.end or attempt == MERGES_MAX:
+                    raise self._translate(error) from error
+        raise AssertionError("the last attempt returns or raises")
+
+    def _merge_once(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        names = [name for name in rows.column_names if name != DELETED_COLUMN]
+        values = {quote_column(name): quote_column(name, "s") for name in names}
+        table = self._require()
+        (
+            table.merge(
+                rows,
+                match_keys(key),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=self._mark("merge", end),
+            )
+            .when_matched_delete(f"{REMOVED} AND {NEWER}")
+            .when_matched_update(values, f"NOT {REMOVED} AND {NEWER}")
+            .when_not_matched_insert(values, f"NOT {REMOVED}")
+            .execute()
+        )
+        return self._describe(table)
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``TableCopy.scan``."""
+        try:
+            dataset = DeltaTable(self._path, version=version).to_pyarrow_dataset()
+            yield from dataset.to_batches(columns=list(columns) if columns else None)
+        except (DeltaError, OSError) as error:
+            raise ReplicaError(
+                f"cannot read version {version} of {self._path}: {error}; where VACUUM has removed"
+                " its files, use a later cut"
+            ) from error
+
+    def _mark(self, kind: str, end: int) -> CommitProperties:
+        """The window's end, for other writers and for people. Without the application transaction
+        an overwrite would not conflict with a merge."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        return CommitProperties(
+            custom_metadata={METADATA: json.dumps(values)},
+            app_transactions=[Transaction(self._application, end)],
+        )
+
+    def _open(self) -> DeltaTable | None:
+        try:
+            return DeltaTable(self._path)
+        except TableNotFoundError:
+            return None
+
+    def _require(self) -> DeltaTable:
+        table = self._open()
+        if table is None:
+            raise ReplicaError(f"{self._path} is not a Delta table any more: restart 'replicate'")
+        return table
+
+    def _reopen(self) -> CopyState:
+        return self._describe(self._require())
+
+    def _describe(self, table: DeltaTable) -> CopyState:
+        end = table.transaction_version(self._application) or 0
+        return CopyState(table.version(), end, table.to_pyarrow_dataset().schema)
+
+    def _translate(self, error: Exception) -> Exception:
+        """The error of a commit. One that exists already, or that conflicts, is another writer's."""
+        state = self.read_state()
+        if isinstance(error, CommitFailedError) or "already exists" in str(error):
+            end = format_timestamp(state.end) if state else "none"
+            return PositionConflictError(
+                f"another writer has changed {self._path}, which is at window end {end} now: run"
+                f" one instance of consumer '{self._consumer}' at a time; this one stops, and the"
+                " window comes again"
+            )
+        return ReplicaError(f"cannot write {self._path}: {error}")
+
+
+class FirstError:
+    """Batches, and what they raised: delta-rs keeps only the text of an error."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._batches
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def match_keys(key: Sequence[str]) -> str:
+    """The condition of a MERGE. As in Spanner, NULL is a key like others."""
+    return " AND ".join(
+        f"{quote_column(name, 't')} IS NOT DISTINCT FROM {quote_column(name, 's')}" for name in key
+    )
+
+
+def open_delta_copies(folder: str, consumer: str) -> OpenCopy:
+    """The copies of a replica, each in the folder of its table's name."""
+    base = folder.rstrip("/")
+    return lambda table: DeltaCopy(f"{base}/{table}", consumer)
