@@ -41,6 +41,10 @@ class TableCopy(Protocol):
         ``DELETED_COLUMN``."""
         ...
 
+    def read_schema(self, version: int) -> pa.Schema:
+        """The columns of a version. Raises ReplicaError where it cannot be read."""
+        ...
+
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a version, in batches. Raises ReplicaError where it cannot be read."""
         ...

@@ -90,9 +90,18 @@ class Cut:
 
 
 def describe_table(table: WatchedTable, version: int) -> TableCut:
-    """A copy of a table in a cut. Timestamp, shard and ``processed`` column are what clearing
-    writes; those of change sets are in another table."""
-    stamps = (table.timestamp_column, table.shard_column, table.processed_column)
+    """A copy of a table in a cut."""
+    return TableCut(version, table.primary_key, list_uncompared(table), table.deleted)
+
+
+def list_uncompared(table: WatchedTable) -> tuple[str, ...]:
+    """The columns that clearing writes: ``processed`` and with it the shard, or the timestamp."""
+    if table.change_sets is not None:
+        return ()
+    cleared = (
+        (table.processed_column, table.shard_column)
+        if table.processed_column is not None
+        else (table.timestamp_column,)
+    )
     names = {name for name, _ in table.columns}
-    uncompared = () if table.change_sets else tuple(n for n in stamps if n and n in names)
-    return TableCut(version, table.primary_key, uncompared, table.deleted)
+    return tuple(name for name in cleared if name and name in names)

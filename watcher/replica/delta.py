@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from pyarrow.dataset import Dataset
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import PositionConflictError, ReplicaError
@@ -95,16 +96,30 @@ class DeltaCopy:
         )
         return self._describe(table)
 
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``TableCopy.read_schema``."""
+        return self._read_version(version).schema
+
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """As ``TableCopy.scan``."""
+        names = list(columns) if columns is not None else None
+        dataset = self._read_version(version)
         try:
-            dataset = DeltaTable(self._path, version=version).to_pyarrow_dataset()
-            yield from dataset.to_batches(columns=list(columns) if columns else None)
+            yield from dataset.to_batches(columns=names)
+        except OSError as error:
+            raise self._unreadable(version, error) from error
+
+    def _read_version(self, version: int) -> Dataset:
+        try:
+            return DeltaTable(self._path, version=version).to_pyarrow_dataset()
         except (DeltaError, OSError) as error:
-            raise ReplicaError(
-                f"cannot read version {version} of {self._path}: {error}; where VACUUM has removed"
-                " its files, use a later cut"
-            ) from error
+            raise self._unreadable(version, error) from error
+
+    def _unreadable(self, version: int, error: Exception) -> ReplicaError:
+        return ReplicaError(
+            f"cannot read version {version} of {self._path}: {error}; where VACUUM or the clean-up of"
+            " its log has removed it, use a later cut"
+        )
 
     def _mark(self, kind: str, end: int) -> CommitProperties:
         """The window's end, for other writers and for people. Without the application transaction

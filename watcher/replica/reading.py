@@ -37,12 +37,11 @@ class ReplicaAt:
         """A table. Raises ReplicaError."""
         if table not in self.cut.tables:
             raise ReplicaError(f"the cut has no table {table}; it has: {', '.join(self.tables)}")
-        batches = self.copies(table).scan(self.cut.tables[table].version, columns)
-        first = next(batches, None)
-        if first is None:
-            state = self.copies(table).read_state()
-            return pa.schema(state.schema if state else []).empty_table()
-        return pa.Table.from_batches([first, *batches])
+        copy, version = self.copies(table), self.cut.tables[table].version
+        schema = copy.read_schema(version)
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        return pa.Table.from_batches(copy.scan(version, schema.names), schema)
 
 
 def as_of(to: str, timestamp: datetime | str | None = None) -> ReplicaAt:
