@@ -20,7 +20,7 @@
     ├── StreamExpiredError     a change stream no longer keeps records as old as a position
     ├── DeliveryError          the callback refused a change that was not to be skipped
     ├── EnvelopeError          a change lacks what its envelope needs
-    └── ReplicaError           a replica has no such cut or table, or its files are not what they say
+    └── ReplicaError           a replica has no such cut, or its files are not what it says
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
 """

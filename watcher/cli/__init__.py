@@ -7,7 +7,20 @@ import sys
 import typer
 
 from ddl.errors import DdlError
-from watcher.cli import bench, check, clear, ctl, ddl, demo, emulator, replay, status, watch
+from watcher.cli import (
+    bench,
+    check,
+    clear,
+    ctl,
+    ddl,
+    demo,
+    emulator,
+    replay,
+    replicate,
+    status,
+    verify,
+    watch,
+)
 from watcher.cli.group import CommandGroup
 from watcher.cli.output import print_error
 from watcher.errors import WatcherError
@@ -20,6 +33,8 @@ app = typer.Typer(
     help="Turn a Cloud Spanner database into a stream of row changes.",
 )
 app.command("watch")(watch.command)
+app.command("replicate")(replicate.command)
+app.command("verify")(verify.command)
 app.command("check")(check.command)
 app.command("status")(status.command)
 app.add_typer(ctl.app, name="ctl")
@@ -42,7 +57,8 @@ def main() -> None:
     """Runs the command line. Errors are one sentence; the exit code says which kind.
 
     0 done, 1 failed, 2 wrong usage, 3 no server or no access, 4 not found, 5 not watchable,
-    6 checkpoint or position of another consumer, 7 too old to read, 8 no Java, 9 callback failed.
+    6 checkpoint or position of another consumer, 7 too old to read, 8 no Java, 9 callback failed,
+    10 a replica differs.
     """
     try:
         # Without standalone mode, typer returns the code of an Exit instead of raising it.

@@ -15,8 +15,8 @@ DELETED_COLUMN = "_deleted"
 
 @dataclass(frozen=True, slots=True)
 class CopyState:
-    """A copy as it is: its ``version``, the window ``end`` of its newest commit by this consumer (0:
-    none), and its columns, in order, by name."""
+    """A copy as it is: its ``version``, the window ``end`` of its newest commit by this consumer
+    (0: none), and its columns."""
 
     version: int
     end: int

@@ -117,8 +117,8 @@ class DeltaCopy:
 
     def _unreadable(self, version: int, error: Exception) -> ReplicaError:
         return ReplicaError(
-            f"cannot read version {version} of {self._path}: {error}; where VACUUM or the clean-up of"
-            " its log has removed it, use a later cut"
+            f"cannot read version {version} of {self._path}: {error}; where VACUUM or the clean-up"
+            " of its log has removed it, use a later cut"
         )
 
     def _mark(self, kind: str, end: int) -> CommitProperties:
@@ -150,7 +150,7 @@ class DeltaCopy:
         return CopyState(table.version(), end, table.to_pyarrow_dataset().schema)
 
     def _translate(self, error: Exception) -> Exception:
-        """The error of a commit. One that exists already, or that conflicts, is another writer's."""
+        """The error of a commit: a conflict, or a table that exists already, is another writer's."""
         state = self.read_state()
         if isinstance(error, CommitFailedError) or "already exists" in str(error):
             end = format_timestamp(state.end) if state else "none"

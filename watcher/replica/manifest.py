@@ -35,7 +35,9 @@ class Manifest:
         if at is None:
             for cut in self.iterate_exact():
                 return cut
-            raise ReplicaError(f"{self._base} has no exact cut yet: let 'replicate' finish a window")
+            raise ReplicaError(
+                f"{self._base} has no exact cut yet: let 'replicate' finish a window"
+            )
         cut = self.find_at_or_before(at)
         if cut.end != at:
             raise ReplicaError(
@@ -61,7 +63,7 @@ class Manifest:
         """Writes a cut, whole or not at all; one of the same end is replaced."""
         self._files.create_dir(str(self._base), recursive=True)
         name = name_of(cut.end)
-        # A rename is atomic where files are written in steps; object stores show whole objects only.
+        # A local file is written in steps, a rename is atomic; object stores show whole objects.
         local = isinstance(self._files, LocalFileSystem)
         target = self._base / (f".{name}.new" if local else name)
         with self._files.open_output_stream(str(target)) as stream:

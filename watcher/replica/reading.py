@@ -65,9 +65,7 @@ def as_of(to: str, timestamp: datetime | str | None = None) -> ReplicaAt:
 def parse_timestamp(timestamp: datetime | str) -> int:
     """A time in microseconds since 1970; text without a zone is UTC. Raises ReplicaError."""
     try:
-        moment = (
-            timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
-        )
+        moment = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
     except ValueError as error:
         raise ReplicaError(
             f"invalid timestamp '{timestamp}': use one such as 2026-01-31T12:00:00Z"

@@ -105,5 +105,3 @@ def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
     ordered = table.take(order).append_column(ROW, pa.array(np.arange(table.num_rows)))
     newest = ordered.group_by(list(key)).aggregate([(ROW, "max")]).column(f"{ROW}_max")
     return ordered.take(newest).drop_columns([ROW])
-
-

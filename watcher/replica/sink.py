@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import iterate_changes
@@ -146,8 +147,8 @@ class ReplicaSink:
         mine = (self._database, self._consumer)
         if last is not None and (last.database, last.consumer) != mine:
             raise ConfigurationError(
-                f"the folder is the replica of {last.database} by consumer '{last.consumer}', not of"
-                f" {self._database} by '{self._consumer}': use another folder, or that consumer"
+                f"the folder is the replica of {last.database} by consumer '{last.consumer}', not"
+                f" of {self._database} by '{self._consumer}': use another folder, or that consumer"
             )
         return last
 
@@ -314,5 +315,5 @@ def iterate_table(capture: PollCapture, at: int) -> Iterator[pa.RecordBatch]:
     for part in snapshot.plan(Window(BEGINNING, at)):
         for rows in snapshot.read(part):
             table = arrange_rows(rows)
-            kept = table.filter(pa.compute.invert(table.column(table.num_columns - 1)))
+            kept = table.filter(pc.invert(table.column(table.num_columns - 1)))
             yield from kept.drop_columns([table.column_names[-1]]).to_batches()

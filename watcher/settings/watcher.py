@@ -100,8 +100,8 @@ class MetricsConfig(Section):
 
 
 class ReplicaConfig(Section):
-    """Where ``spanner-watcher replicate`` keeps copies: ``to`` is ``delta:FOLDER``. ``keep_cuts`` is
-    for how long cuts are kept; compaction and VACUUM of the copies are the owner's."""
+    """Where ``spanner-watcher replicate`` keeps copies: ``to`` is ``delta:FOLDER``. ``keep_cuts``
+    is for how long cuts are kept; compaction and VACUUM of the copies are the owner's."""
 
     to: Annotated[Text, AfterValidator(check_replica_address)]
     keep_cuts: Duration = 7 * 86_400.0

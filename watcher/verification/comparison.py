@@ -82,9 +82,7 @@ class Comparison:
             problem=self._explain_nothing_found(differing, findings),
         )
 
-    def _explain_nothing_found(
-        self, differing: Sequence[KeyInterval], findings: Findings
-    ) -> str:
+    def _explain_nothing_found(self, differing: Sequence[KeyInterval], findings: Findings) -> str:
         """Sums that differ where no row does cannot be; if they do, nothing is proved."""
         if not differing or findings.count:
             return ""

@@ -26,6 +26,7 @@ Parts = tuple[Part, ...]
 NULL: Part = (0,)
 NAN: Part = (1,)
 NANO_DIGITS = 9
+NANOS = 1_000_000_000
 SECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS")
 
 
@@ -112,7 +113,7 @@ def read_nanos(value: datetime | str) -> int:
         return to_micros(value) * 1000
     fraction = value[SECONDS_LENGTH:].strip(".Z").ljust(NANO_DIGITS, "0")
     seconds = to_micros(datetime.fromisoformat(f"{value[:SECONDS_LENGTH]}+00:00")) // 1_000_000
-    return seconds * 10**NANO_DIGITS + int(fraction)
+    return seconds * NANOS + int(fraction)
 
 
 def show_key(order: KeyOrder, parts: Parts) -> dict[str, Any]:
@@ -131,6 +132,6 @@ def show_part(part: Part, type_: Type) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if type_.code is TypeCode.TIMESTAMP:
-        seconds, nanos = divmod(value, 10**NANO_DIGITS)
+        seconds, nanos = divmod(value, NANOS)
         return f"{to_datetime(seconds * 1_000_000).isoformat()[:SECONDS_LENGTH]}.{nanos:09d}Z"
     return value if isinstance(value, bool | int | str | float) else str(value)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from watcher.cli.actions import demo as demo
     from watcher.cli.actions import emulator as emulator
     from watcher.cli.actions import replay as replay
+    from watcher.cli.actions import replicate as replicate
     from watcher.cli.actions import status as status
+    from watcher.cli.actions import verify as verify
     from watcher.cli.actions import watch as watch
 
 EXTRAS: dict[str, tuple[str, ...]] = {
@@ -29,7 +31,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "demo": ("emulator", "spark"),
     "emulator": ("emulator",),
     "replay": (),
+    "replicate": ("delta",),
     "status": (),
+    "verify": ("delta",),
     "watch": (),
 }
 """The modules, with the extras of the distribution that each needs."""
