@@ -48,6 +48,8 @@ class ReplicaWindow:
     end: int
     captures: Mapping[str, PollCapture]
     loads: frozenset[str]
+    forward: bool
+    """Not before the last cut: a table that joins late has windows of its own before that."""
     rows: dict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)
@@ -98,12 +100,15 @@ class ReplicaSink:
         if self._fresh:
             self._last = self._read_last()
             self._fresh = False
-        self._states = {name: self._states[name] for name in captures if name in self._states}
+        forward = self._last is None or end >= self._last.end
+        if forward:
+            # A table that is gone, and comes back, is another one.
+            self._states = {n: state for n, state in self._states.items() if n in captures}
         self._refresh()
         usable = {name for name in captures if self._is_usable(name, starts[name])}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
         loads = frozenset(captures.keys() - usable | changed)
-        self._window = ReplicaWindow(end, captures, loads)
+        self._window = ReplicaWindow(end, captures, loads, forward)
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``. Holds the window, which ``max_rows`` bounds."""
@@ -202,8 +207,8 @@ class ReplicaSink:
             format_timestamp(window.end),
             format_timestamp(now),
         )
-        tables = self._last.tables if self._last is not None else {}
-        self._put(Cut(self._database, self._consumer, window.end, False, tables, now))
+        last = self._last or Cut(self._database, self._consumer, window.end, exact=False)
+        self._put(replace(last, exact_from=now))
 
     def _load(self, window: ReplicaWindow, name: str) -> None:
         """Loads a table whole at the window's end; as of now where that cannot be read any more."""
@@ -263,6 +268,9 @@ class ReplicaSink:
         exact = window.end >= exact_from and not ahead
         cut = Cut(self._database, self._consumer, window.end, exact, tables, exact_from)
         self._check()
+        if not window.forward:
+            LOG.info("no cut at %s: there is a later one", format_timestamp(cut.end))
+            return
         self._put(cut)
         if not exact:
             LOG.warning(

@@ -63,7 +63,9 @@ def render_text(value: str, type_: Type, exact: bool) -> str:
     micros = f"CAST(UNIX_MICROS({value}) AS STRING)"
     if not exact:
         return micros
-    return f"CONCAT({micros}, '.', CAST(MOD(EXTRACT(NANOSECOND FROM {value}), 1000) AS STRING))"
+    # In the default zone the year 1 would begin in the year 0, which there is none of.
+    nanos = f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
+    return f"CONCAT({micros}, '.', CAST({nanos} AS STRING))"
 
 
 def render_part(value: str, type_: Type, exact: bool) -> str:
