@@ -49,15 +49,15 @@ class DeltaCopy:
 
     def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
         """As ``TableCopy.load``."""
-        table = self._open()
+        table = self._open() or self._create(schema)
         source = FirstError(batches)
         reader = pa.RecordBatchReader.from_batches(schema, iter(source))
         try:
             write_deltalake(
-                self._path if table is None else table,
+                table,
                 reader,
-                mode="error" if table is None else "overwrite",
-                schema_mode=None if table is None else "overwrite",
+                mode="overwrite",
+                schema_mode="overwrite",
                 commit_properties=self._mark("load", end),
             )
         except DeltaError as error:
@@ -136,6 +136,17 @@ class DeltaCopy:
         except TableNotFoundError:
             return None
 
+    def _create(self, schema: pa.Schema) -> DeltaTable:
+        """An empty table, whose version the load then names: writing a table that should not exist
+        looks for it before it writes, not when it commits."""
+        try:
+            return DeltaTable.create(self._path, schema, mode="error")
+        except DeltaError:
+            table = self._open()
+            if table is None:
+                raise
+            return table
+
     def _require(self) -> DeltaTable:
         table = self._open()
         if table is None:
@@ -150,9 +161,9 @@ class DeltaCopy:
         return CopyState(table.version(), end, table.to_pyarrow_dataset().schema)
 
     def _translate(self, error: Exception) -> Exception:
-        """The error of a commit: a conflict, or a table that exists already, is another writer's."""
+        """The error of a commit: a conflict is another writer's."""
         state = self.read_state()
-        if isinstance(error, CommitFailedError) or "already exists" in str(error):
+        if isinstance(error, CommitFailedError):
             end = format_timestamp(state.end) if state else "none"
             return PositionConflictError(
                 f"another writer has changed {self._path}, which is at window end {end} now: run"

@@ -60,7 +60,8 @@ def arrange_changes(changes: Sequence[Change], capture: PollCapture) -> pa.Table
     stamps = pa.array([change.commit_timestamp for change in changes], pa.int64())
     deleted = pa.array([change.operation is Operation.DELETE for change in changes], pa.bool_())
     fields = [*schema, pa.field(DELETED_COLUMN, pa.bool_())]
-    return pa.Table.from_arrays([*columns, stamps.cast(TIMESTAMP), deleted], pa.schema(fields))
+    arrays = [*columns, stamps.cast(TIMESTAMP), deleted]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def read_cells(change: Change, types: Iterable[str]) -> dict[str, Value]:
