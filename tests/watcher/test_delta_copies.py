@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -79,6 +80,23 @@ def test_an_older_version_does_not_replace_a_newer_one(copy: DeltaCopy) -> None:
     assert content(copy) == {1: "one", 2: "two", 3: "three"}
     copy.merge(rows_of((2, None, 9), deleted=(2,)), KEY, 300)
     assert content(copy) == {1: "one", 2: "two", 3: "three"}, "an older delete"
+
+
+def test_the_merge_of_the_documentation_updates_rows_without_a_timestamp(
+    copy: DeltaCopy, tmp_path: Path
+) -> None:
+    """The listing is for Spark; its condition is SQL that delta-rs takes, too."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+    (condition,) = re.findall(r'\.whenMatchedUpdateAll\("(.*)"\)', text)
+    table = DeltaTable(str(tmp_path))
+    for rows in (batch_of((1, "uno", 1), (2, "older", 9)), batch_of((1, "older", None))):
+        (
+            table.merge(rows, "t.Id = s.Id", source_alias="s", target_alias="t")
+            .when_matched_update_all(condition.replace("_commit_timestamp", '"_commit_timestamp"'))
+            .when_not_matched_insert_all()
+            .execute()
+        )
+    assert content(copy) == {1: "uno", 2: "two"}
 
 
 def test_rows_are_removed(copy: DeltaCopy) -> None:

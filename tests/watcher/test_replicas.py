@@ -32,7 +32,6 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.strategies import Strategy
 from watcher.captures import TableRows
-
 from watcher.errors import ConfigurationError, ReplicaError
 from watcher.replica.copies import TableCopy
 from watcher.replica.cuts import Cut, describe_table
@@ -161,7 +160,8 @@ def test_rows_whose_timestamp_was_cleared_stay_equal(
 
 def test_soft_deleted_rows_leave_the_copy(create_database: CreateDatabase, tmp_path: Path) -> None:
     database = create_database(
-        "CREATE TABLE Singers (SingerId INT64, LastName STRING(MAX), Gone BOOL) PRIMARY KEY (SingerId)"
+        "CREATE TABLE Singers (SingerId INT64, LastName STRING(MAX), Gone BOOL)"
+        " PRIMARY KEY (SingerId)"
     )
     make_watchable(database)
     more = {"table": {"Singers": {"deleted": "Gone"}}}
