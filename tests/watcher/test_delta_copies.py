@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from watcher.errors import PositionConflictError, ReplicaError, VersionExpiredError
+from watcher.errors import CopyConflictError, ReplicaError, VersionExpiredError
 from watcher.replica.copies import DELETED_COLUMN
 from watcher.replica.delta import DeltaCopy
 
@@ -63,9 +63,11 @@ def test_a_commit_carries_the_end_as_transaction_and_metadata(
     table = DeltaTable(str(tmp_path))
     assert table.transaction_version("spanner-watcher/c") == 200
     assert table.transaction_version("spanner-watcher/other") is None
-    marks = [json.loads(commit["spanner_watcher"]) for commit in table.history()]
+    merge, load, create = table.history()
+    assert create["operation"] == "CREATE TABLE"
+    marks = [json.loads(commit["spanner_watcher"]) for commit in (merge, load)]
     assert [(mark["kind"], mark["end"]) for mark in marks] == [("merge", 200), ("load", 100)]
-    log = (tmp_path / "_delta_log" / f"{1:020d}.json").read_text().splitlines()
+    log = (tmp_path / "_delta_log" / f"{2:020d}.json").read_text().splitlines()
     kinds = sorted(next(iter(json.loads(line))) for line in log)
     assert kinds == ["add", "commitInfo", "remove", "txn"], "one commit"
 
@@ -119,34 +121,23 @@ def test_a_key_that_is_null_has_one_row(copy: DeltaCopy) -> None:
     assert content(copy)[None] == ""
 
 
-class Interrupted(DeltaCopy):
-    """A writer that another one overtakes between its reading and its commit."""
-
-    def overtake(self, other: DeltaCopy, end: int) -> None:
-        self._other = other
-        self._end = end
-
-    def _open(self) -> DeltaTable | None:
-        table = super()._open()
-        if (other := self.__dict__.pop("_other", None)) is not None:
-            other.merge(rows_of((9, "nine", 15)), KEY, self._end)
-        return table
-
-
 @pytest.mark.parametrize("kind", ["load", "merge"])
-def test_a_stale_writer_is_refused(copy: DeltaCopy, tmp_path: Path, kind: str) -> None:
-    stale = Interrupted(str(tmp_path), "c")
-    if kind == "load":
-        stale.overtake(copy, 300)
-        with pytest.raises(PositionConflictError, match="one instance of consumer 'c'"):
-            stale.load(SCHEMA, [batch_of((5, "five", None))], 200)
-    else:
-        table = DeltaTable(str(tmp_path))
-        copy.merge(rows_of((9, "nine", 15)), KEY, 300)
-        stale._open = lambda: table  # type: ignore[method-assign]
-        with pytest.raises(PositionConflictError, match="one instance of consumer 'c'"):
-            stale.merge(rows_of((5, "five", 11)), KEY, 200)
-    assert content(copy) == {1: "one", 2: "two", 9: "nine"}
+@pytest.mark.parametrize("stale", [True, False], ids=["stale-snapshot", "newest-snapshot"])
+def test_a_stale_writer_is_refused(copy: DeltaCopy, tmp_path: Path, kind: str, stale: bool) -> None:
+    """It was frozen before it opened the table, or after that, while another one went on."""
+    frozen = DeltaCopy(str(tmp_path), "c")
+    frozen.read_state()
+    before = [DeltaTable(str(tmp_path))] if stale else []
+    copy.merge(rows_of((1, None, 15), (9, "nine", 15), deleted=(1,)), KEY, 300)
+    opened = frozen._open
+    frozen._open = lambda: before.pop() if before else opened()  # type: ignore[method-assign]
+    writes: dict[str, Callable[[], object]] = {
+        "load": lambda: frozen.load(SCHEMA, [batch_of((5, "five", None))], 200),
+        "merge": lambda: frozen.merge(rows_of((1, "back", 11)), KEY, 200),
+    }
+    with pytest.raises(CopyConflictError, match="one instance of consumer 'c'"):
+        writes[kind]()
+    assert content(copy) == {2: "two", 9: "nine"}
     state = copy.read_state()
     assert state is not None
     assert state.end == 300
@@ -156,8 +147,9 @@ def test_a_compaction_meanwhile_is_no_conflict(copy: DeltaCopy, tmp_path: Path) 
     copy.merge(rows_of((3, "three", 11)), KEY, 200)
     before = DeltaTable(str(tmp_path))
     DeltaTable(str(tmp_path)).optimize.z_order(["Id"])
-    tables = iter([before, before])
+    tables = iter([before])
     racing = DeltaCopy(str(tmp_path), "c")
+    racing.read_state()
     opened = racing._open
     racing._open = lambda: next(tables, None) or opened()  # type: ignore[method-assign]
     racing.merge(rows_of((1, "uno", 12)), KEY, 300)
@@ -175,7 +167,7 @@ def test_two_first_loads_meet(tmp_path: Path) -> None:
         thread.join(60)
         yield batch_of((1, "second", None))
 
-    with pytest.raises(PositionConflictError):
+    with pytest.raises(CopyConflictError):
         second.load(SCHEMA, overtaken(), 100)
     assert content(first) == {1: "first"}
 

@@ -25,7 +25,8 @@ class CopyState:
 
 class TableCopy(Protocol):
     """One table of a replica. Every write is one commit that carries the window's end, and raises
-    PositionConflictError when another instance has written meanwhile."""
+    CopyConflictError when another instance has written since ``read_state``, or since the last
+    write."""
 
     def read_state(self) -> CopyState | None:
         """The copy as it is now; None where there is none."""

@@ -11,7 +11,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from pyarrow.dataset import Dataset
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.errors import PositionConflictError, ReplicaError
+from watcher.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenCopy
 from watcher.replica.cuts import FORMAT
 from watcher.spanner.timestamps import format_timestamp
@@ -41,15 +41,19 @@ class DeltaCopy:
         self._path = path
         self._consumer = consumer
         self._application = f"spanner-watcher/{consumer}"
+        self._known_end: int | None = None
+        """The end of the newest commit that this writer has seen; None before it has looked."""
 
     def read_state(self) -> CopyState | None:
         """As ``TableCopy.read_state``."""
         table = self._open()
+        self._known_end = 0 if table is None else self._read_end(table)
         return None if table is None else self._describe(table)
 
     def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
         """As ``TableCopy.load``."""
         table = self._open() or self._create(schema)
+        self._check_known(table)
         source = FirstError(batches)
         reader = pa.RecordBatchReader.from_batches(schema, iter(source))
         try:
@@ -64,23 +68,29 @@ class DeltaCopy:
             if source.error is not None:
                 raise source.error from error
             raise self._translate(error) from error
-        return self._reopen()
+        self._known_end = end
+        table = self._require()
+        self._check_known(table)
+        return self._describe(table)
 
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """As ``TableCopy.merge``."""
-        before = self._reopen()
         for attempt in range(1, MERGES_MAX + 1):
+            table = self._require()
+            # Also on the newest version: an old row would come back that was deleted since.
+            self._check_known(table)
             try:
-                return self._merge_once(rows, key, end)
+                self._merge_once(table, rows, key, end)
+                break
             except CommitFailedError as error:
-                if self._reopen().end != before.end or attempt == MERGES_MAX:
+                if attempt == MERGES_MAX:
                     raise self._translate(error) from error
-        raise AssertionError("the last attempt returns or raises")
+        self._known_end = self._read_end(table)
+        return self._describe(table)
 
-    def _merge_once(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+    def _merge_once(self, table: DeltaTable, rows: pa.Table, key: Sequence[str], end: int) -> None:
         names = [name for name in rows.column_names if name != DELETED_COLUMN]
         values = {quote_column(name): quote_column(name, "s") for name in names}
-        table = self._require()
         (
             table.merge(
                 rows,
@@ -94,7 +104,6 @@ class DeltaCopy:
             .when_not_matched_insert(values, f"NOT {REMOVED}")
             .execute()
         )
-        return self._describe(table)
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``TableCopy.read_schema``."""
@@ -153,24 +162,31 @@ class DeltaCopy:
             raise ReplicaError(f"{self._path} is not a Delta table any more: restart 'replicate'")
         return table
 
-    def _reopen(self) -> CopyState:
-        return self._describe(self._require())
+    def _read_end(self, table: DeltaTable) -> int:
+        return table.transaction_version(self._application) or 0
+
+    def _check_known(self, table: DeltaTable) -> None:
+        """delta-rs does not refuse an application transaction that is older than the stored one."""
+        end = self._read_end(table)
+        if self._known_end is not None and end != self._known_end:
+            raise self._conflict(end)
 
     def _describe(self, table: DeltaTable) -> CopyState:
-        end = table.transaction_version(self._application) or 0
-        return CopyState(table.version(), end, table.to_pyarrow_dataset().schema)
+        schema = table.to_pyarrow_dataset().schema
+        return CopyState(table.version(), self._read_end(table), schema)
 
     def _translate(self, error: Exception) -> Exception:
         """The error of a commit: a conflict is another writer's."""
-        state = self.read_state()
         if isinstance(error, CommitFailedError):
-            end = format_timestamp(state.end) if state else "none"
-            return PositionConflictError(
-                f"another writer has changed {self._path}, which is at window end {end} now: run"
-                f" one instance of consumer '{self._consumer}' at a time; this one stops, and the"
-                " window comes again"
-            )
+            return self._conflict(self._read_end(self._require()))
         return ReplicaError(f"cannot write {self._path}: {error}")
+
+    def _conflict(self, end: int) -> CopyConflictError:
+        return CopyConflictError(
+            f"another writer has changed {self._path}, which is at window end"
+            f" {format_timestamp(end)} now: run one instance of consumer '{self._consumer}' at a"
+            " time; the window is tried again"
+        )
 
 
 class FirstError:

@@ -166,8 +166,12 @@ class ReplicaSink:
         """Reads the versions of all copies anew, now and then."""
         if time.monotonic() - self._refreshed_at < REFRESH_SECONDS:
             return
-        states = {name: self._open(name).read_state() for name in self._states}
-        self._states = {name: state for name, state in states.items() if state is not None}
+        known, self._states = self._states, {}
+        for name, before in known.items():
+            state = self._open(name).read_state()
+            # Where another instance has written, the last cut says whether the copy can be used.
+            if state is not None and state.end == before.end:
+                self._states[name] = state
         self._refreshed_at = time.monotonic()
 
     def _is_usable(self, name: str, start: int) -> bool:
