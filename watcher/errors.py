@@ -22,6 +22,8 @@
     ├── StreamExpiredError     a change stream no longer keeps records as old as a position
     ├── DeliveryError          the callback refused a change that was not to be skipped
     ├── EnvelopeError          a change lacks what its envelope needs
+    ├── ReplicaError           a replica has no such cut, or its files are not what it says
+    ├── CopyConflictError      another writer has changed a copy since it was read
     └── OutputClosedError      the reader of the standard output has gone
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
@@ -159,3 +161,14 @@ class OutputClosedError(WatcherError):
     ends with the code that a shell gives to a process that SIGPIPE ended."""
 
     exit_code = 141
+
+
+class ReplicaError(WatcherError):
+    """A replica has no such cut or table, or its files are not what the manifest says."""
+
+    exit_code = 6
+
+
+class CopyConflictError(ReplicaError):
+    """Another writer has changed a copy since it was read. The window is tried again: an instance
+    that was taken over then finds that its lease is lost."""

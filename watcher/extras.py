@@ -12,6 +12,7 @@ UNKNOWN_VERSION = "0+unknown"
 EXTRAS = {
     "avro": ("fastavro",),
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
+    "delta": ("deltalake",),
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "spark": ("pyspark",),
 }

@@ -11,6 +11,8 @@ NAMES = (
     "after-delivery-before-position",
     "after-backfill-page-before-progress",
     "after-cleared-to-before-clearing",
+    "after-replica-table",
+    "after-replica-tables",
 )
 
 

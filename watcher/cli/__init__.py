@@ -16,8 +16,10 @@ from watcher.cli import (
     demo,
     emulator,
     replay,
+    replicate,
     status,
     trial,
+    verify,
     watch,
 )
 from watcher.errors import WatcherError
@@ -43,6 +45,8 @@ def describe(
 
 app.command("try")(trial.command)
 app.command("watch")(watch.command)
+app.command("replicate")(replicate.command)
+app.command("verify")(verify.command)
 app.command("check")(check.command)
 app.command("status")(status.command)
 app.add_typer(ctl.app, name="ctl")

@@ -98,6 +98,11 @@ class Watcher:
 
         self._make_sink = make_sink
 
+    def deliver_windows_to(self, make_sink: MakeSink) -> None:
+        """Hands whole windows to a sink, as ``watcher.runners.delivery.sinks.WindowSink`` says."""
+        self._refuse_envelope()
+        self._make_sink = make_sink
+
     def _refuse_envelope(self) -> None:
         """A callback gets what was captured: an envelope would be ignored."""
         if (name := self.config.delivery.envelope) != "plain":

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from watcher.change import Operation
 from watcher.consumers.clearing import Method
@@ -32,6 +32,17 @@ from watcher.tables.selection import is_glob
 from watcher.tables.values import TableSpec
 
 GRACE_SECONDS = 60.0
+
+
+REPLICA_FORMAT = "delta"
+
+
+def check_replica_address(text: str) -> str:
+    """Raises ValueError, for pydantic, unless it is ``delta:FOLDER``."""
+    format_, _, folder = text.partition(":")
+    if format_ != REPLICA_FORMAT or not folder:
+        raise ValueError(f"invalid target '{text}': use {REPLICA_FORMAT}:FOLDER")
+    return text
 
 
 class Section(BaseModel):
@@ -86,6 +97,19 @@ class MetricsConfig(Section):
 
     port: Annotated[int, Field(ge=0, le=65_535)]
     host: Text = "127.0.0.1"
+
+
+class ReplicaConfig(Section):
+    """Where ``spanner-watcher replicate`` keeps copies: ``to`` is ``delta:FOLDER``. ``keep_cuts``
+    is for how long cuts are kept; compaction and VACUUM of the copies are the owner's."""
+
+    to: Annotated[Text, AfterValidator(check_replica_address)]
+    keep_cuts: Duration = 7 * 86_400.0
+
+    @property
+    def folder(self) -> str:
+        """The folder."""
+        return self.to.partition(":")[2]
 
 
 class StreamConfig(Section):
@@ -146,6 +170,7 @@ class WatchConfig(SharedSettings):
     clearing: ClearingConfig | None = None
     delivery: DeliveryConfig = DeliveryConfig()
     metrics: MetricsConfig | None = None
+    replica: ReplicaConfig | None = None
 
     @property
     def address(self) -> DatabaseAddress:
@@ -185,6 +210,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "clearing": ClearingConfig,
     "delivery": DeliveryConfig,
     "metrics": MetricsConfig,
+    "replica": ReplicaConfig,
 }
 
 

@@ -23,6 +23,7 @@ from google.api_core.exceptions import (
 )
 
 from watcher.errors import (
+    CopyConflictError,
     IndexMissingError,
     LeaseExpiredError,
     SchemaChangedError,
@@ -37,6 +38,7 @@ TRANSIENT = (
     Aborted,
     BadGateway,
     Cancelled,
+    CopyConflictError,
     DeadlineExceeded,
     InternalServerError,
     LeaseExpiredError,

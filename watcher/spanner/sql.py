@@ -12,8 +12,8 @@ from watcher.errors import ConfigurationError
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
-WireValue = str | bool | list[str] | None
-"""A parameter as JSON carries it: INT64 and TIMESTAMP are strings."""
+WireValue = str | bool | float | list[str] | None
+"""A parameter as JSON carries it: INT64 and TIMESTAMP are strings, FLOAT64 a number or "NaN"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from watcher.cli.actions import emulator as emulator
     from watcher.cli.actions import failures as failures
     from watcher.cli.actions import replay as replay
+    from watcher.cli.actions import replicate as replicate
     from watcher.cli.actions import status as status
     from watcher.cli.actions import trial as trial
+    from watcher.cli.actions import verify as verify
     from watcher.cli.actions import watch as watch
 
 EXTRAS: dict[str, tuple[str, ...]] = {
@@ -32,8 +34,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "emulator": ("emulator",),
     "failures": (),
     "replay": (),
+    "replicate": ("delta",),
     "status": (),
     "trial": ("emulator",),
+    "verify": ("delta",),
     "watch": (),
 }
 """The modules, with the extras of the distribution that each needs."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, runtime_checkable
 
 from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
+from watcher.captures.poll import PollCapture
 from watcher.change import Change
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import OutputClosedError
@@ -39,6 +40,18 @@ class Sink(Protocol):
 
     def discard(self) -> None:
         """Drops what was taken and not delivered: the window has failed and is delivered again."""
+        ...
+
+
+@runtime_checkable
+class WindowSink(Sink, Protocol):
+    """A ``Sink`` that takes whole windows: it knows which tables a window is of."""
+
+    def begin_window(
+        self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
+    ) -> None:
+        """A window is read up to ``end``: of each table from its position, by the schema that is
+        valid at the end. Tables whose position is above the end are not in it."""
         ...
 
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from watcher.captures import Look, Source
+from watcher.captures.poll_tables import PolledTables
+from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.pace import Pace
-from watcher.runners.delivery.sinks import Sink
+from watcher.runners.delivery.sinks import Sink, WindowSink
 from watcher.runners.delivery.transactions import sort_by_transaction
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
@@ -157,6 +159,7 @@ class WindowDelivery:
         end = self._least_ends.raise_end(starts, end, look.end)
         starts, look, cut = self._plan_end(starts, look, end)
         starts, changed = self._find_changes(starts, look, cut)
+        self._begin_window(starts, cut)
         rows = self._hand_over({table: starts[table] for table in starts if table in changed}, cut)
         self._sink.resolved(cut)
         self._sink.flush()
@@ -245,6 +248,14 @@ class WindowDelivery:
         if not whole:
             return end
         return self._least_ends.raise_end(starts, self._source.cut(whole, self._pace.rows), end)
+
+    def _begin_window(self, starts: Mapping[str, int], end: int) -> None:
+        """Tells a sink that takes whole windows what this one is of."""
+        source = self._source
+        if isinstance(self._sink, WindowSink) and isinstance(source, PolledTables | StreamedTables):
+            inside = {table: start for table, start in starts.items() if start <= end}
+            captures = {table: source.capture(table) for table in inside}
+            self._sink.begin_window(end, inside, captures)
 
     def _hand_over(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
         windows = {table: Window(start, end) for table, start in starts.items() if start < end}

@@ -1,0 +1,76 @@
+"""``replicate`` and ``verify`` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fixtures.replicas import adopt_newest, open_table
+from fixtures.singers import address_of, write_singers
+from google.cloud.spanner_v1.database import Database
+
+EQUAL, DIFFERS, NO_CUT, WRONG_USAGE = 0, 10, 6, 2
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from watcher.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+
+
+def test_replicate_and_verify_from_a_file(singers: Database, tmp_path: Path) -> None:
+    target = f"delta:{tmp_path}/lake"
+    config = tmp_path / "replica.toml"
+    config.write_text(
+        f'database = "{address_of(singers)}"\ntables = ["Singers"]\n[replica]\nto = "{target}"\n'
+    )
+    write_singers(singers, range(30), "name")
+    plan = run("replicate", "--config", str(config), "--dry-run", "--json")
+    assert plan.returncode == 0, plan.stderr
+    assert json.loads(plan.stdout)["tables"] == [
+        {"table": "Singers", "action": "load", "reason": "there is no copy"}
+    ]
+    assert not (tmp_path / "lake").exists()
+    assert run("verify", "--to", target).returncode == NO_CUT
+    once = run("replicate", "--config", str(config), "--once", "--json")
+    assert once.returncode == 0, once.stderr
+    cut = json.loads(once.stdout.splitlines()[0])
+    assert (cut["exact"], cut["phase"], cut["loaded"]) == (True, "loading", {"Singers": 30})
+    assert cut["lag_seconds"] >= 0
+    equal = run("verify", "--to", target, "--at", cut["cut"])
+    assert equal.returncode == EQUAL, equal.stderr
+    assert "equal  Singers: 30 rows in Spanner, 30 in the copy" in equal.stdout
+    assert cut["cut"] in equal.stdout
+    open_table(tmp_path / "lake", "Singers").update({"LastName": "'x'"}, predicate='"SingerId" = 7')
+    adopt_newest(tmp_path / "lake", "Singers")
+    differs = run("verify", "--to", target, "-d", str(address_of(singers)), "-t", "Singers")
+    assert differs.returncode == DIFFERS, differs.stderr
+    assert 'changed {"SingerId": 7}' in differs.stdout
+    report = run("verify", "--to", target, "--json", "--data-boost")
+    assert report.returncode == DIFFERS, report.stderr
+    (table,) = json.loads(report.stdout)["tables"]
+    assert table["differences"] == [{"kind": "changed", "key": {"SingerId": 7}}]
+    ignored = run("verify", "--to", target, "--ignore-column", "LastName")
+    assert ignored.returncode == EQUAL, ignored.stderr
+
+
+def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_path: Path) -> None:
+    where = ("-d", str(address_of(singers)))
+    cases = {
+        ("replicate", *where): "use --to delta:FOLDER",
+        ("replicate", *where, "--to", "parquet:x"): "use delta:FOLDER",
+        ("verify", "--to", "x"): "use delta:FOLDER",
+        ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
+    }
+    for arguments, message in cases.items():
+        result = run(*arguments)
+        assert result.returncode in (WRONG_USAGE, NO_CUT), result.stderr
+        assert message in result.stderr

@@ -1,0 +1,104 @@
+"""A replicator that is killed anywhere: the next one makes the replica equal, and no cut lies."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures.changing_schemas import change_schema, watchable_ddl
+from fixtures.consumers import expire_lease
+from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows
+from fixtures.server import CreateDatabase
+from fixtures.singers import address_of
+from google.cloud.spanner_v1.database import Database
+
+from watcher.failpoints import VARIABLE
+
+TABLES = ("A", "B", "C")
+PLACES = ("after-replica-table", "after-replica-tables", "after-delivery-before-position")
+STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
+
+
+@pytest.fixture
+def database(create_database: CreateDatabase) -> Database:
+    """Three tables that can be polled, and a change stream of them."""
+    return create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)), STREAM)
+
+
+def write_everywhere(database: Database, number: int) -> None:
+    """One transaction over all tables."""
+    with database.batch() as batch:
+        for name in TABLES:
+            rows = [(key, number) for key in range(number % 3, 12, 2)]
+            batch.insert_or_update(name, ("Id", "Version"), rows)
+
+
+def run_replicate(
+    database: Database, folder: Path, place: str | None = None, stream: str | None = None
+) -> int:
+    """The exit code of a run up to now, killed at a place."""
+    arguments = ["replicate", "--once", "-d", str(address_of(database)), "--to", f"delta:{folder}"]
+    arguments += [flag for name in TABLES for flag in ("-t", name)] + ["--consumer", CONSUMER]
+    arguments += ["--stream", stream] if stream else []
+    done = subprocess.run(
+        [sys.executable, "-c", "from watcher.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=os.environ | ({VARIABLE: place} if place else {}),
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    if done.returncode:
+        expire_lease(database, CONSUMER)
+    return done.returncode
+
+
+def versions_of(folder: Path, table: str) -> dict[int, int]:
+    return {row["Id"]: row["Version"] for row in read_rows(folder, table)}
+
+
+@pytest.mark.parametrize(
+    ("place", "stream"), [*((place, None) for place in PLACES), (PLACES[0], "S")]
+)
+def test_a_replica_is_exact_after_a_crash_at_any_place(
+    database: Database, tmp_path: Path, place: str, stream: str | None
+) -> None:
+    write_everywhere(database, 1)
+    killed = run_replicate(database, tmp_path, place, stream)
+    assert killed == -signal.SIGKILL, "during the initial load"
+    assert run_replicate(database, tmp_path, None, stream) == 0
+    assert_equal(database, tmp_path)
+    before, rows = last_cut(tmp_path), versions_of(tmp_path, "A")
+    write_everywhere(database, 2)
+    killed = run_replicate(database, tmp_path, place, stream)
+    assert killed == -signal.SIGKILL, "during the changes"
+    assert_equal(database, tmp_path)
+    if place != "after-delivery-before-position":
+        assert last_cut(tmp_path) == before
+        assert {name: versions_of(tmp_path, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
+    write_everywhere(database, 3)
+    assert run_replicate(database, tmp_path, None, stream) == 0
+    assert_equal(database, tmp_path)
+    assert versions_of(tmp_path, "A") == versions_of(tmp_path, "C") != rows
+
+
+def test_crashes_one_after_another_with_changes_of_the_schema(
+    database: Database, tmp_path: Path
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chooser = random.Random(seed)
+    for number in range(4):
+        write_everywhere(database, number)
+        if number % 2:
+            column = f"ALTER TABLE B ADD COLUMN More{number} STRING(MAX) DEFAULT ('{number}')"
+            change_schema(database, column)
+        run_replicate(database, tmp_path, chooser.choice(PLACES))
+    assert run_replicate(database, tmp_path) == 0
+    assert_equal(database, tmp_path)

@@ -1,0 +1,90 @@
+"""Compares a replica with Spanner, and prints what differs."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from watcher.cli.logs import configure_logging
+from watcher.cli.output import CONSOLE, print_json
+from watcher.errors import ConfigurationError
+from watcher.replica.cuts import Cut
+from watcher.replica.delta import open_delta_copies
+from watcher.replica.manifest import Manifest
+from watcher.replica.reading import parse_timestamp
+from watcher.settings.fields import LATEST
+from watcher.settings.watcher import check_replica_address
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.read_options import Priority, ReadOptions
+from watcher.spanner.timestamps import format_timestamp
+from watcher.terminal.console import label
+from watcher.verification.replicas import EVERY_TABLE, VerifyOptions, verify
+from watcher.verification.report import Report, TableReport
+
+EXIT_DIFFERS = 10
+
+
+def verify_replica(
+    *,
+    to: str,
+    database: str | None,
+    at: str,
+    tables: tuple[str, ...],
+    ignored_columns: tuple[str, ...],
+    data_boost: bool,
+    json_output: bool,
+    verbose: bool,
+) -> None:
+    """Prints the report; exits with 10 if something differs."""
+    configure_logging("logfmt", verbose)
+    folder = parse_folder(to)
+    manifest = Manifest(folder)
+    cut = find_cut(manifest, at)
+    queries = QueryClient(
+        DatabaseAddress.parse(database or cut.database), ReadOptions(priority=Priority.LOW)
+    )
+    options = VerifyOptions(tables or EVERY_TABLE, ignored_columns, data_boost)
+    report = verify(queries, open_delta_copies(folder, cut.consumer), cut, options)
+    print_json(report.to_json()) if json_output else print_report(report)
+    if not report.equal:
+        raise typer.Exit(EXIT_DIFFERS)
+
+
+def parse_folder(to: str) -> str:
+    """The folder of ``delta:FOLDER``. Raises ConfigurationError."""
+    try:
+        return check_replica_address(to).partition(":")[2]
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def find_cut(manifest: Manifest, at: str) -> Cut:
+    """The exact cut that is meant. Raises ReplicaError."""
+    return (
+        manifest.find_exact() if at == LATEST else manifest.find_at_or_before(parse_timestamp(at))
+    )
+
+
+def print_report(report: Report) -> None:
+    """Prints a line for each table, and one for each row that differs."""
+    CONSOLE.print(f"as of {format_timestamp(report.at)}")
+    for table in report.tables:
+        print_table(table)
+
+
+def print_table(table: TableReport) -> None:
+    """Prints what was found in a table."""
+    word, style = ("equal", "green") if table.equal else ("differs", "red")
+    counts = f"{table.rows:,} rows in Spanner, {table.copy_rows:,} in the copy"
+    CONSOLE.print(label(word, style, f"  {table.table}: {table.problem or counts}"))
+    if table.uncompared:
+        CONSOLE.print(f"    not compared: {', '.join(table.uncompared)}")
+    for each in table.differences:
+        key = json.dumps(each.key, ensure_ascii=False)
+        CONSOLE.print(f"    {each.kind.value} {key}")
+    if len(table.differences) < table.found:
+        CONSOLE.print(f"    and {table.found - len(table.differences):,} more")
+    if not table.complete:
+        CONSOLE.print("    more ranges differ than were looked at")

@@ -1,0 +1,68 @@
+"""What a replica asks of the format of its copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DELETED_COLUMN = "_deleted"
+"""In rows that are merged: true for a row that is to be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyState:
+    """A copy as it is: its ``version``, the window ``end`` of its newest commit by this consumer
+    (0: none), and its columns."""
+
+    version: int
+    end: int
+    schema: pa.Schema
+
+
+class TableCopy(Protocol):
+    """One table of a replica. Every write is one commit that carries the window's end, and raises
+    CopyConflictError when another instance has written since ``read_state``, or since the last
+    write."""
+
+    def read_state(self) -> CopyState | None:
+        """The copy as it is now; None where there is none."""
+        ...
+
+    def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
+        """Puts the rows in the place of all that was there; nothing is changed if the batches
+        raise, and what they raised is raised."""
+        ...
+
+    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        """Puts each row in the place of that of its key, if it is newer; removes those that are
+        ``DELETED_COLUMN``."""
+        ...
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """The columns of a version. Raises ReplicaError where it cannot be read."""
+        ...
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a version, in batches. Raises ReplicaError where it cannot be read."""
+        ...
+
+
+OpenCopy = Callable[[str], TableCopy]
+"""The copy of a table, by the table's name."""
+
+
+def same_columns(schema: pa.Schema, other: pa.Schema) -> bool:
+    """Whether two schemas have the same columns, whatever the elements of lists are called."""
+    return schema.names == other.names and all(
+        same_type(a, b) for a, b in zip(schema.types, other.types, strict=True)
+    )
+
+
+def same_type(type_: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two types have the same values."""
+    elements = getattr(type_, "value_type", None), getattr(other, "value_type", None)
+    return bool(elements[0] == elements[1] if all(elements) else type_ == other)

@@ -1,0 +1,217 @@
+"""Copies as Delta tables, by delta-rs. What it commits is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from pyarrow.dataset import Dataset
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN
+from watcher.errors import CopyConflictError, ReplicaError
+from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenCopy
+from watcher.replica.cuts import FORMAT
+from watcher.spanner.timestamps import format_timestamp
+
+METADATA = "spanner_watcher"
+MERGES_MAX = 5
+"""How often a merge is tried when the table was compacted meanwhile."""
+
+
+def quote_column(name: str, alias: str = "") -> str:
+    """A column in an expression of delta-rs, which is case-sensitive within quotes."""
+    return f'{alias}."{name}"' if alias else f'"{name}"'
+
+
+SOURCE_TIME = quote_column(COMMIT_TIMESTAMP_COLUMN, "s")
+TARGET_TIME = quote_column(COMMIT_TIMESTAMP_COLUMN, "t")
+NEWER = f"({TARGET_TIME} IS NULL OR {SOURCE_TIME} > {TARGET_TIME})"
+"""Comparing with NULL is never true: a row that was loaded without a timestamp would stay for
+ever."""
+REMOVED = quote_column(DELETED_COLUMN, "s")
+
+
+class DeltaCopy:
+    """The ``TableCopy`` in a folder. Compactions by others are not conflicts."""
+
+    def __init__(self, path: str, consumer: str) -> None:
+        self._path = path
+        self._consumer = consumer
+        self._application = f"spanner-watcher/{consumer}"
+        self._known_end: int | None = None
+        """The end of the newest commit that this writer has seen; None before it has looked."""
+
+    def read_state(self) -> CopyState | None:
+        """As ``TableCopy.read_state``."""
+        table = self._open()
+        self._known_end = 0 if table is None else self._read_end(table)
+        return None if table is None else self._describe(table)
+
+    def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
+        """As ``TableCopy.load``."""
+        table = self._open() or self._create(schema)
+        self._check_known(table)
+        source = FirstError(batches)
+        reader = pa.RecordBatchReader.from_batches(schema, iter(source))
+        try:
+            write_deltalake(
+                table,
+                reader,
+                mode="overwrite",
+                schema_mode="overwrite",
+                commit_properties=self._mark("load", end),
+            )
+        except DeltaError as error:
+            if source.error is not None:
+                raise source.error from error
+            raise self._translate(error) from error
+        self._known_end = end
+        table = self._require()
+        self._check_known(table)
+        return self._describe(table)
+
+    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        """As ``TableCopy.merge``."""
+        for attempt in range(1, MERGES_MAX + 1):
+            table = self._require()
+            # Also on the newest version: an old row would come back that was deleted since.
+            self._check_known(table)
+            try:
+                self._merge_once(table, rows, key, end)
+                break
+            except CommitFailedError as error:
+                if attempt == MERGES_MAX:
+                    raise self._translate(error) from error
+        self._known_end = self._read_end(table)
+        return self._describe(table)
+
+    def _merge_once(self, table: DeltaTable, rows: pa.Table, key: Sequence[str], end: int) -> None:
+        names = [name for name in rows.column_names if name != DELETED_COLUMN]
+        values = {quote_column(name): quote_column(name, "s") for name in names}
+        (
+            table.merge(
+                rows,
+                match_keys(key),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=self._mark("merge", end),
+            )
+            .when_matched_delete(f"{REMOVED} AND {NEWER}")
+            .when_matched_update(values, f"NOT {REMOVED} AND {NEWER}")
+            .when_not_matched_insert(values, f"NOT {REMOVED}")
+            .execute()
+        )
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``TableCopy.read_schema``."""
+        return self._read_version(version).schema
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``TableCopy.scan``."""
+        names = list(columns) if columns is not None else None
+        dataset = self._read_version(version)
+        try:
+            yield from dataset.to_batches(columns=names)
+        except OSError as error:
+            raise self._unreadable(version, error) from error
+
+    def _read_version(self, version: int) -> Dataset:
+        try:
+            return DeltaTable(self._path, version=version).to_pyarrow_dataset()
+        except (DeltaError, OSError) as error:
+            raise self._unreadable(version, error) from error
+
+    def _unreadable(self, version: int, error: Exception) -> ReplicaError:
+        return ReplicaError(
+            f"cannot read version {version} of {self._path}: {error}; where VACUUM or the clean-up"
+            " of its log has removed it, use a later cut"
+        )
+
+    def _mark(self, kind: str, end: int) -> CommitProperties:
+        """The window's end, for other writers and for people. Without the application transaction
+        an overwrite would not conflict with a merge."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        return CommitProperties(
+            custom_metadata={METADATA: json.dumps(values)},
+            app_transactions=[Transaction(self._application, end)],
+        )
+
+    def _open(self) -> DeltaTable | None:
+        try:
+            return DeltaTable(self._path)
+        except TableNotFoundError:
+            return None
+
+    def _create(self, schema: pa.Schema) -> DeltaTable:
+        """An empty table, whose version the load then names: writing a table that should not exist
+        looks for it before it writes, not when it commits."""
+        try:
+            return DeltaTable.create(self._path, schema, mode="error")
+        except DeltaError:
+            table = self._open()
+            if table is None:
+                raise
+            return table
+
+    def _require(self) -> DeltaTable:
+        table = self._open()
+        if table is None:
+            raise ReplicaError(f"{self._path} is not a Delta table any more: restart 'replicate'")
+        return table
+
+    def _read_end(self, table: DeltaTable) -> int:
+        return table.transaction_version(self._application) or 0
+
+    def _check_known(self, table: DeltaTable) -> None:
+        """delta-rs does not refuse an application transaction that is older than the stored one."""
+        end = self._read_end(table)
+        if self._known_end is not None and end != self._known_end:
+            raise self._conflict(end)
+
+    def _describe(self, table: DeltaTable) -> CopyState:
+        schema = table.to_pyarrow_dataset().schema
+        return CopyState(table.version(), self._read_end(table), schema)
+
+    def _translate(self, error: Exception) -> Exception:
+        """The error of a commit: a conflict is another writer's."""
+        if isinstance(error, CommitFailedError):
+            return self._conflict(self._read_end(self._require()))
+        return ReplicaError(f"cannot write {self._path}: {error}")
+
+    def _conflict(self, end: int) -> CopyConflictError:
+        return CopyConflictError(
+            f"another writer has changed {self._path}, which is at window end"
+            f" {format_timestamp(end)} now: run one instance of consumer '{self._consumer}' at a"
+            " time; the window is tried again"
+        )
+
+
+class FirstError:
+    """Batches, and what they raised: delta-rs keeps only the text of an error."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._batches
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def match_keys(key: Sequence[str]) -> str:
+    """The condition of a MERGE. As in Spanner, NULL is a key like others."""
+    return " AND ".join(
+        f"{quote_column(name, 't')} IS NOT DISTINCT FROM {quote_column(name, 's')}" for name in key
+    )
+
+
+def open_delta_copies(folder: str, consumer: str) -> OpenCopy:
+    """The copies of a replica, each in the folder of its table's name."""
+    base = folder.rstrip("/")
+    return lambda table: DeltaCopy(f"{base}/{table}", consumer)

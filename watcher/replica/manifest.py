@@ -1,0 +1,119 @@
+"""The manifest: the cuts of a replica, a file each, in the folder ``_cuts``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+
+from watcher.errors import ConfigurationError, ReplicaError
+from watcher.replica.cuts import Cut
+from watcher.spanner.timestamps import format_timestamp
+
+FOLDER = "_cuts"
+DIGITS = 20
+SUFFIX = ".json"
+
+
+class Manifest:
+    """Reads and writes cuts. ``folder`` is the replica's: a path, or the address of an object store
+    that Arrow reads (``gs://``, ``s3://``)."""
+
+    def __init__(self, folder: str) -> None:
+        self._files, base = open_file_system(folder)
+        self._base = PurePosixPath(base) / FOLDER
+        self._names: list[str] | None = None
+
+    def read_last(self) -> Cut | None:
+        """The cut that was written last, exact or not; None for a new replica."""
+        return next((self._read(name) for name in reversed(self._list_names())), None)
+
+    def find_exact(self, at: int | None = None) -> Cut:
+        """The last exact cut, or the one that ends exactly ``at``. Raises ReplicaError."""
+        if at is None:
+            for cut in self.iterate_exact():
+                return cut
+            raise ReplicaError(
+                f"{self._base} has no exact cut yet: let 'replicate' finish a window"
+            )
+        cut = self.find_at_or_before(at)
+        if cut.end != at:
+            raise ReplicaError(
+                f"{self._base} has no exact cut at {format_timestamp(at)}: the one before it is at"
+                f" {format_timestamp(cut.end)}"
+            )
+        return cut
+
+    def find_at_or_before(self, at: int) -> Cut:
+        """The latest exact cut at or before a timestamp. Raises ReplicaError."""
+        for cut in self.iterate_exact(at):
+            return cut
+        raise ReplicaError(f"{self._base} has no exact cut at or before {format_timestamp(at)}")
+
+    def iterate_exact(self, at: int | None = None) -> Iterator[Cut]:
+        """The exact cuts at or before a timestamp, the latest first."""
+        limit = name_of(at) if at is not None else None
+        for name in reversed(self._list_names()):
+            if (limit is None or name <= limit) and (cut := self._read(name)).exact:
+                yield cut
+
+    def write(self, cut: Cut) -> None:
+        """Writes a cut, whole or not at all; one of the same end is replaced."""
+        self._files.create_dir(str(self._base), recursive=True)
+        name = name_of(cut.end)
+        # A local file is written in steps, a rename is atomic; object stores show whole objects.
+        local = isinstance(self._files, LocalFileSystem)
+        target = self._base / (f".{name}.new" if local else name)
+        with self._files.open_output_stream(str(target)) as stream:
+            stream.write(cut.to_text().encode())
+        if local:
+            self._files.move(str(target), str(self._base / name))
+        if self._names is not None and name not in self._names:
+            self._names = sorted([*self._names, name])
+
+    def remove_before(self, at: int) -> None:
+        """Removes the cuts before a timestamp, except the last exact one."""
+        names = [name for name in self._list_names() if name < name_of(at)]
+        if not names:
+            return
+        kept = next(self.iterate_exact(), None)
+        for name in names:
+            if kept is None or name != name_of(kept.end):
+                self._files.delete_file(str(self._base / name))
+        self._names = None
+
+    def _list_names(self) -> list[str]:
+        if self._names is None:
+            selector = FileSelector(str(self._base), allow_not_found=True)
+            infos = self._files.get_file_info(selector)
+            self._names = sorted(
+                info.base_name
+                for info in infos
+                if info.type == FileType.File
+                and info.base_name.endswith(SUFFIX)
+                and not info.base_name.startswith(".")
+            )
+        return self._names
+
+    def _read(self, name: str) -> Cut:
+        path = str(self._base / name)
+        with self._files.open_input_stream(path) as stream:
+            return Cut.from_text(stream.read().decode(), path)
+
+
+def name_of(end: int) -> str:
+    """The file of a cut: names are in the order of time."""
+    return f"{end:0{DIGITS}d}{SUFFIX}"
+
+
+def open_file_system(folder: str) -> tuple[FileSystem, str]:
+    """The file system of a folder, and its path there. Raises ConfigurationError."""
+    if "://" not in folder:
+        return LocalFileSystem(), str(PurePosixPath(folder))
+    try:
+        files, path = FileSystem.from_uri(folder)
+    except pa.ArrowInvalid as error:
+        raise ConfigurationError(f"cannot open the folder {folder}: {error}") from error
+    return files, path

@@ -1,0 +1,108 @@
+"""The rows of a window -> the newest change of each key, as a copy takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ddl.schema import Type, TypeCode
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
+from watcher.captures.poll import PollCapture
+from watcher.change import Change, Operation, Value
+from watcher.errors import ConfigurationError
+from watcher.replica.copies import DELETED_COLUMN
+from watcher.spanner.results.columns import TIMESTAMP
+from watcher.spanner.results.timestamp_columns import normalize_timestamps
+
+ROW = "_row"
+
+
+def copy_schema(capture: PollCapture) -> pa.Schema:
+    """The columns of a copy: the table's, and ``_commit_timestamp``."""
+    schema = capture.schema
+    return schema.remove(schema.get_field_index(SHARD_ID_COLUMN))
+
+
+def arrange_rows(rows: TableRows) -> pa.Table:
+    """The rows of a poll or of a snapshot, with ``DELETED_COLUMN``."""
+    batch = rows.batch.drop_columns([SHARD_ID_COLUMN])
+    table = pa.Table.from_batches([batch])
+    deleted = find_deleted(rows.batch, rows.table.deleted)
+    return table.append_column(DELETED_COLUMN, deleted)
+
+
+def find_deleted(batch: pa.RecordBatch, column: str | None) -> pa.Array:
+    """Which rows are softly deleted: a BOOL that is true, or a TIMESTAMP that is set."""
+    if column is None:
+        return pa.repeat(False, batch.num_rows)
+    marks = batch.column(column)
+    if pa.types.is_boolean(marks.type):
+        return pc.fill_null(marks, False)
+    return pc.is_valid(marks)
+
+
+def arrange_changes(changes: Sequence[Change], capture: PollCapture) -> pa.Table:
+    """Changes of one table as rows, with ``DELETED_COLUMN``.
+
+    Raises ConfigurationError for one that has not the whole row.
+    """
+    schema = copy_schema(capture)
+    types = dict(capture.table.columns)
+    cells = [read_cells(change, types) for change in changes]
+    columns = [
+        build_column([row.get(name) for row in cells], type_, schema.field(name).type)
+        for name, type_ in types.items()
+    ]
+    stamps = pa.array([change.commit_timestamp for change in changes], pa.int64())
+    deleted = pa.array([change.operation is Operation.DELETE for change in changes], pa.bool_())
+    fields = [*schema, pa.field(DELETED_COLUMN, pa.bool_())]
+    arrays = [*columns, stamps.cast(TIMESTAMP), deleted]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def read_cells(change: Change, types: Iterable[str]) -> dict[str, Value]:
+    """The cells of a change; of a delete the key alone."""
+    cells = {**change.key, **(change.new_values or {})}
+    missing = [name for name in types if name not in cells]
+    if missing and change.operation is not Operation.DELETE:
+        raise ConfigurationError(
+            f"a change of {change.table} has no value of column {missing[0]}: set whole_rows = true"
+            " in [stream], or exclude the column"
+        )
+    return cells
+
+
+def build_column(values: Sequence[Value], type_: Type, target: pa.DataType) -> pa.Array:
+    """Cells as an Arrow column."""
+    if type_.code is TypeCode.TIMESTAMP and pa.types.is_string(target):
+        return normalize_timestamps(pa.array(values, pa.string()))
+    element = type_.element or type_
+    if element.code is TypeCode.TIMESTAMP and not pa.types.is_string(
+        getattr(target, "value_type", target)
+    ):
+        return pa.array([parse_timestamps(value) for value in values], target)
+    return pa.array(values, target)
+
+
+def parse_timestamps(value: Value) -> datetime | list[object] | None:
+    """RFC 3339 text as a time, truncated to microseconds; of a list, its elements."""
+    if isinstance(value, list | tuple):
+        return [parse_timestamps(item) for item in value]
+    return None if value is None else datetime.fromisoformat(str(value))
+
+
+def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
+    """The newest row of each key. Of rows of one commit timestamp the last one counts: a change
+    stream gives those of a transaction in their order."""
+    table = pa.concat_tables(tables)
+    order = pc.sort_indices(
+        table.append_column(ROW, pa.array(np.arange(table.num_rows))),
+        [(COMMIT_TIMESTAMP_COLUMN, "ascending"), (ROW, "ascending")],
+    )
+    ordered = table.take(order).append_column(ROW, pa.array(np.arange(table.num_rows)))
+    newest = ordered.group_by(list(key)).aggregate([(ROW, "max")]).column(f"{ROW}_max")
+    return ordered.take(newest).drop_columns([ROW])

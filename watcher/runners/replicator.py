@@ -1,0 +1,150 @@
+"""``Replicator``: keeps copies of tables; what ``spanner-watcher replicate`` runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from watcher.consumers.states import State
+from watcher.errors import ConfigurationError
+from watcher.replica.copies import same_columns
+from watcher.replica.delta import open_delta_copies
+from watcher.replica.manifest import Manifest
+from watcher.replica.rows import copy_schema
+from watcher.replica.sink import CutReport, ReplicaSink, ReplicaTarget
+from watcher.runners.watcher import Watcher
+from watcher.runners.watcher_run.table_resolver import TableResolver
+from watcher.settings.fields import LATEST
+from watcher.settings.watcher import ReplicaConfig, WatchConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What a replicator does with a table when it starts: ``load`` or ``merge``, and why."""
+
+    table: str
+    action: str
+    reason: str
+
+
+class Replicator:
+    """Keeps a copy of each watched table, and the manifest of cuts.
+
+    It is a ``Watcher`` whose sink is a replica: options, tables, captures, positions and leases are
+    a watcher's. Without a ``consumer`` the name follows from the folder.
+    """
+
+    def __init__(
+        self, config: WatchConfig, report: Callable[[CutReport], object] = lambda _: None
+    ) -> None:
+        """``report`` is called after every cut. Raises ConfigurationError."""
+        self.config = prepare_config(config)
+        self._replica = require_replica(self.config)
+        self._report = report
+        self._watcher = Watcher(self.config)
+        self._watcher.deliver_windows_to(self._make_sink)
+
+    @property
+    def consumer(self) -> str:
+        """The consumer's name."""
+        assert self.config.consumer is not None, "prepare_config names the consumer"
+        return self.config.consumer
+
+    @property
+    def _target(self) -> ReplicaTarget:
+        folder = self._replica.folder
+        copies = open_delta_copies(folder, self.consumer)
+        return ReplicaTarget(copies, Manifest(folder), self._replica.keep_cuts)
+
+    def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:
+        path = self.config.address.path
+        return ReplicaSink(path, self.consumer, self._target, check, self._report)
+
+    def run(self) -> None:
+        """As ``Watcher.run``."""
+        self._watcher.run()
+
+    def run_once(self) -> int:
+        """As ``Watcher.run_once``: up to now, then ends."""
+        return self._watcher.run_once()
+
+    def stop(self) -> None:
+        """As ``Watcher.stop``."""
+        self._watcher.stop()
+
+    def pause(self) -> None:
+        """As ``Watcher.pause``."""
+        self._watcher.pause()
+
+    def resume(self) -> None:
+        """As ``Watcher.resume``."""
+        self._watcher.resume()
+
+    def drain(self) -> None:
+        """As ``Watcher.drain``."""
+        self._watcher.drain()
+
+    def stop_on_signals(self) -> None:
+        """As ``Watcher.stop_on_signals``."""
+        self._watcher.stop_on_signals()
+
+    @property
+    def state(self) -> State:
+        """As ``Watcher.state``."""
+        return self._watcher.state
+
+    def plan(self) -> Iterator[TablePlan]:
+        """What a start would do with each table; changes nothing."""
+        source = TableResolver(self.config).resolve_latest().source
+        last = self._target.manifest.read_last()
+        for name in source.tables:
+            state = self._target.copies(name).read_state()
+            if state is None:
+                yield TablePlan(name, "load", "there is no copy")
+            elif last is None or name not in last.tables:
+                yield TablePlan(name, "load", "the last cut does not have it")
+            elif not same_columns(state.schema, copy_schema(source.capture(name))):
+                yield TablePlan(name, "load", "its columns have changed")
+            else:
+                yield TablePlan(name, "merge", f"version {state.version}")
+
+
+def require_replica(config: WatchConfig) -> ReplicaConfig:
+    """The section of the replica. Raises ConfigurationError without one."""
+    if config.replica is None:
+        raise ConfigurationError(
+            "the replica's folder is missing: use --to delta:FOLDER, or to = 'delta:FOLDER' in"
+            " [replica]"
+        )
+    return config.replica
+
+
+def prepare_config(config: WatchConfig) -> WatchConfig:
+    """The settings as a replicator needs them: a consumer, and whole rows of a change stream.
+
+    Raises ConfigurationError for options that a replica has no use for.
+    """
+    replica = require_replica(config)
+    if config.start != LATEST or config.backfill:
+        raise ConfigurationError(
+            "a replica loads each table whole and then follows it: remove 'start' and 'backfill'"
+        )
+    if config.stream.push:
+        raise ConfigurationError("a replica is written window by window: remove stream.push")
+    if config.stream.operations or config.stream.tag:
+        raise ConfigurationError(
+            "a replica needs all changes: remove operations and tag from [stream]"
+        )
+    stream = config.stream
+    if config.capture == "change-stream":
+        stream = stream.model_copy(update={"whole_rows": True})
+    consumer = config.consumer or name_consumer(replica.folder)
+    return config.model_copy(update={"consumer": consumer, "stream": stream})
+
+
+def name_consumer(folder: str) -> str:
+    """The name for a replica that was not given one: another folder has another."""
+    place = folder if "://" in folder else str(Path(folder).resolve())
+    return f"replica-{hashlib.blake2b(place.encode(), digest_size=5).hexdigest()}"

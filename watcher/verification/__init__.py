@@ -1,0 +1,1 @@
+"""Compares a copy with Spanner at one exact timestamp, by hashes of ranges of keys."""

@@ -1,0 +1,86 @@
+"""What a comparison found: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from watcher.spanner.timestamps import format_timestamp
+
+
+class DifferenceKind(StrEnum):
+    """How a row differs."""
+
+    MISSING = "missing"
+    """Spanner has it, the copy has not."""
+    EXTRA = "extra"
+    """The copy has it, or has it twice; Spanner has not."""
+    CHANGED = "changed"
+    """Both have it, with other values: a flipped byte, an old version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A row that differs, by its key."""
+
+    kind: DifferenceKind
+    key: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """One table. ``found`` counts the differences that were looked at; ``differences`` are those
+    that are shown. With ``complete`` False more ranges differ than were looked at."""
+
+    table: str
+    rows: int
+    copy_rows: int
+    ranges: int
+    found: int
+    differences: tuple[Difference, ...]
+    complete: bool
+    uncompared: tuple[str, ...]
+    problem: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether the copy equals the table."""
+        return not self.found and self.complete and not self.problem
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "table": self.table,
+            "equal": self.equal,
+            "rows": self.rows,
+            "copy_rows": self.copy_rows,
+            "ranges": self.ranges,
+            "found": self.found,
+            "complete": self.complete,
+            "differences": [{"kind": d.kind.value, "key": dict(d.key)} for d in self.differences],
+            "uncompared": list(self.uncompared),
+            "problem": self.problem,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All tables, as of a timestamp (microseconds since 1970)."""
+
+    at: int
+    tables: tuple[TableReport, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every copy equals its table."""
+        return all(table.equal for table in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "timestamp": format_timestamp(self.at),
+            "equal": self.equal,
+            "tables": [table.to_json() for table in self.tables],
+        }

@@ -1,0 +1,93 @@
+"""The hashes of the rows of Arrow batches: those that ``canonical`` computes in Spanner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ddl.schema import Type, TypeCode
+from watcher.captures.changes import format_numeric
+from watcher.spanner.results.timestamp_columns import truncate_timestamps
+from watcher.verification.canonical import (
+    FLOAT_FORMAT,
+    HASH_DIGITS,
+    NULL_PART,
+    ComparedColumn,
+)
+
+DIGEST_BYTES = 8
+SHIFT = DIGEST_BYTES * 8 - HASH_DIGITS * 4
+SECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS")
+
+
+def hash_rows(batch: pa.RecordBatch, columns: Sequence[ComparedColumn]) -> NDArray[np.int64]:
+    """The hash of each row."""
+    parts = [render_parts(batch.column(each.name), each.type, each.exact) for each in columns]
+    texts = pc.binary_join_element_wise(*parts, "") if parts else pa.repeat("", batch.num_rows)
+    hashes = (
+        int.from_bytes(sha256(text).digest()[:DIGEST_BYTES]) >> SHIFT
+        for text in texts.cast(pa.binary()).to_pylist()
+    )
+    return np.fromiter(hashes, np.int64, batch.num_rows)
+
+
+def render_parts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
+    """The part of each cell."""
+    texts = render_texts(column, type_, exact)
+    lengths = pc.binary_length(texts).cast(pa.string())
+    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, ":"), NULL_PART)
+
+
+def render_texts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
+    """The text of each cell; NULL for NULL."""
+    code = type_.code
+    if code is TypeCode.ARRAY and type_.element is not None:
+        return render_arrays(column, type_.element, exact)
+    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
+        return map_texts(column, lambda value: FLOAT_FORMAT % value)
+    if code is TypeCode.BYTES:
+        return map_texts(column, bytes.hex)
+    if code is TypeCode.NUMERIC:
+        return map_texts(column, format_units)
+    if code is TypeCode.TIMESTAMP:
+        return render_timestamps(column, exact)
+    return column.cast(pa.string())
+
+
+def format_units(value: Decimal) -> str:
+    """A NUMERIC without trailing zeros; zero has no sign."""
+    return format_numeric(value) if value else "0"
+
+
+def map_texts(column: pa.Array, render: Callable[[Any], str]) -> pa.Array:
+    """A function of each value that is not NULL."""
+    texts = [None if value is None else render(value) for value in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+def render_timestamps(column: pa.Array, exact: bool) -> pa.Array:
+    """Microseconds since 1970; of text, also the nanoseconds of the microsecond."""
+    if not exact:
+        return column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).cast(pa.string())
+    texts = column.cast(pa.string())
+    fraction = pc.utf8_trim(pc.utf8_slice_codeunits(texts, SECONDS_LENGTH), ".Z")
+    nanos = pc.utf8_slice_codeunits(pc.utf8_rpad(fraction, 9, "0"), 6).cast(pa.int64())
+    micros = truncate_timestamps(texts).cast(pa.int64()).cast(pa.string())
+    return pc.binary_join_element_wise(micros, nanos.cast(pa.string()), ".")
+
+
+def render_arrays(column: pa.Array, element: Type, exact: bool) -> pa.Array:
+    """The parts of the elements, one after another."""
+    parts = iter(render_parts(column.flatten(), element, exact).to_pylist())
+    lengths = pc.list_value_length(column).to_pylist()
+    return pa.array(
+        [None if n is None else "".join(next(parts) for _ in range(n)) for n in lengths],
+        pa.string(),
+    )
