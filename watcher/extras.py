@@ -13,6 +13,8 @@ EXTRAS = {
     "avro": ("fastavro",),
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
     "emulator": ("apsw", "farmhash", "grpc_status"),
+    "kafka": ("confluent_kafka",),
+    "pubsub": ("google.cloud.pubsub_v1",),
     "spark": ("pyspark",),
 }
 """The modules that each extra installs."""

@@ -26,6 +26,7 @@ from watcher.errors import (
     IndexMissingError,
     LeaseExpiredError,
     SchemaChangedError,
+    SinkUnavailableError,
     UnavailableError,
     VersionExpiredError,
 )
@@ -43,6 +44,7 @@ TRANSIENT = (
     ResourceExhausted,
     RetryError,
     ServiceUnavailable,
+    SinkUnavailableError,
     UnavailableError,
     Unknown,
     VersionExpiredError,

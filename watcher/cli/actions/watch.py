@@ -10,6 +10,7 @@ from watcher.cli.actions.callbacks import resolve_callback
 from watcher.cli.actions.config import load_config
 from watcher.cli.logs import configure_logging
 from watcher.envelopes.lines import JsonLines
+from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import WatchConfig
@@ -29,10 +30,13 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
 
 
 def make_sink(config: WatchConfig) -> ChangeSink:
-    """What takes the changes: a callback, the standard output or a file."""
+    """What takes the changes: a callback, a queue, the standard output or a file. Raises
+    UnavailableError when the queue does not answer."""
     delivery = config.delivery
     if delivery.callback is not None:
         return CallbackEach(resolve_callback(delivery.callback))
+    if delivery.queue is not None:
+        return open_queue(config)
     if delivery.to == "-":
         return Lines(sys.stdout, JsonLines(config.format))
     return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.format))

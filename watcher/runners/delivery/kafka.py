@@ -1,0 +1,342 @@
+"""Changes as messages in Kafka: idempotent, in order per key, or window by window in transactions.
+
+librdkafka: github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md names the properties.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from watcher.change import Change
+from watcher.envelopes.message import Envelope, Message
+from watcher.errors import (
+    ConfigurationError,
+    DeliveryError,
+    SinkUnavailableError,
+    UnavailableError,
+    WatcherError,
+)
+from watcher.extras import require_extras
+from watcher.runners.delivery.kafka_errors import Verdict, describe, judge
+from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
+from watcher.settings.destinations import KafkaDestination
+from watcher.spanner.outages import Outages
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Producer
+
+ANSWER_SECONDS_MAX = 10.0
+"""How long brokers may take to say which topics there are."""
+CREATION_SECONDS_MAX = 5.0
+"""How long brokers may take to make a topic that they make by themselves."""
+TRANSACTION_SECONDS_MAX = 30.0
+"""How long a call that begins or ends a transaction may take."""
+WAIT_SECONDS = 0.2
+MESSAGES_PER_POLL = 1_000
+
+DEFAULTS: Mapping[str, str | int | float | bool] = {
+    # Java's partitioner: other producers of the topic send the same key to the same partition.
+    "partitioner": "murmur2_random",
+    "linger.ms": 20,
+    # What waits for an acknowledgement is bounded: producing then waits.
+    "queue.buffering.max.messages": 50_000,
+    "queue.buffering.max.kbytes": 131_072,
+    # The client itself tries for so long; the window is delivered again after that.
+    "message.timeout.ms": 30_000,
+    # Failed connections are reported when an outage begins and when it ends, not each time.
+    "log_level": 2,
+    # A window is in one transaction, and may be slow to read.
+    "transaction.timeout.ms": 300_000,
+}
+"""What properties are unless they are configured."""
+
+
+@cache
+def load_confluent_kafka() -> ModuleType:
+    """The client, which only this sink needs. Raises MissingExtraError."""
+    require_extras("kafka")
+    return import_module("confluent_kafka")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A message that was not acknowledged; ``change`` is None for a barrier."""
+
+    change: Change | None
+    topic: str
+    error: KafkaError
+
+
+class KafkaSink:
+    """A ``ChangeSink`` that writes the messages of an envelope to Kafka, a topic for each table or
+    one for all.
+
+    ``flush`` returns when every in-sync replica has everything. Messages of a key keep their order:
+    the producer is idempotent, and a window that failed is delivered again by a new one. With a
+    ``transactional_id`` a window is visible whole or not at all to those who read committed
+    messages, and an instance that was replaced cannot write any more.
+    """
+
+    def __init__(
+        self,
+        destination: KafkaDestination,
+        envelope: Envelope,
+        properties: Mapping[str, str | int | float | bool] | None = None,
+        transactional_id: str | None = None,
+    ) -> None:
+        """Connects to nobody yet. Raises ConfigurationError for wrong properties."""
+        self._client = load_confluent_kafka()
+        self._destination = destination
+        self._envelope = envelope
+        self._transactional_id = transactional_id
+        self._properties = {**DEFAULTS, **(properties or {})}
+        self._outages = Outages(str(destination))
+        self._down: KafkaError | None = None
+        """The last error of a connection, until something is acknowledged."""
+        self._topics: dict[str, int] = {}
+        """The partitions of each topic that was written to."""
+        self._failures: list[Failure] = []
+        self._begun = False
+        """Something was taken that is neither acknowledged nor discarded."""
+        self._fences = False
+        """The producer has begun a transaction."""
+        self._unpolled = 0
+        self._producer: Producer | None = self._make_producer()
+
+    def connect(self, seconds: float = ANSWER_SECONDS_MAX) -> None:
+        """Raises UnavailableError when no broker answers within so many seconds."""
+        producer = self._producer or self._make_producer()
+        try:
+            producer.cluster_id(timeout=seconds)
+        except self._client.KafkaException as error:
+            producer.poll(0)  # calls `_note_connection` with the reason
+            reason = describe(self._down if self._down is not None else error.args[0])
+            raise UnavailableError(
+                f"no broker of {self._destination} answers within {seconds:.0f} s ({reason}): check"
+                " the addresses, and the security settings in [delivery.kafka.properties]"
+            ) from error
+
+    # As ``ChangeSink``.
+
+    def write_change(self, change: Change) -> None:
+        """As ``ChangeSink.write_change``: waits while too much is not acknowledged."""
+        messages = self._envelope.encode(change)
+        topic = self._destination.name_topic(change.table)
+        producer = self._begin(topic)
+        for message in messages:
+            self._produce(producer, topic, message, change)
+        self._unpolled += len(messages)
+        if self._unpolled >= MESSAGES_PER_POLL:
+            self._unpolled = 0
+            producer.poll(0)
+            self._raise_unanswered()
+
+    def resolved(self, micros: int) -> None:
+        """As ``ChangeSink.resolved``: in every partition of every topic written to so far."""
+        for message in self._envelope.encode_resolved(micros):
+            for topic, partitions in self._topics.items():
+                producer = self._begin(topic)
+                for partition in range(partitions):
+                    self._produce(producer, topic, message, None, partition)
+
+    def flush(self) -> None:
+        """As ``ChangeSink.flush``: everything is acknowledged, and committed."""
+        if not self._begun or self._producer is None:
+            return
+        while self._producer.flush(WAIT_SECONDS):
+            self._note_outage()
+        self._raise_unanswered()
+        self._raise_refused()
+        if self._transactional_id is not None:
+            with self._explain():
+                self._producer.commit_transaction(TRANSACTION_SECONDS_MAX)
+        self._begun = False
+        self._down = None
+        self._outages.record_answer()
+
+    def discard(self) -> None:
+        """As ``ChangeSink.discard``: what is on its way arrives before anything that comes later,
+        because the next producer begins when this one has nothing on its way any more."""
+        if not self._begun or self._producer is None:
+            return
+        if self._transactional_id is not None:
+            self._abort(self._producer)
+        self._producer.purge(in_queue=True, in_flight=False)
+        while self._producer.flush(WAIT_SECONDS):
+            self._note_outage()
+        self._failures.clear()
+        self._producer, self._begun, self._fences = None, False, False
+
+    def _abort(self, producer: Producer) -> None:
+        """Aborts the transaction; one that cannot be aborted is, when the next producer begins."""
+        try:
+            producer.abort_transaction(TRANSACTION_SECONDS_MAX)
+        except self._client.KafkaException as error:
+            self._outages.record_failure(error)
+
+    # The producer.
+
+    def _make_producer(self) -> Producer:
+        own: dict[str, Any] = {
+            "bootstrap.servers": ",".join(self._destination.brokers),
+            "enable.idempotence": True,
+            "delivery.report.only.error": True,
+            "error_cb": self._note_connection,
+        }
+        if self._transactional_id is not None:
+            own["transactional.id"] = self._transactional_id
+        try:
+            producer: Producer = self._client.Producer({**self._properties, **own})
+        except self._client.KafkaException as error:
+            raise ConfigurationError(
+                f"[delivery.kafka.properties]: {error.args[0].str()}"
+            ) from error
+        return producer
+
+    def _begin(self, topic: str) -> Producer:
+        """The producer, in a transaction where there are any. Raises DeliveryError for a topic that
+        does not exist."""
+        if self._producer is None:
+            self._producer = self._make_producer()
+        if topic not in self._topics:
+            self._topics[topic] = self._count_partitions(self._producer, topic)
+        if not self._begun:
+            self._begun = True
+            if self._transactional_id is not None:
+                self._begin_transaction(self._producer)
+        return self._producer
+
+    def _begin_transaction(self, producer: Producer) -> None:
+        """A producer's first transaction fences every other producer of the same id."""
+        with self._explain():
+            if not self._fences:
+                producer.init_transactions(TRANSACTION_SECONDS_MAX)
+                self._fences = True
+            producer.begin_transaction()
+
+    def _count_partitions(self, producer: Producer, topic: str) -> int:
+        """How many partitions a topic has. Brokers may make it because it is asked for."""
+        deadline = time.monotonic() + CREATION_SECONDS_MAX
+        while True:
+            with self._explain(topic):
+                answer = producer.list_topics(topic, timeout=ANSWER_SECONDS_MAX)
+            found = answer.topics[topic]
+            if found.error is None and found.partitions:
+                return len(found.partitions)
+            if found.error is not None and time.monotonic() >= deadline:
+                raise self._convert(found.error, topic)
+            producer.poll(WAIT_SECONDS)
+
+    def _produce(
+        self,
+        producer: Producer,
+        topic: str,
+        message: Message,
+        change: Change | None,
+        partition: int = -1,
+    ) -> None:
+        """Takes a message; waits while too many are not acknowledged."""
+        report = partial(self._note_failure, change, topic)
+        headers = list(message.headers)
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    message.value,
+                    message.key,
+                    partition,
+                    on_delivery=report,
+                    headers=headers,
+                )
+            except BufferError:
+                producer.poll(WAIT_SECONDS)
+                self._note_outage()
+                self._raise_unanswered()
+            except self._client.KafkaException as error:
+                reason = error.args[0]
+                if change is None or judge(reason) is not Verdict.REFUSED:
+                    raise self._convert(reason, topic) from error
+                refusal = Refusal(change, describe(reason))
+                raise RefusedChangesError(str(self._destination), [refusal]) from error
+            else:
+                return
+
+    # What the client reports, while it is polled or flushed.
+
+    def _note_failure(
+        self, change: Change | None, topic: str, error: KafkaError | None, _message: object
+    ) -> None:
+        """A message was not acknowledged."""
+        if error is not None:
+            self._failures.append(Failure(change, topic, error))
+
+    def _note_connection(self, error: KafkaError) -> None:
+        """A connection failed; the client tries again by itself."""
+        self._down = error
+
+    def _note_outage(self) -> None:
+        """An outage is reported while the client itself still tries."""
+        if self._down is not None and self._begun:
+            self._outages.record_failure(SinkUnavailableError(describe(self._down)))
+
+    # What failed.
+
+    def _raise_unanswered(self) -> None:
+        """Raises the first failure that is not about a message alone."""
+        for failure in self._failures:
+            if failure.change is None or judge(failure.error) is not Verdict.REFUSED:
+                raise self._convert(failure.error, failure.topic)
+
+    def _raise_refused(self) -> None:
+        """Raises RefusedChangesError for what was refused."""
+        if not self._failures:
+            return
+        refusals = [
+            Refusal(failure.change, describe(failure.error))
+            for failure in self._failures
+            if failure.change is not None
+        ]
+        self._failures.clear()
+        rolled_back = self._transactional_id is not None
+        self._begun = rolled_back
+        raise RefusedChangesError(str(self._destination), refusals, rolled_back)
+
+    @contextmanager
+    def _explain(self, topic: str = "") -> Iterator[None]:
+        """Errors of a call in words that say what to do."""
+        try:
+            yield
+        except self._client.KafkaException as error:
+            raise self._convert(error.args[0], topic) from error
+
+    def _convert(self, error: KafkaError, topic: str) -> WatcherError:
+        """An error in words that say what to do."""
+        verdict = judge(error)
+        if verdict is Verdict.FENCED and self._transactional_id is None:
+            verdict = Verdict.RETRY
+        if verdict is Verdict.RETRY:
+            lost = SinkUnavailableError(
+                f"{self._destination} did not acknowledge everything: {describe(error)}"
+            )
+            self._outages.record_failure(lost)
+            return lost
+        if verdict is Verdict.FENCED:
+            return DeliveryError(
+                f"another producer has taken over the transactional id '{self._transactional_id}' on"
+                f" {self._destination}: run one watcher at a time with this consumer, or set"
+                " delivery.kafka.transactional_id"
+            )
+        if verdict is Verdict.MISSING:
+            return DeliveryError(
+                f"{self._destination} has no topic '{topic}': create it and restart, or change the"
+                " topic in delivery.to"
+            )
+        where = f"topic '{topic}' of {self._destination}" if topic else str(self._destination)
+        return DeliveryError(f"{where}: {describe(error)}")
