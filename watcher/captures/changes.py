@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +26,9 @@ from watcher.captures.change_stream import iterate_stream_changes
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros
+
+SIMPLE_TYPES = frozenset({bool, int, str, type(None)})
+"""Most cells are of these types, which are the same in Arrow, in a change and in JSON."""
 
 
 def iterate_changes(rows: Changed, database: str) -> Iterator[Change]:
@@ -70,6 +74,8 @@ def choose_operation(rows: TableRows, deleted: bool) -> Operation:
 
 def convert_cell(value: object) -> Value:
     """A value of Arrow as a cell of a change."""
+    if type(value) in SIMPLE_TYPES:
+        return cast("Value", value)
     if isinstance(value, datetime):
         return format_timestamp(to_micros(value))
     if isinstance(value, list):
@@ -129,6 +135,8 @@ def dump_cells(cells: Mapping[str, Value]) -> str:
 
 def to_json(value: Value) -> object:
     """A cell as JSON: BYTES as base64, DATE as ISO 8601, NUMERIC as a string, NaN as 'NaN'."""
+    if type(value) in SIMPLE_TYPES:
+        return value
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Decimal):

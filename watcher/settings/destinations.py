@@ -135,7 +135,7 @@ class PubSubOptions(Section):
     limit what waits for an acknowledgement. ``endpoint`` is that of a region: Pub/Sub keeps the
     order of what is published in one region."""
 
-    ordering_groups: Annotated[int, Field(ge=0)] = 100
+    ordering_groups: Annotated[int, Field(ge=0)] = 16
     messages_max: Annotated[int, Field(ge=1)] = 10_000
     bytes_max: Annotated[int, Field(ge=1)] = 50_000_000
     endpoint: Text | None = None

@@ -95,13 +95,15 @@ class KafkaSink:
         self._client = load_confluent_kafka()
         self._destination = destination
         self._envelope = envelope
-        self._transactional_id = transactional_id
+        self.transactional_id = transactional_id
         self._properties = {**DEFAULTS, **(properties or {})}
         self._outages = Outages(str(destination))
         self._down: KafkaError | None = None
         """The last error of a connection, until something is acknowledged."""
-        self._topics: dict[str, int] = {}
-        """The partitions of each topic that was written to."""
+        self._topics: dict[str, str] = {}
+        """The topic of each table that was written to."""
+        self._partitions: dict[str, int] = {}
+        """How many partitions each of these topics has."""
         self._failures: list[Failure] = []
         self._begun = False
         """Something was taken that is neither acknowledged nor discarded."""
@@ -128,8 +130,8 @@ class KafkaSink:
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``: waits while too much is not acknowledged."""
         messages = self._envelope.encode(change)
-        topic = self._destination.name_topic(change.table)
-        producer = self._begin(topic)
+        producer = self._begin()
+        topic = self._topics.get(change.table) or self._find_topic(producer, change.table)
         for message in messages:
             self._produce(producer, topic, message, change)
         self._unpolled += len(messages)
@@ -141,10 +143,9 @@ class KafkaSink:
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``: in every partition of every topic written to so far."""
         for message in self._envelope.encode_resolved(micros):
-            for topic, partitions in self._topics.items():
-                producer = self._begin(topic)
+            for topic, partitions in self._partitions.items():
                 for partition in range(partitions):
-                    self._produce(producer, topic, message, None, partition)
+                    self._produce(self._begin(), topic, message, None, partition)
 
     def flush(self) -> None:
         """As ``ChangeSink.flush``: everything is acknowledged, and committed."""
@@ -154,7 +155,7 @@ class KafkaSink:
             self._note_outage()
         self._raise_unanswered()
         self._raise_refused()
-        if self._transactional_id is not None:
+        if self.transactional_id is not None:
             with self._explain():
                 self._producer.commit_transaction(TRANSACTION_SECONDS_MAX)
         self._begun = False
@@ -166,7 +167,7 @@ class KafkaSink:
         because the next producer begins when this one has nothing on its way any more."""
         if not self._begun or self._producer is None:
             return
-        if self._transactional_id is not None:
+        if self.transactional_id is not None:
             self._abort(self._producer)
         self._producer.purge(in_queue=True, in_flight=False)
         while self._producer.flush(WAIT_SECONDS):
@@ -190,8 +191,8 @@ class KafkaSink:
             "delivery.report.only.error": True,
             "error_cb": self._note_connection,
         }
-        if self._transactional_id is not None:
-            own["transactional.id"] = self._transactional_id
+        if self.transactional_id is not None:
+            own["transactional.id"] = self.transactional_id
         try:
             producer: Producer = self._client.Producer({**self._properties, **own})
         except self._client.KafkaException as error:
@@ -200,16 +201,13 @@ class KafkaSink:
             ) from error
         return producer
 
-    def _begin(self, topic: str) -> Producer:
-        """The producer, in a transaction where there are any. Raises DeliveryError for a topic that
-        does not exist."""
+    def _begin(self) -> Producer:
+        """The producer, in a transaction where there are any."""
         if self._producer is None:
             self._producer = self._make_producer()
-        if topic not in self._topics:
-            self._topics[topic] = self._count_partitions(self._producer, topic)
         if not self._begun:
             self._begun = True
-            if self._transactional_id is not None:
+            if self.transactional_id is not None:
                 self._begin_transaction(self._producer)
         return self._producer
 
@@ -220,6 +218,14 @@ class KafkaSink:
                 producer.init_transactions(TRANSACTION_SECONDS_MAX)
                 self._fences = True
             producer.begin_transaction()
+
+    def _find_topic(self, producer: Producer, table: str) -> str:
+        """The topic of a table. Raises DeliveryError for one that does not exist."""
+        topic = self._destination.name_topic(table)
+        if topic not in self._partitions:
+            self._partitions[topic] = self._count_partitions(producer, topic)
+        self._topics[table] = topic
+        return topic
 
     def _count_partitions(self, producer: Producer, topic: str) -> int:
         """How many partitions a topic has. Brokers may make it because it is asked for."""
@@ -244,7 +250,7 @@ class KafkaSink:
     ) -> None:
         """Takes a message; waits while too many are not acknowledged."""
         report = partial(self._note_failure, change, topic)
-        headers = list(message.headers)
+        headers: list[tuple[str, str | bytes | None]] = [*message.headers]
         while True:
             try:
                 producer.produce(
@@ -304,7 +310,7 @@ class KafkaSink:
             if failure.change is not None
         ]
         self._failures.clear()
-        rolled_back = self._transactional_id is not None
+        rolled_back = self.transactional_id is not None
         self._begun = rolled_back
         raise RefusedChangesError(str(self._destination), refusals, rolled_back)
 
@@ -319,7 +325,7 @@ class KafkaSink:
     def _convert(self, error: KafkaError, topic: str) -> WatcherError:
         """An error in words that say what to do."""
         verdict = judge(error)
-        if verdict is Verdict.FENCED and self._transactional_id is None:
+        if verdict is Verdict.FENCED and self.transactional_id is None:
             verdict = Verdict.RETRY
         if verdict is Verdict.RETRY:
             lost = SinkUnavailableError(
@@ -329,8 +335,8 @@ class KafkaSink:
             return lost
         if verdict is Verdict.FENCED:
             return DeliveryError(
-                f"another producer has taken over the transactional id '{self._transactional_id}' on"
-                f" {self._destination}: run one watcher at a time with this consumer, or set"
+                f"another producer has taken over the transactional id '{self.transactional_id}'"
+                f" on {self._destination}: run one watcher at a time with this consumer, or set"
                 " delivery.kafka.transactional_id"
             )
         if verdict is Verdict.MISSING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,6 +22,7 @@ from google.api_core.exceptions import (
     Cancelled,
     Forbidden,
     GoogleAPICallError,
+    InvalidArgument,
     NotFound,
     ResourceExhausted,
     Unauthenticated,
@@ -46,7 +47,7 @@ ATTRIBUTE_BYTES_MAX = 1_024
 BATCH_MESSAGES_MAX = 1_000
 BATCH_BYTES_MAX = 9_000_000
 """Pub/Sub: 1,000 messages and 10 MB in a request."""
-BATCH_SECONDS = 0.02
+BATCH_SECONDS = 0.05
 RETRY_SECONDS_MAX = 30.0
 """How long the client itself tries; the window is delivered again after that."""
 ANSWER_SECONDS_MAX = 60.0
@@ -116,6 +117,11 @@ class PubSubSink:
         self._outages = Outages(str(destination))
         self._retries = Retries(self._outages)
         self._pending: deque[Sent] = deque()
+        self._pending_bytes = 0
+        self._failed: list[Sent] = []
+        """What was refused, alone or with others, and what was held back behind it."""
+        paused = self._library.publisher.exceptions.PublishToPausedOrderingKeyException
+        self._held_back: tuple[type[Exception], ...] = (RuntimeError, paused)
         self._publisher: PublisherClient | None = None
 
     # As ``ChangeSink``.
@@ -125,29 +131,24 @@ class PubSubSink:
         messages = self._envelope.encode(change)
         topic = self._destination.name_topic(change.table)
         for message in messages:
-            self._pending.append(self._publish(make_sent(change, topic, message, self._options)))
-        self._forget_acknowledged()
+            self._make_room()
+            self._take(make_sent(change, topic, message, self._options))
 
     def resolved(self, micros: int) -> None:
         """Pub/Sub has no order over several keys: barriers are refused in the configuration."""
 
     def flush(self) -> None:
         """As ``ChangeSink.flush``."""
-        failed: list[Sent] = []
-        while self._pending:
-            sent = self._pending[0]
-            error = wait_for(sent)
-            self._raise_unanswered(sent, error)
-            if error is not None:
-                failed.append(sent)
-            self._pending.popleft()
-        refusals = list(self._publish_again(failed))
+        self._settle_all()
+        failed, self._failed = self._failed, []
+        refusals = list(self._publish_again(failed)) if failed else []
         if refusals:
             raise RefusedChangesError(str(self._destination), refusals)
 
     def discard(self) -> None:
         """As ``ChangeSink.discard``: what is on its way arrives before anything that comes later,
         because the next publisher begins when this one has nothing on its way any more."""
+        self._failed.clear()
         if not self._pending or self._publisher is None:
             return
         self._retries.ended = True
@@ -155,23 +156,22 @@ class PubSubSink:
         for sent in self._pending:
             wait_for(sent, max(0.0, deadline - time.monotonic()))
         self._pending.clear()
+        self._pending_bytes = 0
         self._publisher.transport.close()
         self._publisher = None
 
     # Publishing.
 
     def _open(self) -> PublisherClient:
-        """A publisher with bounded queues. A new one pauses no ordering key."""
-        types, options = self._library.types, self._options
+        """A publisher; a new one pauses no ordering key. What it holds is bounded by
+        ``_make_room``: its own flow control would wait without limit."""
+        types, endpoint = self._library.types, self._options.endpoint
         self._retries = Retries(self._outages)
-        flow = types.PublishFlowControl(
-            options.messages_max, options.bytes_max, types.LimitExceededBehavior.BLOCK
-        )
         retry = Retry(self._retries.should_retry, initial=0.1, maximum=5.0)
-        places = {"client_options": {"api_endpoint": options.endpoint}} if options.endpoint else {}
+        places = {"client_options": {"api_endpoint": endpoint}} if endpoint else {}
         publisher: PublisherClient = self._library.PublisherClient(
             types.BatchSettings(BATCH_BYTES_MAX, BATCH_SECONDS, BATCH_MESSAGES_MAX),
-            publisher_options=types.PublisherOptions(True, flow, retry),
+            publisher_options=types.PublisherOptions(enable_message_ordering=True, retry=retry),
             **places,
         )
         return publisher
@@ -190,37 +190,58 @@ class PubSubSink:
             raise RefusedChangesError(str(self._destination), [refusal]) from error
         return replace(sent, answer=answer)
 
-    def _forget_acknowledged(self) -> None:
-        """Only what waits for an acknowledgement is kept."""
-        while self._pending and self._pending[0].answer.done():
-            error = self._pending[0].answer.exception()
-            self._raise_unanswered(self._pending[0], error)
-            if error is not None:
-                return  # `flush` tries it again, in its place
-            self._retries.record_answer()
-            self._pending.popleft()
+    def _take(self, sent: Sent) -> None:
+        """Publishes a message; its acknowledgement is awaited later."""
+        self._pending.append(self._publish(sent))
+        self._pending_bytes += len(sent.data)
 
-    def _publish_again(self, failed: Iterable[Sent]) -> Iterable[Refusal]:
-        """Messages that were refused together with others, or held back behind them, one by one in
-        their order; those that are refused alone, too."""
-        for sent in failed:
-            self._resume(sent)
-            again = self._publish(sent)
-            error = wait_for(again)
-            self._raise_unanswered(again, error)
-            if error is not None:
-                self._resume(sent)
-                yield Refusal(sent.change, describe(error))
-            else:
-                self._retries.record_answer()
+    def _make_room(self) -> None:
+        """Waits while too much is not acknowledged."""
+        limits = self._options
+        while self._pending and (
+            len(self._pending) >= limits.messages_max or self._pending_bytes >= limits.bytes_max
+        ):
+            self._settle_first()
 
-    def _resume(self, sent: Sent) -> None:
+    def _settle_all(self) -> None:
+        while self._pending:
+            self._settle_first()
+
+    def _settle_first(self) -> None:
+        """Waits for the message that was published first; one that failed, and may be published
+        when its key is resumed, is kept."""
+        sent = self._pending[0]
+        error = wait_for(sent)
+        self._raise_unanswered(sent, error)
+        self._pending.popleft()
+        self._pending_bytes -= len(sent.data)
+        if error is not None:
+            self._failed.append(sent)
+
+    def _publish_again(self, failed: list[Sent]) -> Iterator[Refusal]:
+        """Messages that were refused, perhaps because of others in their request, or held back
+        behind those: in two halves, one after the other, and so on, so that the order stays. Gives
+        those that are refused alone."""
+        middle = max(1, len(failed) // 2)
+        for part in filter(None, (failed[:middle], failed[middle:])):
+            for topic, ordering_key in {(sent.topic, sent.ordering_key) for sent in part}:
+                self._resume(topic, ordering_key)
+            for sent in part:
+                self._take(sent)
+            self._settle_all()
+            refused, self._failed = self._failed, []
+            if refused and len(part) == 1:
+                yield Refusal(refused[0].change, describe(refused[0].answer.exception()))
+            elif refused:
+                yield from self._publish_again(refused)
+
+    def _resume(self, topic: str, ordering_key: str) -> None:
         """The client pauses an ordering key after an error."""
         assert self._publisher is not None
         try:
-            self._publisher.resume_publish(sent.topic, sent.ordering_key)
+            self._publisher.resume_publish(topic, ordering_key)
         except RuntimeError:
-            return  # it is not paused: an earlier message of the key has resumed it
+            return  # it is not paused: a half has resumed it
 
     def _raise_unanswered(self, sent: Sent, error: BaseException | None) -> None:
         """Raises what is not about a message alone."""
@@ -233,6 +254,8 @@ class PubSubSink:
 
     def _convert(self, topic: str, error: BaseException) -> WatcherError | None:
         """An error in words that say what to do; None for one that is about a message."""
+        if isinstance(error, (InvalidArgument, *self._held_back)):
+            return None
         if isinstance(error, (*GOES_AWAY, FutureTimeoutError)):
             lost = SinkUnavailableError(
                 f"{self._destination} did not acknowledge everything: {describe(error)}"
@@ -249,7 +272,7 @@ class PubSubSink:
                 f"no permission to publish to {topic}: grant roles/pubsub.publisher"
                 f" ({describe(error)})"
             )
-        return None
+        return DeliveryError(f"{topic}: {describe(error)}")
 
 
 def make_sent(change: Change, topic: str, message: Message, options: PubSubOptions) -> Sent:
@@ -290,5 +313,6 @@ def wait_for(sent: Sent, seconds: float = ANSWER_SECONDS_MAX) -> BaseException |
 def describe(error: BaseException) -> str:
     """An error in few words, without the message that it is about."""
     if isinstance(error, GoogleAPICallError):
-        return f"{error.code.name if error.code else ''} {error.message}".strip()
+        status = error.grpc_status_code
+        return f"{status.name if status else ''} {error.message}".strip()
     return str(error) or type(error).__name__
