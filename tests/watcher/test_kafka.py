@@ -187,8 +187,11 @@ def test_an_outage_is_two_log_lines_and_loses_nothing(
     cluster: MockCluster,
     transactional: bool,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Longer than the client itself tries: windows fail, and are delivered again in their order."""
+    for name in ("TRANSACTION_SECONDS_MAX", "ABORT_SECONDS_MAX"):
+        monkeypatch.setattr(f"watcher.runners.delivery.kafka.{name}", 2.0)
     cluster.create_topic("Singers")
     writer = SingersWriter(singers, seed=2, keys=10)
     kafka = {"properties": IMPATIENT, "transactional": transactional}
@@ -379,6 +382,6 @@ def test_an_instance_that_was_replaced_cannot_commit_any_more(cluster: MockClust
     sink.flush()
     sink.write_change(second)
     cluster.refuse_commits("INVALID_PRODUCER_EPOCH")
-    with pytest.raises(DeliveryError, match="another producer has taken over .* 'one'"):
+    with pytest.raises(DeliveryError, match=r"another producer has taken over .* 'one'"):
         sink.flush()
     sink.discard()

@@ -5,8 +5,9 @@ librdkafka: github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md name
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -32,12 +33,14 @@ from watcher.spanner.outages import Outages
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
+LOG = logging.getLogger("watcher.delivery")
 ANSWER_SECONDS_MAX = 10.0
 """How long brokers may take to say which topics there are."""
 CREATION_SECONDS_MAX = 5.0
 """How long brokers may take to make a topic that they make by themselves."""
 TRANSACTION_SECONDS_MAX = 30.0
 """How long a call that begins or ends a transaction may take."""
+ABORT_SECONDS_MAX = 5.0
 WAIT_SECONDS = 0.2
 MESSAGES_PER_POLL = 1_000
 
@@ -99,7 +102,7 @@ class KafkaSink:
         self._properties = {**DEFAULTS, **(properties or {})}
         self._outages = Outages(str(destination))
         self._down: KafkaError | None = None
-        """The last error of a connection, until something is acknowledged."""
+        """The last error of a connection, until there is progress again."""
         self._topics: dict[str, str] = {}
         """The topic of each table that was written to."""
         self._partitions: dict[str, int] = {}
@@ -151,8 +154,8 @@ class KafkaSink:
         """As ``ChangeSink.flush``: everything is acknowledged, and committed."""
         if not self._begun or self._producer is None:
             return
-        while self._producer.flush(WAIT_SECONDS):
-            self._note_outage()
+        with self._explain():
+            self._settle(self._producer)
         self._raise_unanswered()
         self._raise_refused()
         if self.transactional_id is not None:
@@ -167,20 +170,29 @@ class KafkaSink:
         because the next producer begins when this one has nothing on its way any more."""
         if not self._begun or self._producer is None:
             return
-        if self.transactional_id is not None:
-            self._abort(self._producer)
-        self._producer.purge(in_queue=True, in_flight=False)
-        while self._producer.flush(WAIT_SECONDS):
-            self._note_outage()
-        self._failures.clear()
+        producer = self._producer
         self._producer, self._begun, self._fences = None, False, False
+        if self.transactional_id is not None:
+            # What cannot be aborted now is, when the next producer begins.
+            self._try(partial(producer.abort_transaction, ABORT_SECONDS_MAX))
+        producer.purge(in_queue=True, in_flight=False)
+        # After a fatal error nothing is on its way any more.
+        self._try(partial(self._settle, producer))
+        self._failures.clear()
 
-    def _abort(self, producer: Producer) -> None:
-        """Aborts the transaction; one that cannot be aborted is, when the next producer begins."""
+    def _settle(self, producer: Producer) -> None:
+        """Waits until every message is acknowledged, or given up by the client."""
+        before = len(producer)
+        while left := producer.flush(WAIT_SECONDS):
+            self._note_progress(left < before)
+            before = left
+
+    def _try(self, call: Callable[[], object]) -> None:
+        """A call to a producer that is not used any more: that it fails is no news."""
         try:
-            producer.abort_transaction(TRANSACTION_SECONDS_MAX)
+            call()
         except self._client.KafkaException as error:
-            self._outages.record_failure(error)
+            LOG.info("%s, discarding a window: %s", self._destination, describe(error.args[0]))
 
     # The producer.
 
@@ -262,8 +274,9 @@ class KafkaSink:
                     headers=headers,
                 )
             except BufferError:
+                before = len(producer)
                 producer.poll(WAIT_SECONDS)
-                self._note_outage()
+                self._note_progress(len(producer) < before)
                 self._raise_unanswered()
             except self._client.KafkaException as error:
                 reason = error.args[0]
@@ -287,9 +300,11 @@ class KafkaSink:
         """A connection failed; the client tries again by itself."""
         self._down = error
 
-    def _note_outage(self) -> None:
+    def _note_progress(self, made: bool) -> None:
         """An outage is reported while the client itself still tries."""
-        if self._down is not None and self._begun:
+        if made:
+            self._down = None
+        elif self._down is not None:
             self._outages.record_failure(SinkUnavailableError(describe(self._down)))
 
     # What failed.
