@@ -8,6 +8,8 @@ import pytest
 
 from watcher.errors import ConfigurationError
 from watcher.extras import EXTRAS, MissingExtraError
+from watcher.runners.delivery.kafka_producer import load_confluent_kafka
+from watcher.runners.delivery.pubsub import load_pubsub
 from watcher.runners.delivery.queues import make_kafka_sink, open_queue
 from watcher.runners.preflight import check_queue
 from watcher.settings.destinations import KafkaDestination, PubSubDestination, parse_destination
@@ -110,11 +112,8 @@ def test_a_missing_client_is_named_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, to: str, extra: str
 ) -> None:
     monkeypatch.setitem(EXTRAS, extra, ("no_such_module",))
-    for load in ("kafka.load_confluent_kafka", "pubsub.load_pubsub"):
-        module, name = load.split(".")
-        place = f"watcher.runners.delivery.{module}.{name}"
-        loader = __import__(f"watcher.runners.delivery.{module}", fromlist=[name])
-        monkeypatch.setattr(place, getattr(loader, name).__wrapped__)
+    for load in (load_confluent_kafka, load_pubsub):
+        load.cache_clear()
     config = config_of({"to": to})
     with pytest.raises(MissingExtraError, match=rf"pip install 'spanner-watcher\[{extra}\]'"):
         open_queue(config)

@@ -1,7 +1,4 @@
-"""Changes as messages in Kafka: idempotent, in order per key, or window by window in transactions.
-
-librdkafka: github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md names the properties.
-"""
+"""Changes as messages in Kafka: in order per key, or window by window in transactions."""
 
 from __future__ import annotations
 
@@ -10,22 +7,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from watcher.change import Change
 from watcher.envelopes.message import Envelope, Message
-from watcher.errors import (
-    ConfigurationError,
-    DeliveryError,
-    SinkUnavailableError,
-    UnavailableError,
-    WatcherError,
+from watcher.errors import SinkUnavailableError, UnavailableError, WatcherError
+from watcher.runners.delivery.kafka_errors import (
+    BEING_MADE,
+    Verdict,
+    convert_error,
+    describe,
+    judge,
 )
-from watcher.extras import require_extras
-from watcher.runners.delivery.kafka_errors import Verdict, describe, judge
+from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_producer
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.settings.destinations import KafkaDestination
 from watcher.spanner.outages import Outages
@@ -41,31 +36,9 @@ CREATION_SECONDS_MAX = 5.0
 TRANSACTION_SECONDS_MAX = 30.0
 """How long a call that begins or ends a transaction may take."""
 ABORT_SECONDS_MAX = 5.0
+"""How long the call that aborts a transaction may take."""
 WAIT_SECONDS = 0.2
 MESSAGES_PER_POLL = 1_000
-
-DEFAULTS: Mapping[str, str | int | float | bool] = {
-    # Java's partitioner: other producers of the topic send the same key to the same partition.
-    "partitioner": "murmur2_random",
-    "linger.ms": 20,
-    # What waits for an acknowledgement is bounded: producing then waits.
-    "queue.buffering.max.messages": 50_000,
-    "queue.buffering.max.kbytes": 131_072,
-    # The client itself tries for so long; the window is delivered again after that.
-    "message.timeout.ms": 30_000,
-    # Failed connections are reported when an outage begins and when it ends, not each time.
-    "log_level": 2,
-    # A window is in one transaction, and may be slow to read.
-    "transaction.timeout.ms": 300_000,
-}
-"""What properties are unless they are configured."""
-
-
-@cache
-def load_confluent_kafka() -> ModuleType:
-    """The client, which only this sink needs. Raises MissingExtraError."""
-    require_extras("kafka")
-    return import_module("confluent_kafka")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +72,7 @@ class KafkaSink:
         self._destination = destination
         self._envelope = envelope
         self.transactional_id = transactional_id
-        self._properties = {**DEFAULTS, **(properties or {})}
+        self._properties = properties or {}
         self._outages = Outages(str(destination))
         self._down: KafkaError | None = None
         """The last error of a connection, until there is progress again."""
@@ -197,21 +170,13 @@ class KafkaSink:
     # The producer.
 
     def _make_producer(self) -> Producer:
-        own: dict[str, Any] = {
-            "bootstrap.servers": ",".join(self._destination.brokers),
-            "enable.idempotence": True,
-            "delivery.report.only.error": True,
-            "error_cb": self._note_connection,
-        }
-        if self.transactional_id is not None:
-            own["transactional.id"] = self.transactional_id
-        try:
-            producer: Producer = self._client.Producer({**self._properties, **own})
-        except self._client.KafkaException as error:
-            raise ConfigurationError(
-                f"[delivery.kafka.properties]: {error.args[0].str()}"
-            ) from error
-        return producer
+        """A producer whose failed connections are noted here."""
+        return make_producer(
+            self._destination.brokers,
+            self._properties,
+            self.transactional_id,
+            self._note_connection,
+        )
 
     def _begin(self) -> Producer:
         """The producer, in a transaction where there are any."""
@@ -245,11 +210,11 @@ class KafkaSink:
         while True:
             with self._explain(topic):
                 answer = producer.list_topics(topic, timeout=ANSWER_SECONDS_MAX)
-            found = answer.topics[topic]
-            if found.error is None and found.partitions:
-                return len(found.partitions)
-            if found.error is not None and time.monotonic() >= deadline:
-                raise self._convert(found.error, topic)
+            error, partitions = answer.topics[topic].error, answer.topics[topic].partitions
+            if error is None:
+                return len(partitions)
+            if judge(error) not in BEING_MADE or time.monotonic() >= deadline:
+                raise self._convert(error, topic)
             producer.poll(WAIT_SECONDS)
 
     def _produce(
@@ -339,25 +304,8 @@ class KafkaSink:
 
     def _convert(self, error: KafkaError, topic: str) -> WatcherError:
         """An error in words that say what to do."""
-        verdict = judge(error)
-        if verdict is Verdict.FENCED and self.transactional_id is None:
-            verdict = Verdict.RETRY
-        if verdict is Verdict.RETRY:
-            lost = SinkUnavailableError(
-                f"{self._destination} did not acknowledge everything: {describe(error)}"
-            )
-            self._outages.record_failure(lost)
-            return lost
-        if verdict is Verdict.FENCED:
-            return DeliveryError(
-                f"another producer has taken over the transactional id '{self.transactional_id}'"
-                f" on {self._destination}: run one watcher at a time with this consumer, or set"
-                " delivery.kafka.transactional_id"
-            )
-        if verdict is Verdict.MISSING:
-            return DeliveryError(
-                f"{self._destination} has no topic '{topic}': create it and restart, or change the"
-                " topic in delivery.to"
-            )
-        where = f"topic '{topic}' of {self._destination}" if topic else str(self._destination)
-        return DeliveryError(f"{where}: {describe(error)}")
+        queue = str(self._destination)
+        words = convert_error(error, queue, topic, self.transactional_id)
+        if isinstance(words, SinkUnavailableError):
+            self._outages.record_failure(words)
+        return words

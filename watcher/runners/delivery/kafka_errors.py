@@ -1,9 +1,11 @@
-"""What to do about an error of Kafka's client."""
+"""What to do about an error of Kafka's client, for the watcher and in words for its operator."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from watcher.errors import DeliveryError, SinkUnavailableError, WatcherError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -74,6 +76,10 @@ class Verdict(StrEnum):
     """Somebody has to fix something."""
 
 
+BEING_MADE = (Verdict.MISSING, Verdict.RETRY)
+"""What brokers say of a topic while they make it."""
+
+
 def judge(error: KafkaError) -> Verdict:
     """What to do about an error. One that is not known stops: it is neither skipped nor tried for
     ever."""
@@ -93,3 +99,26 @@ def describe(error: KafkaError) -> str:
     """An error in Kafka's words, its name, and what to do about it."""
     advice = ADVICE.get(error.name())
     return f"{error.str()} ({error.name()}){f': {advice}' if advice else ''}"
+
+
+def convert_error(
+    error: KafkaError, queue: str, topic: str = "", transactional_id: str | None = None
+) -> WatcherError:
+    """An error in words that say where it happened and what to do: SinkUnavailableError for what
+    may go away, else DeliveryError. ``transactional_id`` is None where there are no
+    transactions."""
+    verdict = judge(error)
+    if verdict is Verdict.RETRY or (verdict is Verdict.FENCED and transactional_id is None):
+        return SinkUnavailableError(f"{queue} did not acknowledge everything: {describe(error)}")
+    if verdict is Verdict.FENCED:
+        return DeliveryError(
+            f"another producer has taken over the transactional id '{transactional_id}' on {queue}:"
+            " run one watcher at a time with this consumer, or set delivery.kafka.transactional_id"
+        )
+    if verdict is Verdict.MISSING:
+        return DeliveryError(
+            f"{queue} has no topic '{topic}': create it and restart, or change the topic in"
+            " delivery.to"
+        )
+    where = f"topic '{topic}' of {queue}" if topic else queue
+    return DeliveryError(f"{where}: {describe(error)}")

@@ -6,16 +6,15 @@ keys, so that a request holds many messages. ``PUBSUB_EMULATOR_HOST`` is the cli
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from google.api_core.exceptions import (
     Aborted,
@@ -31,19 +30,17 @@ from google.api_core.exceptions import (
 from google.api_core.retry import Retry
 
 from watcher.change import Change
-from watcher.envelopes.message import Envelope, Message
+from watcher.envelopes.message import Envelope
 from watcher.errors import DeliveryError, SinkUnavailableError, WatcherError
 from watcher.extras import require_extras
+from watcher.runners.delivery.pubsub_messages import Sent, make_sent
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.settings.destinations import PubSubDestination, PubSubOptions
 from watcher.spanner.outages import NO_ANSWER, Outages
-from watcher.spanner.timestamps import format_timestamp
 
 if TYPE_CHECKING:
     from google.cloud.pubsub_v1 import PublisherClient
 
-ATTRIBUTE_BYTES_MAX = 1_024
-"""Pub/Sub: of the value of an attribute, and of an ordering key."""
 BATCH_MESSAGES_MAX = 1_000
 BATCH_BYTES_MAX = 9_000_000
 """Pub/Sub: 1,000 messages and 10 MB in a request."""
@@ -60,18 +57,6 @@ def load_pubsub() -> ModuleType:
     """The client, which only this sink needs. Raises MissingExtraError."""
     require_extras("pubsub")
     return import_module("google.cloud.pubsub_v1")
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A message that may not be acknowledged yet; ``answer`` is a future."""
-
-    change: Change
-    topic: str
-    ordering_key: str
-    data: bytes
-    attributes: dict[str, str]
-    answer: Any
 
 
 class Retries:
@@ -130,9 +115,10 @@ class PubSubSink:
         """As ``ChangeSink.write_change``: waits while too much is not acknowledged."""
         messages = self._envelope.encode(change)
         topic = self._destination.name_topic(change.table)
+        groups = self._options.ordering_groups
         for message in messages:
             self._make_room()
-            self._take(make_sent(change, topic, message, self._options))
+            self._take(make_sent(change, topic, message, groups))
 
     def resolved(self, micros: int) -> None:
         """Pub/Sub has no order over several keys: barriers are refused in the configuration."""
@@ -273,32 +259,6 @@ class PubSubSink:
                 f" ({describe(error)})"
             )
         return DeliveryError(f"{topic}: {describe(error)}")
-
-
-def make_sent(change: Change, topic: str, message: Message, options: PubSubOptions) -> Sent:
-    """A message as Pub/Sub takes it, not published yet."""
-    attributes = {name: value.decode() for name, value in message.headers}
-    attributes |= {
-        "table": change.table,
-        "operation": str(change.operation),
-        "commit_timestamp": format_timestamp(change.commit_timestamp),
-    }
-    key = (message.key or b"").decode()
-    if message.key is not None and len(message.key) <= ATTRIBUTE_BYTES_MAX:
-        attributes["key"] = key
-    if message.value is None:
-        attributes["tombstone"] = "true"
-    ordering_key = choose_ordering_key(message.key or b"", options.ordering_groups)
-    return Sent(change, topic, ordering_key, message.value or b"", attributes, None)
-
-
-def choose_ordering_key(key: bytes, groups: int) -> str:
-    """The same for the same key: one of so many groups, or, without groups, the key itself (a
-    digest of one that is too long)."""
-    if not groups and len(key) <= ATTRIBUTE_BYTES_MAX:
-        return key.decode()
-    digest = hashlib.blake2b(key, digest_size=16)
-    return str(int.from_bytes(digest.digest()[:8]) % groups) if groups else digest.hexdigest()
 
 
 def wait_for(sent: Sent, seconds: float = ANSWER_SECONDS_MAX) -> BaseException | None:
