@@ -9,6 +9,8 @@ pytest_plugins = [
     "fixtures.everything",
     "fixtures.spark",
     "fixtures.consumers",
+    "fixtures.kafka",
+    "fixtures.pubsub",
 ]
 
 # Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.

@@ -20,7 +20,8 @@
     ├── SchemaChangedError     the table has changed since the query was prepared
     ├── IndexMissingError      the index that polling needs is gone
     ├── StreamExpiredError     a change stream no longer keeps records as old as a position
-    ├── DeliveryError          the callback refused a change that was not to be skipped
+    ├── DeliveryError          a callback or a queue refused a change that was not to be skipped
+    ├── SinkUnavailableError   a queue does not answer; the window is delivered again
     ├── EnvelopeError          a change lacks what its envelope needs
     ├── ReplicaError           a replica has no such cut, or its files are not what it says
     ├── CopyConflictError      another writer has changed a copy since it was read
@@ -147,9 +148,16 @@ class StreamExpiredError(WatcherError):
 
 
 class DeliveryError(WatcherError):
-    """The callback refused a change at every try, and it was not to be skipped."""
+    """A callback or a queue refused a change at every try, and it was not to be skipped."""
 
     exit_code = 9
+
+
+class SinkUnavailableError(WatcherError):
+    """A queue does not answer, or lost what it had not acknowledged; the window is delivered
+    again."""
+
+    exit_code = 3
 
 
 class EnvelopeError(WatcherError):

@@ -14,6 +14,8 @@ EXTRAS = {
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
     "delta": ("deltalake",),
     "emulator": ("apsw", "farmhash", "grpc_status"),
+    "kafka": ("confluent_kafka",),
+    "pubsub": ("google.cloud.pubsub_v1",),
     "spark": ("pyspark",),
 }
 """The modules that each extra installs."""

@@ -32,6 +32,16 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
     assert config.table["Events"].shard == "time"
 
 
+def test_the_configurations_of_queues_in_the_documentation_are_valid() -> None:
+    text = (DOCS / "sinks.md").read_text()
+    configs = [
+        parse_watch_config(tomllib.loads(listing))
+        for listing in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    ]
+    kafka, pubsub = (str(config.delivery.queue) for config in configs)
+    assert (kafka, pubsub) == ("kafka://broker1:9092,broker2:9092", "pubsub://my-project")
+
+
 def test_every_option_of_the_spark_source_is_in_the_documentation() -> None:
     table = [line for line in (DOCS / "spark.md").read_text().splitlines() if line[:3] == "| `"]
     documented = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table)))

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,9 @@ from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
+SIMPLE_TYPES = frozenset({bool, int, str, type(None)})
+"""Most cells are of these types, which are the same in Arrow, in a change and in JSON."""
+
 
 def iterate_changes(rows: Changed, database: str) -> Iterator[Change]:
     """The changes of a batch, as values."""
@@ -39,13 +43,16 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
     column is set. A row that was never stamped counts as of its snapshot's timestamp."""
     table = rows.table
     shape = Shape(table.name, table.columns, table.primary_key)
-    for change_id, row in zip(compute_change_ids(rows), rows.batch.to_pylist(), strict=True):
-        stamp = row.pop(COMMIT_TIMESTAMP_COLUMN)
-        commit = to_micros(stamp) if stamp is not None else rows.window.end
+    cells = rows.batch.drop_columns([COMMIT_TIMESTAMP_COLUMN])
+    other = [field.name for field in cells.schema if not is_plain(field.type)]
+    for change_id, commit, row in zip(
+        compute_change_ids(rows), list_commits(rows), cells.to_pylist(), strict=True
+    ):
         shard = row.pop(SHARD_ID_COLUMN)
-        values = {name: convert_cell(value) for name, value in row.items()}
-        key = {name: values[name] for name in table.primary_key}
         deleted = table.deleted is not None and bool(row[table.deleted])
+        for name in other:
+            row[name] = convert_cell(row[name])
+        key = {name: row.pop(name) for name in table.primary_key}
         yield Change(
             id=change_id,
             database=database,
@@ -53,12 +60,27 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
             operation=choose_operation(rows, deleted),
             commit_timestamp=commit,
             key=key,
-            new_values={n: v for n, v in values.items() if n not in key},
+            new_values=row,
             old_values=None,
             captured=ValueCapture.NEW_ROW,
             window=rows.window,
             shard_id=shard if isinstance(shard, int) else None,
         )
+
+
+def list_commits(rows: TableRows) -> list[int]:
+    """The commit timestamps of rows, in microseconds; of one that was never stamped, its
+    snapshot's."""
+    commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64())
+    stamped: list[int] = pc.fill_null(commits, rows.window.end).to_pylist()
+    return stamped
+
+
+def is_plain(type_: pa.DataType) -> bool:
+    """Whether Arrow's values of a type are cells of changes as they are."""
+    types = pa.types
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_string)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 def choose_operation(rows: TableRows, deleted: bool) -> Operation:
@@ -70,6 +92,8 @@ def choose_operation(rows: TableRows, deleted: bool) -> Operation:
 
 def convert_cell(value: object) -> Value:
     """A value of Arrow as a cell of a change."""
+    if type(value) in SIMPLE_TYPES:
+        return cast("Value", value)
     if isinstance(value, datetime):
         return format_timestamp(to_micros(value))
     if isinstance(value, list):
@@ -129,6 +153,8 @@ def dump_cells(cells: Mapping[str, Value]) -> str:
 
 def to_json(value: Value) -> object:
     """A cell as JSON: BYTES as base64, DATE as ISO 8601, NUMERIC as a string, NaN as 'NaN'."""
+    if type(value) in SIMPLE_TYPES:
+        return value
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Decimal):

@@ -60,11 +60,20 @@ def command(
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Call this function instead of printing."),
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DESTINATION",
+            help="Where changes go: - (the standard output, the default), a file,"
+            " kafka://BROKER:PORT,BROKER:PORT/TOPIC or pubsub://PROJECT/TOPIC. {table} in TOPIC is"
+            " the table's name, and what it is when left out.",
+        ),
+    ] = None,
     envelope: Annotated[
         str | None,
         typer.Option(
             metavar="FORMAT",
-            help="The format of the lines: plain (the default), debezium, datastream, ydb,"
+            help="The format of lines and messages: plain (the default), debezium, datastream, ydb,"
             " ydb-debezium. Their options are in the file, in [delivery.envelope_options].",
         ),
     ] = None,
@@ -104,6 +113,7 @@ def command(
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
         "delivery.callback": callback,
+        "delivery.to": to,
         "delivery.envelope": envelope,
     }
     actions.watch.watch(config, flags, once=once, verbose=verbose)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from watcher.change import Change, ValueCapture
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 CaptureKind: TypeAlias = Literal["poll", "change-stream"]
 
 
@@ -112,7 +113,7 @@ class EnvelopeOptions(BaseModel):
 
 def json_text(value: Json) -> str:
     """Compact JSON. Raises ValueError for NaN and the infinities."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return ENCODER.encode(value)
 
 
 def json_bytes(value: Json) -> bytes:

@@ -9,6 +9,8 @@ from watcher.change import Change
 from watcher.envelopes.message import EnvelopeOptions, Known, Message, id_header
 from watcher.spanner.timestamps import format_timestamp
 
+ENCODER = json.JSONEncoder(ensure_ascii=False)
+
 
 class Plain(EnvelopeOptions):
     """A change as one JSON object with its id, key, values and window."""
@@ -18,8 +20,8 @@ class Plain(EnvelopeOptions):
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        key = json.dumps([to_json(value) for value in change.key.values()], ensure_ascii=False)
-        value = json.dumps(plain_change(change), ensure_ascii=False)
+        key = ENCODER.encode([to_json(value) for value in change.key.values()])
+        value = ENCODER.encode(plain_change(change))
         return (Message(key.encode(), value.encode(), id_header(change)),)
 
 

@@ -12,6 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.errors import WatcherError
+from watcher.runners.delivery.queues import open_queue
 from watcher.runners.sources import make_queries, resolve_polled, resolve_streamed
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
@@ -46,6 +47,8 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         yield from check_stream(config, database)
     else:
         yield from check_polled(config, database)
+    if config.delivery.queue is not None:
+        yield check_queue(config)
     if config.positions.keep == "spanner" and config.consumer is not None:
         yield check_consumer(config, config.consumer)
     if config.consumer is None:
@@ -125,6 +128,15 @@ def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:
         "delivered rows can leave the index" if clears else "the timestamp column is NOT NULL",
         "drop the NOT NULL, or use the strategy 'processed'",
     )
+
+
+def check_queue(config: WatchConfig) -> Finding:
+    """Does the queue answer that changes go to?"""
+    try:
+        open_queue(config)
+    except WatcherError as error:
+        return Finding("destination", False, str(error), "see above")
+    return Finding("destination", True, f"{config.delivery.queue} is ready")
 
 
 def check_consumer(config: WatchConfig, consumer: str) -> Finding:

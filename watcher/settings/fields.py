@@ -78,6 +78,12 @@ End = Annotated[Text, AfterValidator(_check_end)]
 """``latest`` or an RFC 3339 timestamp."""
 
 
+class Section(BaseModel):
+    """A section of the file. It refuses unknown options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 class SharedSettings(BaseModel):
     """The fields that both spellings share.
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from watcher.change import Operation
 from watcher.consumers.clearing import Method
@@ -16,10 +16,20 @@ from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
 from watcher.envelopes import AnyEnvelope, Known, make_envelope
 from watcher.errors import ConfigurationError
+from watcher.settings.destinations import (
+    TABLE_FIELD,
+    Destination,
+    KafkaDestination,
+    KafkaOptions,
+    PubSubDestination,
+    PubSubOptions,
+    parse_destination,
+)
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,
     Duration,
+    Section,
     SharedSettings,
     Start,
     Text,
@@ -43,12 +53,6 @@ def check_replica_address(text: str) -> str:
     if format_ != REPLICA_FORMAT or not folder:
         raise ValueError(f"invalid target '{text}': use {REPLICA_FORMAT}:FOLDER")
     return text
-
-
-class Section(BaseModel):
-    """A section of the file. It refuses unknown options."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PositionsConfig(Section):
@@ -75,11 +79,12 @@ class ClearingConfig(Section):
 
 
 class DeliveryConfig(Section):
-    """Where changes go. ``to`` is ``-`` for the standard output, or a file, which is rotated at
-    ``rotate_bytes``. A ``callback``, written ``module:function``, takes changes instead. If it
-    raises, it is called again up to ``retries`` times; then the watcher stops, or writes the change
-    to ``dead_letters`` and continues. ``envelope`` is the format of the lines
-    (``watcher.envelopes.ENVELOPES``), ``envelope_options`` are the options of that format."""
+    """Where changes go. ``to`` is ``-`` for the standard output, a queue (``kafka://...``,
+    ``pubsub://...``), or a file, which is rotated at ``rotate_bytes``. A ``callback``, written
+    ``module:function``, takes changes instead. If it raises, it is called again up to ``retries``
+    times; then the watcher stops, or writes the change to ``dead_letters`` and continues.
+    ``envelope`` is the format of lines and messages (``watcher.envelopes.ENVELOPES``),
+    ``envelope_options`` are the options of that format."""
 
     to: Text = "-"
     rotate_bytes: Annotated[int, Field(ge=1)] | None = None
@@ -90,6 +95,13 @@ class DeliveryConfig(Section):
     backoff: Duration = 0.5
     then: Literal["stop", "skip"] = "stop"
     dead_letters: Path | None = None
+    kafka: KafkaOptions = KafkaOptions()
+    pubsub: PubSubOptions = PubSubOptions()
+
+    @property
+    def queue(self) -> Destination | None:
+        """The queue that ``to`` names, if it names one. Raises ConfigurationError."""
+        return parse_destination(self.to)
 
 
 class MetricsConfig(Section):
@@ -209,6 +221,8 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "positions": PositionsConfig,
     "clearing": ClearingConfig,
     "delivery": DeliveryConfig,
+    "delivery.kafka": KafkaOptions,
+    "delivery.pubsub": PubSubOptions,
     "metrics": MetricsConfig,
     "replica": ReplicaConfig,
 }
@@ -223,7 +237,8 @@ def list_options(section: Sequence[int | str]) -> list[str]:
         return [field.name for field in fields(Replica if len(section) > 1 else DirectedRead)]
     if name == "endpoint":
         return [field.name for field in fields(Endpoint)]
-    return list(SECTIONS.get(str(name), WatchConfig).model_fields)
+    known = SECTIONS.get(".".join(map(str, section)), SECTIONS.get(str(name), WatchConfig))
+    return list(known.model_fields)
 
 
 def check_combinations(config: WatchConfig) -> None:
@@ -242,6 +257,7 @@ def check_combinations(config: WatchConfig) -> None:
         raise ConfigurationError(
             "delivery.then = 'skip' needs delivery.dead_letters, the file for refused changes"
         )
+    check_queue(config)
     check_envelope(config)
     for name, table in config.table.items():
         check_table(name, table)
@@ -295,8 +311,30 @@ def check_stream(config: WatchConfig) -> None:
         )
 
 
+def check_queue(config: WatchConfig) -> None:
+    """Checks the options of Kafka and Pub/Sub. Raises ConfigurationError."""
+    delivery = config.delivery
+    queue = delivery.queue
+    if not isinstance(queue, KafkaDestination) and delivery.kafka != KafkaOptions():
+        raise ConfigurationError(f"[delivery.kafka] needs to = '{KafkaDestination.SPELLING}'")
+    if not isinstance(queue, PubSubDestination) and delivery.pubsub != PubSubOptions():
+        raise ConfigurationError(f"[delivery.pubsub] needs to = '{PubSubDestination.SPELLING}'")
+    if queue is not None and delivery.callback is not None:
+        raise ConfigurationError(
+            f"delivery.callback and delivery.to = '{delivery.to}' do not work together: use one"
+        )
+    kafka = delivery.kafka
+    if kafka.transactional_id is not None and not kafka.transactional:
+        raise ConfigurationError("delivery.kafka.transactional_id needs transactional = true")
+    if kafka.transactional and config.consumer is None:
+        raise ConfigurationError(
+            "delivery.kafka.transactional needs 'consumer', a name for this watcher: Kafka fences"
+            " the former instance by it"
+        )
+
+
 def check_envelope(config: WatchConfig) -> None:
-    """Checks that what is watched can be written in this format, as lines.
+    """Checks that what is watched can be written in this format, as lines or messages.
 
     What a change stream can fill is checked when the stream is found. Raises ConfigurationError.
     """
@@ -311,15 +349,24 @@ def check_envelope(config: WatchConfig) -> None:
             f"delivery.envelope = '{name}' does not work with a callback, which takes the change"
             " itself: remove it, and call watcher.envelopes.encode in the callback"
         )
-    if envelope.binary:
+    queue = delivery.queue
+    if envelope.binary and queue is None:
         raise ConfigurationError(
             f"the envelope '{name}' is binary and cannot be written as lines: use 'datastream', or"
-            " call watcher.envelopes.encode in a callback"
+            " a queue, or call watcher.envelopes.encode in a callback"
         )
+    if envelope.needs_order and isinstance(queue, PubSubDestination):
+        raise ConfigurationError(
+            f"the envelope '{name}' has barriers, and Pub/Sub has no order over several keys: turn"
+            " them off in delivery.envelope_options"
+        )
+    if queue is not None and TABLE_FIELD in queue.topic:
+        return
     if not envelope.names_table and (len(config.tables) != 1 or is_glob(config.tables[0])):
         raise ConfigurationError(
             f"records of the envelope '{name}' do not name their table: watch one table, by its"
-            " full name, and start one watcher for each table"
+            " full name, and start one watcher for each table, or write to a queue with a topic"
+            f" for each table ({TABLE_FIELD})"
         )
 
 

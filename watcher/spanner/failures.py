@@ -27,6 +27,7 @@ from watcher.errors import (
     IndexMissingError,
     LeaseExpiredError,
     SchemaChangedError,
+    SinkUnavailableError,
     UnavailableError,
     VersionExpiredError,
 )
@@ -45,6 +46,7 @@ TRANSIENT = (
     ResourceExhausted,
     RetryError,
     ServiceUnavailable,
+    SinkUnavailableError,
     UnavailableError,
     Unknown,
     VersionExpiredError,

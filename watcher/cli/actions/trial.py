@@ -69,6 +69,9 @@ class Arrivals:
         else:
             sys.stdout.flush()
 
+    def discard(self) -> None:
+        """Nothing is kept."""
+
 
 def run_trial(seconds: float | None, rows: int | None, json_output: bool) -> None:
     """Runs until Ctrl-C, for so many seconds, or until so many changes have arrived."""

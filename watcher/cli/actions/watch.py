@@ -12,6 +12,7 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.output import ERRORS
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import OutputClosedError
+from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
 from watcher.runners.signals import stop_when_closed
 from watcher.runners.watcher import Watcher
@@ -74,10 +75,13 @@ def describe_position(micros: int | None) -> str:
 
 
 def make_sink(config: WatchConfig) -> ChangeSink:
-    """What takes the changes: a callback, the standard output or a file."""
+    """What takes the changes: a callback, a queue, the standard output or a file. Raises
+    UnavailableError when the queue does not answer."""
     delivery = config.delivery
     if delivery.callback is not None:
         return CallbackEach(resolve_callback(delivery.callback))
+    if delivery.queue is not None:
+        return open_queue(config)
     if delivery.to == "-":
         return Lines(sys.stdout, JsonLines(config.format))
     return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.format))

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from watcher.change import Change
 from watcher.envelopes.plain import plain_change
-from watcher.errors import ConfigurationError, DeliveryError, EnvelopeError, OutputClosedError
+from watcher.errors import (
+    ConfigurationError,
+    DeliveryError,
+    EnvelopeError,
+    OutputClosedError,
+    SinkUnavailableError,
+)
+from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.spanner.outages import iterate_pauses
 
@@ -60,9 +67,13 @@ class RetryingSink:
         self._on_retry = on_retry
         self._on_skip = on_skip
         self._check = check
+        self._skipped: set[str] = set()
+        """Refused changes of a window that was rolled back: it comes again without them."""
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError when it is not to be skipped."""
+        if change.id in self._skipped:
+            return None
         pauses = iterate_pauses(self._policy.backoff_seconds, PAUSE_SECONDS_MAX)
         for retries_left in range(self._policy.retries, -1, -1):
             self._check()
@@ -75,6 +86,11 @@ class RetryingSink:
                 if self._policy.dead_letters is None:
                     raise
                 return self._give_up(change, error)
+            except RefusedChangesError as error:
+                return self._skip_refused(error)
+            except (DeliveryError, SinkUnavailableError):
+                # It is not about this change: what was taken before it is concerned, too.
+                raise
             except Exception as error:  # noqa: BLE001 (the callback is the user's own)
                 if not retries_left:
                     return self._give_up(change, error)
@@ -88,8 +104,29 @@ class RetryingSink:
         self._sink.resolved(micros)
 
     def flush(self) -> None:
-        """As ``ChangeSink.flush``."""
-        self._sink.flush()
+        """As ``ChangeSink.flush``. Raises DeliveryError for refused changes that are not to be
+        skipped."""
+        try:
+            self._sink.flush()
+        except RefusedChangesError as error:
+            self._skip_refused(error)
+            if error.rolled_back:
+                self._skipped |= {refusal.change.id for refusal in error.refusals}
+                raise SinkUnavailableError(
+                    f"delivering the window again without {len(error.refusals)} refused changes"
+                ) from error
+        self._skipped.clear()
+
+    def discard(self) -> None:
+        """As ``ChangeSink.discard``."""
+        self._sink.discard()
+
+    def _skip_refused(self, error: RefusedChangesError) -> None:
+        """Writes refused changes to the dead letters. Raises the error where there are none."""
+        if self._policy.dead_letters is None:
+            raise error
+        for refusal in error.refusals:
+            self._skip(self._policy.dead_letters, refusal.change, refusal.reason, refusal.reason)
 
     def _pause(self, change: Change, error: Exception, seconds: float) -> None:
         LOG.warning(
@@ -109,21 +146,19 @@ class RetryingSink:
                 f" {change.table}, the last time with {description}; fix the callback and restart:"
                 " the change is delivered again"
             ) from error
-        append_dead_letter(self._policy.dead_letters, change, error)
+        self._skip(self._policy.dead_letters, change, repr(error), description)
+
+    def _skip(self, dead_letters: Path, change: Change, error: str, description: str) -> None:
+        append_dead_letter(dead_letters, change, error)
         self._on_skip()
-        LOG.error(
-            "skipped change %s, which is in %s now: %s",
-            change.id,
-            self._policy.dead_letters,
-            description,
-        )
+        LOG.error("skipped change %s, which is in %s now: %s", change.id, dead_letters, description)
 
 
-def append_dead_letter(path: Path, change: Change, error: Exception) -> None:
-    """Adds a change to the file, on the disk before this returns."""
+def append_dead_letter(path: Path, change: Change, error: str) -> None:
+    """Adds a change and its error to the file, on the disk before this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        file.write(json.dumps(plain_change(change) | {"error": repr(error)}) + "\n")
+        file.write(json.dumps(plain_change(change) | {"error": error}) + "\n")
         file.flush()
         os.fsync(file.fileno())
 

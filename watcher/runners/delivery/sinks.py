@@ -56,7 +56,11 @@ class WindowSink(Sink, Protocol):
 
 
 class ChangeSink(Protocol):
-    """Takes changes one by one."""
+    """Takes changes one by one.
+
+    One that hands them on later, as queues do, raises RefusedChangesError for those that were
+    refused, and SinkUnavailableError when the window has to be delivered again.
+    """
 
     def write_change(self, change: Change) -> None:
         """Takes a change."""
@@ -68,6 +72,10 @@ class ChangeSink(Protocol):
 
     def flush(self) -> None:
         """Returns when everything that was taken is delivered."""
+        ...
+
+    def discard(self) -> None:
+        """As ``Sink.discard``."""
         ...
 
 
@@ -112,7 +120,8 @@ class EachChange:
         self._sink.flush()
 
     def discard(self) -> None:
-        """Each change is delivered when it is taken."""
+        """As ``Sink.discard``."""
+        self._sink.discard()
 
 
 class CallbackEach:
@@ -130,6 +139,9 @@ class CallbackEach:
 
     def flush(self) -> None:
         """Nothing is buffered."""
+
+    def discard(self) -> None:
+        """Each change is delivered when it is taken."""
 
 
 class Lines:
@@ -160,6 +172,9 @@ class Lines:
                 self._file.write(line + "\n")
         except BrokenPipeError as error:
             raise OutputClosedError from error
+
+    def discard(self) -> None:
+        """What was written stays: the lines of the window come again."""
 
 
 class RotatingFile(Lines):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from google.api_core.exceptions import GoogleAPICallError
 
-from watcher.errors import LeaseExpiredError, WatcherError
+from watcher.errors import LeaseExpiredError, SinkUnavailableError, WatcherError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings
@@ -83,7 +83,9 @@ class Recovery:
         reported = outages.record_error(error) or (
             expired and outages.happened_within(self._settings.config.lease)
         )
-        level = logging.INFO if reported else logging.WARNING
+        # A queue has its own two lines, and operators can read of it in the database.
+        own_lines = isinstance(error, SinkUnavailableError)
+        level = logging.INFO if reported or own_lines else logging.WARNING
         LOG.log(level, "trying again in %.1f s (failure %d): %s", pause, self.failures, error)
         if not reported:
             self._lease.store_error(error)

@@ -1,0 +1,122 @@
+"""Where changes go, as it is configured: in TOML and on the command line, checked at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from watcher.errors import ConfigurationError
+from watcher.extras import EXTRAS, MissingExtraError
+from watcher.runners.delivery.kafka_producer import load_confluent_kafka
+from watcher.runners.delivery.pubsub import load_pubsub
+from watcher.runners.delivery.queues import make_kafka_sink, open_queue
+from watcher.runners.preflight import check_queue
+from watcher.settings.destinations import KafkaDestination, PubSubDestination, parse_destination
+from watcher.settings.watcher import WatchConfig, parse_watch_config
+
+DATABASE = "projects/p/instances/i/databases/d"
+
+
+def config_of(delivery: dict[str, Any], **more: Any) -> WatchConfig:
+    return parse_watch_config({"database": DATABASE, "delivery": delivery} | more)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-", None),
+        ("changes.jsonl", None),
+        ("/var/changes.jsonl", None),
+        ("kafka://b1:9092,b2:9092", KafkaDestination(("b1:9092", "b2:9092"))),
+        ("kafka://b1/cdc.{table}", KafkaDestination(("b1",), "cdc.{table}")),
+        ("kafka://[::1]:9092/all", KafkaDestination(("[::1]:9092",), "all")),
+        ("pubsub://my-project", PubSubDestination("my-project")),
+        ("pubsub://example.com:p/cdc-{table}", PubSubDestination("example.com:p", "cdc-{table}")),
+    ],
+)
+def test_a_destination_is_a_path_or_names_a_queue(text: str, expected: object) -> None:
+    assert parse_destination(text) == expected
+
+
+def test_the_topic_of_a_table_follows_from_the_template() -> None:
+    assert KafkaDestination(("b",), "cdc.{table}").name_topic("S.Singers") == "cdc.S.Singers"
+    assert KafkaDestination(("b",), "all").name_topic("Singers") == "all"
+    topic = PubSubDestination("p-1").name_topic("Singers")
+    assert topic == "projects/p-1/topics/Singers"
+    with pytest.raises(ConfigurationError, match="Pub/Sub does not allow a topic 'T'"):
+        PubSubDestination("p-1").name_topic("T")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delivery": {"to": "kafka://"}}, "write kafka://BROKER:PORT"),
+        ({"delivery": {"to": "kafka://b1:x"}}, "write kafka://BROKER:PORT"),
+        ({"delivery": {"to": "kafka://b1/{tabel}"}}, "does not allow a topic '{tabel}'"),
+        ({"delivery": {"to": "pubsub://P_1"}}, "write pubsub://PROJECT/TOPIC"),
+        ({"delivery": {"to": "pubsub://p-1/google"}}, "does not allow a topic 'google'"),
+        ({"delivery": {"to": "kafak://b1"}}, "did you mean 'kafka'"),
+        (
+            {"delivery": {"kafka": {"transactional": True}}},
+            r"\[delivery.kafka\] needs to = 'kafka:",
+        ),
+        ({"delivery": {"pubsub": {"messages_max": 1}}}, r"\[delivery.pubsub\] needs to = 'pubsub:"),
+        ({"delivery": {"to": "kafka://b", "kafka": {"transactionl": 1}}}, "mean 'transactional'"),
+        ({"delivery": {"to": "kafka://b", "callback": "a:b"}}, "do not work together"),
+        ({"delivery": {"to": "kafka://b", "kafka": {"transactional": True}}}, "needs 'consumer'"),
+        (
+            {"delivery": {"to": "kafka://b", "kafka": {"properties": {"enable.idempotence": 0}}}},
+            "'enable.idempotence' cannot be set: it is always on",
+        ),
+        (
+            {"delivery": {"to": "kafka://b", "kafka": {"transactional_id": "t"}}},
+            "needs transactional = true",
+        ),
+        (
+            {
+                "tables": ["Singers"],
+                "delivery": {
+                    "to": "pubsub://p-1",
+                    "envelope": "ydb",
+                    "envelope_options": {"virtual_timestamps": True, "barriers": True},
+                },
+            },
+            "has barriers, and Pub/Sub has no order over several keys",
+        ),
+        ({"delivery": {"to": "kafka://b/all", "envelope": "ydb"}}, r"a topic for each table"),
+    ],
+)
+def test_what_does_not_work_together_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        parse_watch_config({"database": DATABASE} | options)
+
+
+def test_a_queue_takes_binary_envelopes_and_a_topic_names_the_table() -> None:
+    pytest.importorskip("fastavro", reason="needs the extra [avro]")
+    assert config_of({"to": "kafka://b", "envelope": "datastream-avro"}).format.binary
+    assert not config_of({"to": "kafka://b", "envelope": "ydb"}).format.names_table
+
+
+def test_each_consumer_has_a_transactional_id_of_its_own() -> None:
+    pytest.importorskip("confluent_kafka", reason="needs the extra [kafka]")
+    queue = KafkaDestination(("127.0.0.1:1",))
+    kafka = {"transactional": True}
+    config = config_of({"to": "kafka://127.0.0.1:1", "kafka": kafka}, consumer="mine")
+    sink = make_kafka_sink(config, queue)
+    assert sink.transactional_id == "spanner-watcher.p.i.d.mine"
+
+
+@pytest.mark.parametrize(("to", "extra"), [("kafka://b", "kafka"), ("pubsub://p-1", "pubsub")])
+def test_a_missing_client_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, to: str, extra: str
+) -> None:
+    monkeypatch.setitem(EXTRAS, extra, ("no_such_module",))
+    for load in (load_confluent_kafka, load_pubsub):
+        load.cache_clear()
+    config = config_of({"to": to})
+    with pytest.raises(MissingExtraError, match=rf"pip install 'spanner-watcher\[{extra}\]'"):
+        open_queue(config)
+    finding = check_queue(config)
+    assert not finding.ok
+    assert extra in finding.detail

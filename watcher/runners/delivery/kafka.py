@@ -1,0 +1,311 @@
+"""Changes as messages in Kafka: in order per key, or window by window in transactions."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from watcher.change import Change
+from watcher.envelopes.message import Envelope, Message
+from watcher.errors import SinkUnavailableError, UnavailableError, WatcherError
+from watcher.runners.delivery.kafka_errors import (
+    BEING_MADE,
+    Verdict,
+    convert_error,
+    describe,
+    judge,
+)
+from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_producer
+from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
+from watcher.settings.destinations import KafkaDestination
+from watcher.spanner.outages import Outages
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Producer
+
+LOG = logging.getLogger("watcher.delivery")
+ANSWER_SECONDS_MAX = 10.0
+"""How long brokers may take to say which topics there are."""
+CREATION_SECONDS_MAX = 5.0
+"""How long brokers may take to make a topic that they make by themselves."""
+TRANSACTION_SECONDS_MAX = 30.0
+"""How long a call that begins or ends a transaction may take."""
+ABORT_SECONDS_MAX = 5.0
+"""How long the call that aborts a transaction may take."""
+WAIT_SECONDS = 0.2
+MESSAGES_PER_POLL = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A message that was not acknowledged; ``change`` is None for a barrier."""
+
+    change: Change | None
+    topic: str
+    error: KafkaError
+
+
+class KafkaSink:
+    """A ``ChangeSink`` that writes the messages of an envelope to Kafka, a topic for each table or
+    one for all.
+
+    ``flush`` returns when every in-sync replica has everything. Messages of a key keep their order:
+    the producer is idempotent, and a window that failed is delivered again by a new one. With a
+    ``transactional_id`` a window is visible whole or not at all to those who read committed
+    messages, and an instance that was replaced cannot write any more.
+    """
+
+    def __init__(
+        self,
+        destination: KafkaDestination,
+        envelope: Envelope,
+        properties: Mapping[str, str | int | float | bool] | None = None,
+        transactional_id: str | None = None,
+    ) -> None:
+        """Connects to nobody yet. Raises ConfigurationError for wrong properties."""
+        self._client = load_confluent_kafka()
+        self._destination = destination
+        self._envelope = envelope
+        self.transactional_id = transactional_id
+        self._properties = properties or {}
+        self._outages = Outages(str(destination))
+        self._down: KafkaError | None = None
+        """The last error of a connection, until there is progress again."""
+        self._topics: dict[str, str] = {}
+        """The topic of each table that was written to."""
+        self._partitions: dict[str, int] = {}
+        """How many partitions each of these topics has."""
+        self._failures: list[Failure] = []
+        self._begun = False
+        """Something was taken that is neither acknowledged nor discarded."""
+        self._fences = False
+        """The producer has begun a transaction."""
+        self._unpolled = 0
+        self._producer: Producer | None = self._make_producer()
+
+    def connect(self, seconds: float = ANSWER_SECONDS_MAX) -> None:
+        """Raises UnavailableError when no broker answers within so many seconds."""
+        producer = self._producer or self._make_producer()
+        try:
+            producer.cluster_id(timeout=seconds)
+        except self._client.KafkaException as error:
+            producer.poll(0)  # calls `_note_connection` with the reason
+            reason = describe(self._down if self._down is not None else error.args[0])
+            raise UnavailableError(
+                f"no broker of {self._destination} answers within {seconds:.0f} s ({reason}): check"
+                " the addresses, and the security settings in [delivery.kafka.properties]"
+            ) from error
+
+    # As ``ChangeSink``.
+
+    def write_change(self, change: Change) -> None:
+        """As ``ChangeSink.write_change``: waits while too much is not acknowledged."""
+        messages = self._envelope.encode(change)
+        producer = self._begin()
+        topic = self._topics.get(change.table) or self._find_topic(producer, change.table)
+        for message in messages:
+            self._produce(producer, topic, message, change)
+        self._unpolled += len(messages)
+        if self._unpolled >= MESSAGES_PER_POLL:
+            self._unpolled = 0
+            producer.poll(0)
+            self._raise_unanswered()
+
+    def resolved(self, micros: int) -> None:
+        """As ``ChangeSink.resolved``: in every partition of every topic written to so far."""
+        for message in self._envelope.encode_resolved(micros):
+            for topic, partitions in self._partitions.items():
+                for partition in range(partitions):
+                    self._produce(self._begin(), topic, message, None, partition)
+
+    def flush(self) -> None:
+        """As ``ChangeSink.flush``: everything is acknowledged, and committed."""
+        if not self._begun or self._producer is None:
+            return
+        with self._explain():
+            self._settle(self._producer)
+        self._raise_unanswered()
+        self._raise_refused()
+        if self.transactional_id is not None:
+            with self._explain():
+                self._producer.commit_transaction(TRANSACTION_SECONDS_MAX)
+        self._begun = False
+        self._down = None
+        self._outages.record_answer()
+
+    def discard(self) -> None:
+        """As ``ChangeSink.discard``: what is on its way arrives before anything that comes later,
+        because the next producer begins when this one has nothing on its way any more."""
+        if not self._begun or self._producer is None:
+            return
+        producer = self._producer
+        self._producer, self._begun, self._fences = None, False, False
+        if self.transactional_id is not None:
+            # What cannot be aborted now is, when the next producer begins.
+            self._try(partial(producer.abort_transaction, ABORT_SECONDS_MAX))
+        producer.purge(in_queue=True, in_flight=False)
+        # After a fatal error nothing is on its way any more.
+        self._try(partial(self._settle, producer))
+        self._failures.clear()
+
+    def _settle(self, producer: Producer) -> None:
+        """Waits until every message is acknowledged, or given up by the client."""
+        before = len(producer)
+        while left := producer.flush(WAIT_SECONDS):
+            self._note_progress(left < before)
+            before = left
+
+    def _try(self, call: Callable[[], object]) -> None:
+        """A call to a producer that is not used any more: that it fails is no news."""
+        try:
+            call()
+        except self._client.KafkaException as error:
+            LOG.info("%s, discarding a window: %s", self._destination, describe(error.args[0]))
+
+    # The producer.
+
+    def _make_producer(self) -> Producer:
+        """A producer whose failed connections are noted here."""
+        return make_producer(
+            self._destination.brokers,
+            self._properties,
+            self.transactional_id,
+            self._note_connection,
+        )
+
+    def _begin(self) -> Producer:
+        """The producer, in a transaction where there are any."""
+        if self._producer is None:
+            self._producer = self._make_producer()
+        if not self._begun:
+            self._begun = True
+            if self.transactional_id is not None:
+                self._begin_transaction(self._producer)
+        return self._producer
+
+    def _begin_transaction(self, producer: Producer) -> None:
+        """A producer's first transaction fences every other producer of the same id."""
+        with self._explain():
+            if not self._fences:
+                producer.init_transactions(TRANSACTION_SECONDS_MAX)
+                self._fences = True
+            producer.begin_transaction()
+
+    def _find_topic(self, producer: Producer, table: str) -> str:
+        """The topic of a table. Raises DeliveryError for one that does not exist."""
+        topic = self._destination.name_topic(table)
+        if topic not in self._partitions:
+            self._partitions[topic] = self._count_partitions(producer, topic)
+        self._topics[table] = topic
+        return topic
+
+    def _count_partitions(self, producer: Producer, topic: str) -> int:
+        """How many partitions a topic has. Brokers may make it because it is asked for."""
+        deadline = time.monotonic() + CREATION_SECONDS_MAX
+        while True:
+            with self._explain(topic):
+                answer = producer.list_topics(topic, timeout=ANSWER_SECONDS_MAX)
+            error, partitions = answer.topics[topic].error, answer.topics[topic].partitions
+            if error is None:
+                return len(partitions)
+            if judge(error) not in BEING_MADE or time.monotonic() >= deadline:
+                raise self._convert(error, topic)
+            producer.poll(WAIT_SECONDS)
+
+    def _produce(
+        self,
+        producer: Producer,
+        topic: str,
+        message: Message,
+        change: Change | None,
+        partition: int = -1,
+    ) -> None:
+        """Takes a message; waits while too many are not acknowledged."""
+        report = partial(self._note_failure, change, topic)
+        headers: list[tuple[str, str | bytes | None]] = [*message.headers]
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    message.value,
+                    message.key,
+                    partition,
+                    on_delivery=report,
+                    headers=headers,
+                )
+            except BufferError:
+                before = len(producer)
+                producer.poll(WAIT_SECONDS)
+                self._note_progress(len(producer) < before)
+                self._raise_unanswered()
+            except self._client.KafkaException as error:
+                reason = error.args[0]
+                if change is None or judge(reason) is not Verdict.REFUSED:
+                    raise self._convert(reason, topic) from error
+                refusal = Refusal(change, describe(reason))
+                raise RefusedChangesError(str(self._destination), [refusal]) from error
+            else:
+                return
+
+    # What the client reports, while it is polled or flushed.
+
+    def _note_failure(
+        self, change: Change | None, topic: str, error: KafkaError | None, _message: object
+    ) -> None:
+        """A message was not acknowledged."""
+        if error is not None:
+            self._failures.append(Failure(change, topic, error))
+
+    def _note_connection(self, error: KafkaError) -> None:
+        """A connection failed; the client tries again by itself."""
+        self._down = error
+
+    def _note_progress(self, made: bool) -> None:
+        """An outage is reported while the client itself still tries."""
+        if made:
+            self._down = None
+        elif self._down is not None:
+            self._outages.record_failure(SinkUnavailableError(describe(self._down)))
+
+    # What failed.
+
+    def _raise_unanswered(self) -> None:
+        """Raises the first failure that is not about a message alone."""
+        for failure in self._failures:
+            if failure.change is None or judge(failure.error) is not Verdict.REFUSED:
+                raise self._convert(failure.error, failure.topic)
+
+    def _raise_refused(self) -> None:
+        """Raises RefusedChangesError for what was refused."""
+        if not self._failures:
+            return
+        refusals = [
+            Refusal(failure.change, describe(failure.error))
+            for failure in self._failures
+            if failure.change is not None
+        ]
+        self._failures.clear()
+        rolled_back = self.transactional_id is not None
+        self._begun = rolled_back
+        raise RefusedChangesError(str(self._destination), refusals, rolled_back)
+
+    @contextmanager
+    def _explain(self, topic: str = "") -> Iterator[None]:
+        """Errors of a call in words that say what to do."""
+        try:
+            yield
+        except self._client.KafkaException as error:
+            raise self._convert(error.args[0], topic) from error
+
+    def _convert(self, error: KafkaError, topic: str) -> WatcherError:
+        """An error in words that say what to do."""
+        queue = str(self._destination)
+        words = convert_error(error, queue, topic, self.transactional_id)
+        if isinstance(words, SinkUnavailableError):
+            self._outages.record_failure(words)
+        return words
