@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
+from ddl.suggestions import suggest_name
 from watcher.errors import ConfigurationError
 from watcher.settings.fields import Section, Text
-from watcher.suggestions import suggest_name
 
 TABLE_FIELD = "{table}"
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)\Z", re.IGNORECASE)
