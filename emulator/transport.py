@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,9 +56,8 @@ def make_grpc_server(
     every other method."""
     threads = ThreadPoolExecutor(limits.THREADS_MAX, thread_name_prefix="call")
     if transport is Transport.NATIVE:
-        import pygrpc_native  # noqa: PLC0415 (an optional package)
-
-        server: grpc.Server = pygrpc_native.server(threads, handlers=[others], options=OPTIONS)
+        native = import_module("pygrpc_native")  # an optional package
+        server: grpc.Server = native.server(threads, handlers=[others], options=OPTIONS)
     else:
         server = grpc.server(threads, handlers=[others], options=OPTIONS)
     for service, methods in group_by_service(handlers).items():
