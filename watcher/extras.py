@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -33,6 +34,22 @@ def require_extras(*names: str) -> None:
         modules = ", ".join(module for name in extras for module in missing[name])
         raise MissingExtraError(
             f"missing libraries ({modules}): run pip install '{DISTRIBUTION}[{','.join(extras)}]'"
+        )
+
+
+class VersionMismatchError(ConfigurationError):
+    """A Spark worker has another version of the product than the driver."""
+
+
+def check_version(driver_version: str) -> None:
+    """Raises VersionMismatchError, in a worker, unless it has the driver's version. A source tree
+    or a zip of it has none, and is taken as it is."""
+    own = read_version()
+    if own != driver_version and UNKNOWN_VERSION not in (own, driver_version):
+        raise VersionMismatchError(
+            f"Spark's workers run {sys.executable} with {DISTRIBUTION} {own}, the driver has"
+            f" {driver_version}: install the same version for both, or set PYSPARK_PYTHON to the"
+            " driver's Python before the session is made"
         )
 
 

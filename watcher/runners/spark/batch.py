@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotFound
@@ -18,6 +18,7 @@ from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.errors import ClearedError, ConfigurationError
+from watcher.extras import check_version, read_version
 from watcher.runners.spark.filters import FilterTranslator
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.resolution import resolve_scan_again
@@ -39,9 +40,16 @@ LOG = logging.getLogger("watcher.spark")
 
 @dataclass
 class SlicePartition(InputPartition):
-    """An input partition: a slice of a window."""
+    """An input partition: a slice of a window. A worker with another version of the product than
+    the driver refuses it."""
 
     planned: PlannedSlice
+    version: str = field(default_factory=read_version)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Raises VersionMismatchError."""
+        check_version(str(state["version"]))
+        self.__dict__.update(state)
 
 
 class SnapshotReader(DataSourceReader):

@@ -1,0 +1,90 @@
+"""Makes the source known to a session, and sees to it that workers run this Python."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+
+from watcher.extras import DISTRIBUTION, read_version
+from watcher.runners.spark.source import FORMAT
+
+LOG = logging.getLogger("watcher.spark")
+PYTHON_VARIABLE = "PYSPARK_PYTHON"
+PYTHON_SETTINGS = ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")
+
+
+def register_source(spark: SparkSession) -> None:
+    """Makes the format ``spanner-changes`` known to a session, for streams and batches."""
+    use_this_python(spark)
+    spark.dataSource.register(make_entry(sys.executable, read_version()))
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Makes the workers of a session on this machine use this interpreter, unless another one was
+    chosen. Spark would take the first ``python3`` on PATH, which is another one where the
+    environment of the job is not activated.
+
+    The workers of a cluster have paths of their own, and Spark Connect has a server: there it is
+    for the user to choose.
+    """
+    if not runs_here(spark):
+        return
+    context = spark.sparkContext
+    chosen = os.environ.get(PYTHON_VARIABLE) or any(
+        context.getConf().get(setting) for setting in PYTHON_SETTINGS
+    )
+    if not chosen and context.pythonExec != sys.executable:
+        LOG.info("workers run %s", sys.executable)
+        context.pythonExec = sys.executable
+
+
+def runs_here(spark: SparkSession) -> bool:
+    """Whether the workers of a session run on this machine."""
+    return isinstance(spark, SparkSession) and (spark.sparkContext.master or "").startswith("local")
+
+
+def make_entry(driver_python: str, driver_version: str) -> type[DataSource]:
+    """The class that workers get: it looks for the product there, and gives the source of the same
+    version.
+
+    Pickled by value, because it is no attribute of a module: so it can say what is wrong where a
+    worker has not installed the product.
+    """
+    source_module, extras_module, distribution = (
+        "watcher.runners.spark.source",
+        "watcher.extras",
+        DISTRIBUTION,
+    )
+    format_name = FORMAT
+
+    def load(name: str) -> ModuleType:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or name).partition(".")[0]
+            raise RuntimeError(
+                f"Spark's workers run {sys.executable}, which has no module '{missing}': before the"
+                f" session is made, set PYSPARK_PYTHON to a Python with {distribution}[spark]; the"
+                f" driver runs {driver_python}"
+            ) from error
+
+    class SpannerChangesEntry(DataSource):
+        """Gives ``SpannerChanges``, in whose place it is registered."""
+
+        @classmethod
+        def name(cls) -> str:
+            return format_name
+
+        def __new__(cls, options: Mapping[str, str]) -> DataSource:  # type: ignore[misc]  # the source itself
+            load(extras_module).check_version(driver_version)
+            source: DataSource = load(source_module).SpannerChanges(options)
+            return source
+
+    return SpannerChangesEntry
