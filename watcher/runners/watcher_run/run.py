@@ -140,6 +140,7 @@ class WatcherRun:
                 pass
             schedule.stop()
             schedule.wait()
+            self._windows.finish()
         except Exception:
             schedule.stop()
             schedule.wait()  # raises what a renewal raised: it is why the window was not retried
