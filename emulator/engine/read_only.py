@@ -51,7 +51,7 @@ class ReadOnlyTransaction:
     def state(self) -> SchemaState:
         """The schema valid at the timestamp. Raises when versions of that time are collected."""
         micros, newest = self.read_timestamp_micros, self._around.newest()
-        if micros < newest.since and micros < self._around.oldest_readable():
+        if micros < self._around.oldest_readable():
             raise too_old(timestamp_from_micros(micros))
         return self._around.state_at(micros, newest)
 

@@ -28,7 +28,7 @@ TABLES = (
     "CREATE SEQUENCE S OPTIONS (sequence_kind='bit_reversed_positive')",
     "CREATE TABLE P (K INT64 NOT NULL, N INT64, Code STRING(20), "
     "Twice INT64 AS (N * 2) STORED, Thrice INT64 AS (N * 3), "
-    "At TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP()) ON UPDATE (PENDING_COMMIT_TIMESTAMP()) "
+    "Stamp TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP()) ON UPDATE (PENDING_COMMIT_TIMESTAMP()) "
     "OPTIONS (allow_commit_timestamp=true), CONSTRAINT Small CHECK (N < 1000)) PRIMARY KEY (K)",
     "CREATE UNIQUE NULL_FILTERED INDEX ByCode ON P (Code)",
     "CREATE INDEX ByTwice ON P (Twice DESC) STORING (N)",
@@ -128,7 +128,7 @@ def run(seed: int, disturb: Disturb) -> list[object]:
                 for sql in ("SELECT K, N FROM P WHERE K < 1000 ORDER BY K", QUERIES[3])
             ]
         )
-        stamped = "SELECT COUNT(*) FROM P WHERE At > @t AND K < 1000"
+        stamped = "SELECT COUNT(*) FROM P WHERE Stamp > @t AND K < 1000"
         assert query(database, stamped.replace("@t", "TIMESTAMP '9000-01-01'")) == [(0,)]
         outcome.append(records(database, committed.commit_timestamp_micros))
         return outcome
@@ -201,9 +201,9 @@ def test_returned_rows_and_reads_by_key_show_own_writes() -> None:
         assert list(updated.returned.rows) == [(3, 6)]
         commit_mutations(database)
         with pytest.raises(SpannerError, match="pending"):
-            list(run_query(transaction, "SELECT At FROM P").rows)
+            list(run_query(transaction, "SELECT Stamp FROM P").rows)
         committed = transaction.commit([RowWrite(UPSERT, "P", ("K", "Code"), [(1, "c")])])
-        at = "SELECT N, Code, UNIX_MICROS(At) FROM P"
+        at = "SELECT N, Code, UNIX_MICROS(Stamp) FROM P"
         assert query(database, at) == [(3, "c", committed.commit_timestamp_micros)]
 
 

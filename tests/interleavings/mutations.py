@@ -394,7 +394,7 @@ MUTATIONS = (
         "no end is planned ahead",
         "1",
         "cut",
-        lambda: patch_attribute(LeastEnds, "_list_unplanned", return_empty),
+        lambda: patch_attribute(LeastEnds, "_store", do_nothing),
     ),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

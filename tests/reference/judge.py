@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 import struct
 import subprocess
 import sys
@@ -51,6 +52,7 @@ class Reference:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
 
     def __enter__(self) -> Reference:

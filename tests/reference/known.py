@@ -11,6 +11,7 @@ REFERENCE_CANNOT = {
     r"Unsupported hint: ": "the hints of Spanner's engine",
 }
 """By a regular expression that the reference's refusal matches."""
+NO_ROWS = re.compile(r"LIMIT 0\b")
 
 
 def find_reason(comparison: Comparison) -> str | None:
@@ -18,5 +19,7 @@ def find_reason(comparison: Comparison) -> str | None:
     refusal = comparison.reference.refusal
     if refusal is None:
         return None
+    if refusal.startswith("[OUT_OF_RANGE]") and NO_ROWS.search(comparison.sql):
+        return "the reference computes values of rows that LIMIT 0 leaves out"
     reasons = (why for words, why in REFERENCE_CANNOT.items() if re.search(words, refusal))
     return next(reasons, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -67,8 +67,7 @@ class WholePositions(Positions):
             plan = plan_registration(registration, content.positions_by_table(consumer), {})
             moved = {(consumer, table): at for table, at in plan.moved.items()}
             content.positions |= moved
-            for key in moved:
-                content.planned_ends.pop(key, None)
+            content.planned_ends |= moved
             content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
         return plan
 
@@ -89,16 +88,18 @@ class WholePositions(Positions):
                 if move.progress is not None:
                     content.backfills[name, move.table] = move.progress
 
-    def plan_end(
+    def plan_ends(
         self,
         consumer: str,
-        tables: Sequence[str],
-        end: int,
+        ends: Mapping[str, int | None],
         owner: str | None = None,  # noqa: ARG002
     ) -> None:
-        """As ``Positions.plan_end``."""
+        """As ``Positions.plan_ends``."""
         with self._change() as content:
-            content.planned_ends |= {(consumer, table): end for table in tables}
+            for table, end in ends.items():
+                content.planned_ends.pop((consumer, table), None)
+                if end is not None:
+                    content.planned_ends[consumer, table] = end
 
     def load_planned_ends(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_planned_ends``."""

@@ -99,7 +99,7 @@ class SpannerPositions(Positions):
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]
                 self._write(transaction, rows)
-                self._write_planned_ends(transaction, consumer, dict.fromkeys(plan.moved))
+                self._write_planned_ends(transaction, consumer, plan.moved)
                 self._write_backfills(transaction, consumer, plan.backfills.items())
             return plan
 
@@ -197,14 +197,14 @@ class SpannerPositions(Positions):
         )
         return {row[0]: BackfillProgress.from_text(row[1]) for row in rows}
 
-    def plan_end(
-        self, consumer: str, tables: Sequence[str], end: int, owner: str | None = None
+    def plan_ends(
+        self, consumer: str, ends: Mapping[str, int | None], owner: str | None = None
     ) -> None:
-        """As ``Positions.plan_end``."""
+        """As ``Positions.plan_ends``."""
 
         def plan(transaction: Transaction) -> None:
             check_owner(transaction, self._name, consumer, owner)
-            self._write_planned_ends(transaction, consumer, dict.fromkeys(tables, end))
+            self._write_planned_ends(transaction, consumer, ends)
 
         self._database.run_in_transaction(plan)
 

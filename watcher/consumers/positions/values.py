@@ -120,18 +120,19 @@ class Positions(Protocol):
         """
         ...
 
-    def plan_end(
-        self, consumer: str, tables: Sequence[str], end: int, owner: str | None = None
+    def plan_ends(
+        self, consumer: str, ends: Mapping[str, int | None], owner: str | None = None
     ) -> None:
-        """Stores where the next window of tables ends, before it is handed over.
+        """Stores how far rows of tables may be handed over (None: as far as it goes without a
+        plan), before they are.
 
         Raises PositionConflictError when the lease is another's.
         """
         ...
 
     def load_planned_ends(self, consumer: str) -> dict[str, int]:
-        """The planned ends of a consumer by table, in microseconds since 1970. One at or below the
-        position means nothing any more."""
+        """The planned ends of a consumer by table, in microseconds since 1970: nothing was handed
+        over above them. Where it is registered that is its position."""
         ...
 
     def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:

@@ -21,6 +21,7 @@ from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.pace import Pace
 from watcher.runners.delivery.sinks import Sink, WindowSink
 from watcher.runners.delivery.transactions import sort_by_transaction
+from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
 
@@ -119,7 +120,16 @@ class WindowDelivery:
         self._followed_at = -math.inf
 
     def finish(self) -> None:
-        """Every window is saved when ``poll`` returns."""
+        """At a clean end. Every window is saved when ``poll`` returns; the next instance is told
+        that nothing else was handed over."""
+        if self._ends is None:
+            return
+        try:
+            self._ends.close(self.read_positions())
+        except Exception as error:
+            if classify_error(error) not in MAY_GO_AWAY:
+                raise
+            LOG.info("the first window of the next run may be a longer one: %s", error)
 
     def close(self) -> None:
         """Nothing stays open between two windows."""
@@ -279,6 +289,6 @@ class WindowDelivery:
         behind = {table: start for table, start in starts.items() if start < end}
         moves = [Move(Position(consumer, table, end), start) for table, start in behind.items()]
         self._positions.save_all(moves, owner)
-        self._least_ends.note_saved(behind)
+        self._least_ends.note_saved(dict.fromkeys(behind, end))
         if self._known is not None:
             self._known |= dict.fromkeys(behind, end)

@@ -163,6 +163,7 @@ class WatcherRun:
             lifecycle.reason = lifecycle.reason or CAUGHT_UP
             schedule.stop()
             schedule.wait()
+            self._windows.finish()
         except Exception:
             schedule.stop()
             schedule.wait()  # raises what a renewal raised: it is why the window was not retried
