@@ -7,7 +7,7 @@ another value is its length in bytes, ``:``, and its text. So different rows hav
 |---|---|
 | BOOL | ``true``, ``false`` |
 | INT64 | decimal |
-| FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (17 digits: exact); ``nan``, ``inf``, ``-inf`` |
+| FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (exact; -0.0 is 0.0); ``nan``, ``inf``, ``-inf`` |
 | NUMERIC | decimal, without trailing zeros |
 | STRING, UUID | itself |
 | BYTES | hexadecimal, lower case |

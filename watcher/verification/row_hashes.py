@@ -51,7 +51,8 @@ def render_texts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
     if code is TypeCode.ARRAY and type_.element is not None:
         return render_arrays(column, type_.element, exact)
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        return map_texts(column, lambda value: FLOAT_FORMAT % value)
+        # As in GoogleSQL's FORMAT, zero has no sign.
+        return map_texts(column, lambda value: FLOAT_FORMAT % (value + 0.0))
     if code is TypeCode.BYTES:
         return map_texts(column, bytes.hex)
     if code is TypeCode.NUMERIC:
