@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from fixtures.commands import run_command
 from fixtures.singers import address_of, capture_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
@@ -25,14 +26,7 @@ from watcher.window import Window
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from watcher.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"} | environment,
-    )
+    return run_command(*arguments, **({"COLUMNS": "200"} | environment))
 
 
 def lines(result: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.commands import run_watch_to
 from fixtures.envelope_examples import EXAMPLES, Options, example_change
 from fixtures.kafka import MockCluster, Record, read_records
 from fixtures.queue_records import account_changes, assert_in_order, assert_tells_the_truth
@@ -145,21 +143,7 @@ def test_barriers_come_in_every_partition_after_what_they_resolve(cluster: MockC
 
 
 def run_watch(database: Database, cluster: MockCluster, **environment: str) -> int:
-    arguments = ["watch", "-d", str(address_of(database)), "-t", "Singers", "--once"]
-    arguments += ["--consumer", "killed", "--from", "earliest", "--standby"]
-    return subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from watcher.cli import main; main()",
-            *arguments,
-            "--to",
-            f"kafka://{cluster.address}/changes",
-        ],
-        timeout=120,
-        check=False,
-        env=os.environ | environment,
-    ).returncode
+    return run_watch_to(f"kafka://{cluster.address}/changes", database, **environment).returncode
 
 
 def test_nothing_is_lost_when_it_is_killed_between_acknowledgement_and_position(

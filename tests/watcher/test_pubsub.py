@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from fixtures.commands import run_watch_to
 from fixtures.envelope_examples import EXAMPLES, Options, example_change
 from fixtures.pubsub import PublisherServer
 from fixtures.queue_records import account_changes, assert_in_order, assert_tells_the_truth
@@ -140,21 +138,7 @@ def test_a_key_that_is_too_long_for_pubsub_has_an_ordering_key_of_its_own(
 
 
 def run_watch(database: Database, **environment: str) -> int:
-    arguments = ["watch", "-d", str(address_of(database)), "-t", "Singers", "--once"]
-    arguments += ["--consumer", "killed", "--from", "earliest", "--standby"]
-    return subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from watcher.cli import main; main()",
-            *arguments,
-            "--to",
-            "pubsub://p-1",
-        ],
-        timeout=120,
-        check=False,
-        env=os.environ | environment,
-    ).returncode
+    return run_watch_to("pubsub://p-1", database, **environment).returncode
 
 
 def test_nothing_is_lost_when_it_is_killed_between_acknowledgement_and_position(

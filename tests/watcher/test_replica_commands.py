@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
+from fixtures.commands import run_command
 from fixtures.replicas import adopt_newest, open_table
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
@@ -15,15 +14,8 @@ from google.cloud.spanner_v1.database import Database
 EQUAL, DIFFERS, NO_CUT, WRONG_USAGE = 0, 10, 6, 2
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from watcher.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"},
-    )
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return run_command(*arguments, **({"COLUMNS": "200"} | environment))
 
 
 def test_replicate_and_verify_from_a_file(singers: Database, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fixtures.changing_schemas import watchable_ddl
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
@@ -21,16 +22,6 @@ TABLES = ("T0", "T1")
 OTHER = "CREATE TABLE Other (Id INT64, Version INT64) PRIMARY KEY (Id)"
 GAP = 6
 """The two versions are so much further apart than a run takes."""
-
-
-def watchable_table(name: str) -> tuple[str, str]:
-    return (
-        f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, "
-        "LastModified TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP())"
-        " ON UPDATE (PENDING_COMMIT_TIMESTAMP()) OPTIONS (allow_commit_timestamp = true),"
-        " ShardId INT64 AS (MOD(Id, 2)) STORED) PRIMARY KEY (Id)",
-        f"CREATE NULL_FILTERED INDEX {name}ByLastModified ON {name} (ShardId, LastModified)",
-    )
 
 
 class Reader:
@@ -81,7 +72,7 @@ def test_a_window_that_was_not_saved_does_not_come_again_as_a_shorter_one(
     """The first window holds two rows, as many as it may. When it comes again a third row is there:
     the window is cut, and where it is, an older version of one of the two was the newest."""
     monkeypatch.setattr(SpannerPositions, "unplanned_micros", 0)
-    database = create_database(*(text for name in TABLES for text in watchable_table(name)), OTHER)
+    database = create_database(*(text for name in TABLES for text in watchable_ddl(name)), OTHER)
     kept = {"keep": "file", "path": str(tmp_path / "positions.json")} if keep == "file" else {}
     reader = Reader(database, kept)
     write(database, ("T0", 9, 0))

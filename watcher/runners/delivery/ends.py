@@ -18,11 +18,10 @@ class LeastEnds:
     without a plan, and who follows a crash begins with one that is as long.
     """
 
-    def __init__(self, positions: Positions, instance: Instance) -> None:
-        """Reads what is stored when an instance starts."""
+    def __init__(self, positions: Positions, instance: Instance, stored: Mapping[str, int]) -> None:
+        """When an instance starts; ``stored`` are its consumer's positions."""
         self._positions = positions
         self._instance = instance
-        stored = positions.load_all(instance.consumer)
         self._planned = positions.load_planned_ends(instance.consumer)
         self._unplanned = stored.keys() - self._planned.keys()
         self._least = {

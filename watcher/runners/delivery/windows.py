@@ -144,7 +144,8 @@ class WindowDelivery:
     def _least_ends(self) -> LeastEnds:
         """Read once: what this instance hands over it knows itself."""
         if self._ends is None:
-            self._ends = LeastEnds(self._positions, self._instance)
+            self.read_positions()
+            self._ends = LeastEnds(self._positions, self._instance, self._known or {})
         return self._ends
 
     def poll(self, until: int | None = None) -> Delivered:
