@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from benchmarks.compiled import MissingToolsError
 from benchmarks.java_watcher import build
 from benchmarks.query_costs import QueryCosts
 from benchmarks.result import RunResult
@@ -46,7 +47,7 @@ def run(settings: JavaSettings, bench: Bench) -> None:
     """Each case with the one, then with the other."""
     try:
         build.command()
-    except build.MissingToolsError as error:
+    except MissingToolsError as error:
         bench.outcome.skipped.append(str(error))
         return
     for name, plan in list_cases(settings):

@@ -1,34 +1,44 @@
 """The embedded server's own figures: commits, streamed rows, a poll in a large table, its start.
 
-Client and server are two processes on the same machine, with google-cloud-spanner unmodified.
+Client and server are two processes on the same machine, with Google's clients unmodified. One
+process of Python commits no faster than its one core does: client=go shows what the server can.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import psutil
+from google.cloud.spanner_v1.database import Database
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks import singers
+from benchmarks.compiled import MissingToolsError
 from benchmarks.experiment import RunProgress, restore_environment
+from benchmarks.go_client import build as go_client
 from benchmarks.processes import RunError
 from benchmarks.scenario import Bench, Figure, Scenario
 from emulator.process import spawn
 
 Storage = Literal["memory", "disk"]
+Client = Literal["python", "go"]
 
 
 class ServerSettings(BaseModel):
     """``storages`` are measured one after another: in memory, and with a data directory.
     ``threads`` of a client commit ``upserts`` rows each time, for ``seconds``. The table that is
-    streamed and polled has ``rows`` of about 300 bytes, of which 135 have changed since."""
+    streamed and polled has ``rows`` of about 300 bytes, of which 135 have changed since. ``client``
+    is who commits: one process of Google's Python or Go client."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,10 +47,26 @@ class ServerSettings(BaseModel):
     threads: Annotated[int, Field(ge=1)] = 8
     upserts: Annotated[int, Field(ge=1)] = 5
     rows: Annotated[int, Field(ge=1)] = 200_000
+    client: Client = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """How many there were, and their times in milliseconds."""
+
+    count: int
+    p50_ms: float
+    p99_ms: float
 
 
 def run(settings: ServerSettings, bench: Bench) -> None:
     """A row of the table for each storage."""
+    if settings.client == "go":
+        try:
+            go_client.command()
+        except MissingToolsError as error:
+            bench.outcome.skipped.append(str(error))
+            return
     with contextlib.ExitStack() as stack:
         stack.callback(restore_environment, os.environ.get("SPANNER_EMULATOR_HOST"))
         for storage in settings.storages:
@@ -58,18 +84,53 @@ def measure_commits(settings: ServerSettings, data_dir: Path | None) -> Figure:
     with spawn(data_dir) as server:
         ready = time.perf_counter() - began
         database = singers.create_database(server.address)
-        count = settings.upserts
-        taken = run_in_threads(
-            settings.threads,
-            settings.seconds,
-            lambda turn: singers.commit(database, turn * count, count),
-        )
+        process = psutil.Process(server.pid)
+        used = sum(process.cpu_times()[:2])
+        commits = CLIENTS[settings.client](settings, database)
+        used = sum(process.cpu_times()[:2]) - used
     return {
         "ready_s": round(ready, 2),
-        "commits/s": round(len(taken) / settings.seconds),
-        "commit_p50_ms": round(taken[len(taken) // 2] * 1_000, 2),
-        "commit_p99_ms": round(taken[len(taken) * 99 // 100] * 1_000, 2),
+        "client": settings.client,
+        "commits/s": round(commits.count / settings.seconds),
+        "commit_p50_ms": round(commits.p50_ms, 2),
+        "commit_p99_ms": round(commits.p99_ms, 2),
+        "server_cpu_ms/commit": round(used * 1_000 / max(1, commits.count), 3),
     }
+
+
+def commit_with_python(settings: ServerSettings, database: Database) -> Commits:
+    """Threads of this process, with google-cloud-spanner."""
+    count = settings.upserts
+    taken = run_in_threads(
+        settings.threads,
+        settings.seconds,
+        lambda turn: singers.commit(database, turn * count, count),
+    )
+    return Commits(
+        len(taken), taken[len(taken) // 2] * 1_000, taken[len(taken) * 99 // 100] * 1_000
+    )
+
+
+def commit_with_go(settings: ServerSettings, database: Database) -> Commits:
+    """Goroutines of one process, with cloud.google.com/go/spanner. Raises RunError."""
+    options = {
+        "database": database.name,
+        "threads": settings.threads,
+        "upserts": settings.upserts,
+        "seconds": settings.seconds,
+    }
+    command = [*go_client.command(), *(f"-{name}={value}" for name, value in options.items())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RunError(f"the Go client failed:\n{done.stderr[-2000:]}")
+    printed = json.loads(done.stdout)
+    return Commits(printed["commits"], printed["p50_ms"], printed["p99_ms"])
+
+
+CLIENTS: dict[Client, Callable[[ServerSettings, Database], Commits]] = {
+    "python": commit_with_python,
+    "go": commit_with_go,
+}
 
 
 def measure_large_table(rows: int, data_dir: Path | None) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from io import StringIO
 from pathlib import Path
 
@@ -194,6 +195,24 @@ def test_the_server_is_measured_in_memory_and_on_disk() -> None:
     assert memory["commits/s"]
     assert disk["bytes/row"]
     assert os.environ.get("SPANNER_EMULATOR_HOST") == host
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here")
+def test_the_server_is_measured_with_the_go_client() -> None:
+    result = conduct(
+        find_scenario("server"), ["client=go", "storages=memory", "seconds=0.5", "rows=1000"]
+    )
+    (memory,) = result.figures
+    assert memory["client"] == "go"
+    assert memory["commits/s"]
+    assert memory["poll_scanned"] == memory["polled_rows"] == 135
+
+
+def test_without_go_its_client_is_skipped_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = conduct(find_scenario("server"), ["client=go"])
+    assert result.outcome == "skipped"
+    assert "go not found on PATH" in result.skipped[0]
 
 
 def test_the_server_is_measured_on_no_other_database() -> None:

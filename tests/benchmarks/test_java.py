@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from benchmarks.compiled import MissingToolsError
 from benchmarks.conduct import conduct
 from benchmarks.java_watcher import build
 from benchmarks.report import report
@@ -32,7 +33,7 @@ TINY = (
 def there_are_tools() -> bool:
     try:
         build.tools()
-    except build.MissingToolsError:
+    except MissingToolsError:
         return False
     return True
 
@@ -63,7 +64,7 @@ def test_a_jdk_alone_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     compiler.touch(0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(build.MissingToolsError, match=r"^Maven \(mvn\) not found"):
+    with pytest.raises(MissingToolsError, match=r"^Maven \(mvn\) not found"):
         build.tools()
 
 
