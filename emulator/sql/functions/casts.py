@@ -21,18 +21,22 @@ from emulator.values import forms
 from emulator.values.local_times import local_time, timestamp_in_zone
 
 UUID_BYTES = 16
+WHOLE_FROM = 2.0**53
 HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]")
 INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
 
 
-def refuse_bad_text(function: Callable[[str], object], type_: str) -> Callable[[str], object]:
-    """A conversion of text whose ValueError becomes OUT_OF_RANGE, as Spanner's CAST does."""
+def refuse_bad_text(function: Callable[[str], object], sentence: str) -> Callable[[str], object]:
+    """A conversion of text whose ValueError becomes OUT_OF_RANGE, as Spanner's CAST does.
+
+    ``sentence`` has a place for the text, as GoogleSQL words it.
+    """
 
     def call(text: str) -> object:
         try:
             return function(text)
         except ValueError as error:
-            raise out_of_range(f"Could not cast {text!r} to type {type_}") from error
+            raise out_of_range(sentence.format(text)) from error
 
     return call
 
@@ -89,7 +93,9 @@ def float_to_int64(value: Float) -> int:
     number = read_float(value)
     if not math.isfinite(number):
         raise out_of_range(f"Illegal conversion of non-finite value {number} to an integer")
-    rounded = int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP, forms.NUMERIC_CONTEXT))
+    # Beyond 2^53 a double is whole, and its digits may be more than the context has.
+    whole = abs(number) >= WHOLE_FROM
+    rounded = int(number) if whole else int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP))
     if not INT64_MIN <= rounded <= INT64_MAX:
         raise out_of_range(f"int64 out of range: {number}")
     return rounded
@@ -153,21 +159,23 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "cast_float32_string": lambda v: float32_text(write_float(read_float(v) + 0.0)),
     "cast_numeric_int64": numeric_to_int64,
     "cast_numeric_string": forms.numeric_to_text,
-    "cast_string_bool": refuse_bad_text(parse_bool, "BOOL"),
-    "cast_string_int64": refuse_bad_text(parse_int64, "INT64"),
-    "cast_string_float64": refuse_bad_text(parse_float64, "FLOAT64"),
-    "cast_string_float32": refuse_bad_text(lambda text: to_float32(parse_float64(text)), "FLOAT32"),
-    "cast_string_numeric": refuse_bad_text(forms.numeric_form, "NUMERIC"),
+    "cast_string_bool": refuse_bad_text(parse_bool, "Bad bool value: {}"),
+    "cast_string_int64": refuse_bad_text(parse_int64, "Bad int64 value: {}"),
+    "cast_string_float64": refuse_bad_text(parse_float64, "Bad double value: {}"),
+    "cast_string_float32": refuse_bad_text(
+        lambda text: to_float32(parse_float64(text)), "Bad float value: {}"
+    ),
+    "cast_string_numeric": refuse_bad_text(forms.numeric_form, "Invalid NUMERIC value: {}"),
     "cast_string_bytes": str.encode,
-    "cast_string_date": refuse_bad_text(forms.date_form, "DATE"),
-    "cast_string_timestamp": refuse_bad_text(forms.timestamp_form, "TIMESTAMP"),
-    "cast_string_uuid": refuse_bad_text(forms.uuid_form, "UUID"),
+    "cast_string_date": refuse_bad_text(forms.date_form, "Invalid date: '{}'"),
+    "cast_string_timestamp": refuse_bad_text(forms.timestamp_form, "Invalid timestamp: '{}'"),
+    "cast_string_uuid": refuse_bad_text(forms.uuid_form, "Invalid UUID value: {}"),
     "cast_bytes_string": bytes_to_text,
     "cast_bytes_uuid": bytes_to_uuid,
     "cast_uuid_bytes": lambda form: uuid.UUID(form).bytes,
     "cast_date_timestamp": forms.timestamp_form,
     "cast_timestamp_string": timestamp_text,
     "cast_timestamp_date": refuse_bad_text(
-        lambda form: local_time(form, forms.DEFAULT_ZONE).date().isoformat(), "DATE"
+        lambda form: local_time(form, forms.DEFAULT_ZONE).date().isoformat(), "Invalid date: '{}'"
     ),
 }
