@@ -55,6 +55,12 @@ class UnavailableError(WatcherError):
     exit_code = 3
 
 
+class ResumptionError(WatcherError):
+    """A server refused to continue a stream where it broke; what it was to read is read again."""
+
+    exit_code = 3
+
+
 class DatabaseNotFoundError(WatcherError):
     """The instance or the database does not exist."""
 

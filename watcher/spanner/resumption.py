@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import grpc
 from google.api_core.exceptions import (
+    DataLoss,
     DeadlineExceeded,
     FailedPrecondition,
     InternalServerError,
@@ -15,7 +16,7 @@ from google.api_core.exceptions import (
     from_grpc_error,
 )
 
-from watcher.errors import UnavailableError, VersionExpiredError
+from watcher.errors import ResumptionError, UnavailableError, VersionExpiredError
 from watcher.spanner.outages import CallRetries, Outages, retry_until_answered
 from watcher.spanner.requests import Request
 from watcher.spanner.results.wire import ResultPart
@@ -49,7 +50,8 @@ class Resumption:
         """The messages of the stream. The call is under way at once, before the first is asked for.
 
         A message is passed on when a resume token covers it: no row is repeated or missing. Raises
-        VersionExpiredError, and UnavailableError when the server does not answer for too long.
+        VersionExpiredError, UnavailableError when the server does not answer for too long, and
+        ResumptionError when it does not accept its token.
         """
         return self._resume(self._begin())
 
@@ -79,6 +81,13 @@ class Resumption:
                 self.session.forget(self.request.session, error)
             except FailedPrecondition as error:
                 raise convert_refusal(error, self.read_timestamp) from error
+            except DataLoss as error:
+                if not token:
+                    raise
+                raise ResumptionError(
+                    f"{self.session.database_name} cannot continue a stream where it broke"
+                    f" ({error.message}); read it again from the start"
+                ) from error
             messages = self._begin()
 
     def _read_covered(
