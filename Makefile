@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak explore conformance reference lint format bench clean
+.PHONY: help setup demo test soak explore conformance reference lint format bench dist clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -45,6 +45,11 @@ format: $(STAMP) ## let ruff fix what it can
 
 bench: $(STAMP) ## run the short set of benchmarks on the embedded server, with a report: BENCH_ARGS="--out FOLDER"
 	@$(BIN)/spanner-watcher bench run --short $(BENCH_ARGS)
+
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
+dist: $(STAMP) ## wheel and source distribution in dist/: the same bytes from the same commit
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build -d dist
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
