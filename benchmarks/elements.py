@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.plots import COLOURS, svg
 from benchmarks.result import Chart
-from benchmarks.wording import find_column
+from benchmarks.wording import name_in_words
 
 WIDE_COLUMNS = 4
 """A table with fewer columns does not take the whole width: its rows would be hard to follow."""
@@ -98,7 +98,7 @@ def render_charts(charts: Sequence[tuple[str, Chart]]) -> str:
 def render_chart(name: str, chart: Chart) -> str:
     """A chart with its title, and what its colours mean."""
     return (
-        f"<figure><figcaption>{escape(chart.title)}{render_legend(chart)}</figcaption>"
+        f"<figure><figcaption>{escape(name_in_words(chart.title))}{render_legend(chart)}</figcaption>"
         f"{svg(chart, name)}</figure>"
     )
 
@@ -107,7 +107,7 @@ def render_legend(chart: Chart) -> str:
     """The name of each line beside its colour; nothing for a single line, and for bars."""
     if chart.bars or len(chart.lines) < 2:
         return ""
-    names = [find_column(line.label).label for line in chart.lines]
+    names = [name_in_words(line.label) for line in chart.lines]
     items = "".join(
         f'<li><i class="line{number % len(COLOURS)}"></i>{escape(name)}</li>'
         for number, name in enumerate(names)

@@ -8,17 +8,16 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable
 from html import escape
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullLocator
 
 from benchmarks.result import Chart
-from benchmarks.wording import SECONDS, find_column, format_column
+from benchmarks.wording import SECONDS, count_decimals, find_column, format_column, name_in_words
 
 WIDTH_INCHES, HEIGHT_INCHES = 5.0, 2.75
 FONT_POINTS = 8.5
@@ -28,7 +27,9 @@ STROKES = ("-", "--", ":", "-.")
 TEXT, GRID = "#1c1d1f", "#d8d9dc"
 VARIABLES = {TEXT: "text", GRID: "grid"} | {c: f"line{n}" for n, c in enumerate(COLOURS)}
 """The variable of the page's style for each colour."""
-TickName = Callable[[float, int | None], str]
+TICK_DECIMALS = 6
+HEADROOM = 1.06
+"""So that a line at the top is not cut."""
 NINES = {1 / (1 - p): f"p{100 * p:g}" for p in (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)}
 RC = {
     "svg.fonttype": "none",
@@ -53,7 +54,7 @@ def svg(chart: Chart, name: str) -> str:
         draw(axes, chart)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return fit_into_page(text.getvalue(), chart.title)
+    return fit_into_page(text.getvalue(), name_in_words(chart.title))
 
 
 def fit_into_page(text: str, title: str) -> str:
@@ -78,7 +79,7 @@ def draw(axes: Axes, chart: Chart) -> None:
         draw_lines(axes, chart)
     axes.set_xlabel(find_column(chart.x).text)
     axes.set_ylabel(find_column(chart.y).text)
-    axes.grid(visible=True, linewidth=0.6)
+    axes.grid(visible=True, axis="y" if chart.bars else "both", linewidth=0.5)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -89,9 +90,8 @@ def draw_bars(axes: Axes, chart: Chart) -> None:
     """A bar a line, with its value on it."""
     labels = [line.label for line in chart.lines]
     heights = [line.points[0][1] or 0.0 for line in chart.lines]
-    bars = axes.bar(labels, heights, color=COLOURS[0], width=0.6)
+    bars = axes.bar(labels, heights, color=COLOURS[0], width=0.5)
     axes.bar_label(bars, format_column(chart.y, list(heights)), padding=2)
-    axes.margins(y=0.12)
 
 
 def draw_lines(axes: Axes, chart: Chart) -> None:
@@ -112,9 +112,9 @@ def scale(axes: Axes, chart: Chart) -> None:
         axes.set_yscale("log")
         set_log_ticks(axes.yaxis)
     else:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(FuncFormatter(name_ticks(chart.y)))
+        axes.set_ylim(0, (axes.get_ylim()[1] or 1.0) * HEADROOM)
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(TickNames(chart.y, axes.get_yscale() == "linear"))
     if chart.percentiles:
         set_percentile_ticks(axes, chart)
         return
@@ -122,7 +122,7 @@ def scale(axes: Axes, chart: Chart) -> None:
         axes.set_xscale("log")
         set_log_ticks(axes.xaxis)
     if not chart.bars:
-        axes.xaxis.set_major_formatter(FuncFormatter(name_ticks(chart.x)))
+        axes.xaxis.set_major_formatter(TickNames(chart.x, axes.get_xscale() == "linear"))
 
 
 def set_log_ticks(axis: Axis) -> None:
@@ -140,12 +140,22 @@ def set_percentile_ticks(axes: Axes, chart: Chart) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def name_ticks(axis: str) -> TickName:
-    """What the ticks of an axis of that name are called: ``0.1 s``, ``10,000``."""
-    in_seconds = axis.startswith(SECONDS) or find_column(axis).unit == SECONDS
-    unit = " s" if in_seconds else ""
+class TickNames(Formatter):
+    """What the ticks of an axis are called: ``0.1 s``, ``10,000``. On an even scale all of them
+    have the same decimals."""
 
-    def name(value: float, _: int | None) -> str:
-        return f"{round(value, 9):,.10g}{unit}"
+    def __init__(self, axis: str, even: bool = True) -> None:
+        in_seconds = axis.startswith(SECONDS) or find_column(axis).unit == SECONDS
+        self._unit = " s" if in_seconds else ""
+        self._even = even
 
-    return name
+    def __call__(self, value: float, _: int | None = None) -> str:
+        """One tick by itself."""
+        return f"{value:,.{count_decimals([value], TICK_DECIMALS)}f}{self._unit}"
+
+    def format_ticks(self, values: list[float]) -> list[str]:
+        """All ticks of the axis."""
+        if not self._even:
+            return [self(value) for value in values]
+        decimals = count_decimals(list(map(float, values)), TICK_DECIMALS)
+        return [f"{value:,.{decimals}f}{self._unit}" for value in values]

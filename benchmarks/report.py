@@ -27,9 +27,9 @@ from benchmarks.scenario_section import list_parts, render_section
 from benchmarks.wording import NOT_MEASURED, PER_SECOND, ROWS, SECONDS
 
 PASSED = (
-    "“Passed” means that a scenario ran to its end without an error, and that of the rows its runs"
-    " wrote none is missing and none came with other content, twice, out of order, or without"
-    " having been written; it says nothing about speed."
+    "“Passed” means that a scenario ran to its end without an error, and that every row that its"
+    " runs had to deliver came, none with other content, twice, out of order, or without having"
+    " been written; it says nothing about speed."
 )
 JAVA = "What the Java watcher loses is counted, but does not fail a scenario."
 SECTIONS_WITH_PARTS = 3

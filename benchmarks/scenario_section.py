@@ -27,7 +27,7 @@ from benchmarks.overrides import list_settings
 from benchmarks.result import Chart, RunResult, ScenarioResult
 from benchmarks.scenario import make_run_charts
 from benchmarks.scenarios import SCENARIOS
-from benchmarks.wording import ROWS, SECONDS
+from benchmarks.wording import SECONDS, name_in_words
 
 VERDICT = {
     "written": "written",
@@ -65,7 +65,7 @@ def render_section(anchor: str, result: ScenarioResult, charts: Iterator[str]) -
 def list_parts(result: ScenarioResult) -> dict[str, str]:
     """The titles of a section's parts, by the end of their id."""
     titles = {"figures": "Figures", "charts": "Charts", "settings": "Settings", "runs": "Runs"}
-    charts = list_telling_charts(result)
+    charts = keep_telling_charts(result.charts)
     is_there = {"figures": result.figures, "charts": charts, "runs": result.runs}
     return {part: title for part, title in titles.items() if is_there.get(part, True)}
 
@@ -75,20 +75,27 @@ def render_part(part: str, result: ScenarioResult, charts: Iterator[str]) -> str
     if part == "figures":
         return render_figures(result)
     if part == "charts":
-        return render_charts(name_charts(list_telling_charts(result), charts))
+        return render_charts(name_charts(result.charts, charts))
     if part == "runs":
         return "".join(render_run(run, charts) for run in result.runs)
     return render_settings(result)
 
 
-def list_telling_charts(result: ScenarioResult) -> list[Chart]:
-    """Without those that have a single point: the table says as much."""
-    return [chart for chart in result.charts if sum(len(line.points) for line in chart.lines) > 1]
-
-
 def name_charts(charts: Sequence[Chart], names: Iterator[str]) -> list[tuple[str, Chart]]:
-    """Each with a name of its own."""
-    return [(next(names), chart) for chart in charts]
+    """Each that tells something, with a name of its own."""
+    return [(next(names), chart) for chart in keep_telling_charts(charts)]
+
+
+def keep_telling_charts(charts: Sequence[Chart]) -> list[Chart]:
+    """Without those of a single place: the table says as much."""
+    return [chart for chart in charts if count_places(chart) > 1]
+
+
+def count_places(chart: Chart) -> int:
+    """Bars, or the points of the longest line."""
+    if chart.bars:
+        return len(chart.lines)
+    return max((len(line.points) for line in chart.lines), default=0)
 
 
 def describe_checks(result: ScenarioResult) -> str:
@@ -145,7 +152,7 @@ def render_all_settings(result: ScenarioResult) -> str:
         f" <code>spanner-watcher bench list {escape(result.scenario)}</code> explains each.</p>"
     )
     return (
-        f'<p>To run it again:</p><pre class="scroll" tabindex="0">{escape(result.command)}</pre>'
+        f'<p>To run it again:</p><pre tabindex="0">{escape(result.command)}</pre>'
         + fold(f"All {len(names)} settings", told + render_table("all settings", settings))
         + fold("Machine and versions", render_machine(result))
     )
@@ -178,8 +185,8 @@ def render_machine(result: ScenarioResult) -> str:
 def render_run(run: RunResult, charts: Iterator[str]) -> str:
     """A run, folded: what became of its rows, what its processes used, charts."""
     verdict = [
-        TableColumn("rows", list(VERDICT.values()), words=True),
-        TableColumn("number", [f"{getattr(run.verdict, name):,}" for name in VERDICT], ROWS),
+        TableColumn("what became of the rows", list(VERDICT.values()), words=True),
+        TableColumn("number", [f"{getattr(run.verdict, name):,}" for name in VERDICT]),
     ]
     used = list(run.processes.items())
     processes = [
@@ -189,4 +196,4 @@ def render_run(run: RunResult, charts: Iterator[str]) -> str:
     ]
     tables = render_table("rows", verdict) + render_table("processes", processes)
     drawn = render_charts(name_charts(make_run_charts(run), charts))
-    return fold(run.name, f'<div class="tables">{tables}</div>{drawn}')
+    return fold(name_in_words(run.name), f'<div class="tables">{tables}</div>{drawn}')

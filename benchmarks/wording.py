@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.result import Cell
@@ -52,10 +53,10 @@ COLUMNS = {
     "p90_s": Column("p90 latency", SECONDS, 3),
     "p99.9_s": Column("p99.9 latency", SECONDS, 3),
     "max_s": Column("highest latency", SECONDS, 3),
-    "aborted": Column("commits sent again", "commits", 0),
+    "aborted": Column("repeated commits", "", 0),
     "query_ms": Column("server's time for a window", MILLISECONDS, 2),
     "query_cpu_ms": Column("server's CPU time for a window", MILLISECONDS, 2),
-    "queries": Column("queries", "queries", 0),
+    "queries": Column("queries", "", 0),
     "queries_cpu_s": Column("server's CPU time for queries", SECONDS, 3),
     "index_rows": Column("in the index at the end", ROWS, 0),
     "cpu_s": Column("CPU time of the consumer", SECONDS, 2),
@@ -83,7 +84,7 @@ COLUMNS = {
     # Figures of the comparison with Java, a row each.
     "client CPU s/100k rows": Column("client's CPU time per 100,000 rows", SECONDS, 2),
     "client peak MB": Column("client's peak memory", MEGABYTES, 1),
-    "server queries": Column("queries", "queries", 0),
+    "server queries": Column("queries", "", 0),
     "rows scanned": Column("scanned", ROWS, 0),
     "rows scanned/row": Column("scanned per delivered row", ROWS, 2),
     "server CPU s of queries": Column("server's CPU time for queries", SECONDS, 3),
@@ -117,14 +118,20 @@ def find_column(name: str) -> Column:
     return Column(name.replace("_", " "))
 
 
+def name_in_words(text: str) -> str:
+    """A title or a name, in which words such as ``interval_s`` are columns."""
+    words = (find_column(word).label if "_" in word else word for word in text.split(" "))
+    return " ".join(words)
+
+
 def rank_column(name: str) -> int:
     """Lower for what matters more."""
     return RANKS.get(name, len(RANKS))
 
 
-def count_decimals(values: list[Cell]) -> int:
-    """The decimals that the most precise of some values needs, up to three."""
-    texts = [f"{value:.{DECIMALS_MAX}f}" for value in values if isinstance(value, float)]
+def count_decimals(values: Sequence[Cell], most: int = DECIMALS_MAX) -> int:
+    """The decimals that the most precise of some values needs."""
+    texts = [f"{value:.{most}f}" for value in values if isinstance(value, float)]
     return max((len(text.rstrip("0").partition(".")[2]) for text in texts), default=0)
 
 
@@ -137,7 +144,7 @@ def format_cell(value: Cell, decimals: int) -> str:
     return value if isinstance(value, str) else f"{value:,.{decimals}f}"
 
 
-def format_column(name: str, values: list[Cell]) -> list[str]:
+def format_column(name: str, values: Sequence[Cell]) -> list[str]:
     """The values of a column, all of them with the same decimals."""
     decimals = find_column(name).decimals
     decimals = count_decimals(values) if decimals is None else decimals
