@@ -152,7 +152,7 @@ def test_a_tree_with_changes_is_not_said_to_be_its_commit(lean: ScenarioResult) 
 
 def test_missing_rows_are_the_sum_of_all_runs(lean: ScenarioResult) -> None:
     lost = change_run(lean, verdict=replace(lean.runs[0].verdict, missing=3))
-    assert "6 rows missing" in read_lead(lost, lost)
+    assert "missing 6 rows" in read_lead(lost, lost)
 
 
 def test_the_p99_of_a_page_is_of_the_latency_scenario(lean: ScenarioResult) -> None:
