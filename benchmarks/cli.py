@@ -22,11 +22,11 @@ from benchmarks.model import (
     find_fewest_shards,
     forecast,
 )
-from benchmarks.report import report, shown
+from benchmarks.report import report
 from benchmarks.result import ScenarioResult
 from benchmarks.scenario import Scenario
 from benchmarks.scenarios import SCENARIOS, find_scenario
-from benchmarks.screen import Screen, print_comparison, print_result
+from benchmarks.screen import Screen, print_busy, print_comparison, print_result, shown
 from watcher.errors import ConfigurationError
 from watcher.terminal.commands import (
     CommandApp,
@@ -238,6 +238,8 @@ def compare_command(
         print_comparison(CONSOLE, old.scenario, compare_results(old, new))
         for name, (before, after) in find_different_settings(old, new).items():
             CONSOLE.print(f"setting {name}: {shown(str(before))} against {shown(str(after))}")
+        for name, each in (("the first", old), ("the second", new)):
+            print_busy(CONSOLE, f"{name} result of {each.scenario}", each)
 
 
 def pair_results(first: Path, second: Path) -> list[tuple[ScenarioResult, ScenarioResult]]:

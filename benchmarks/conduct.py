@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from benchmarks.experiment import Show, ignore_progress
-from benchmarks.overrides import flat, settings_of
+from benchmarks.machine_load import CpuMeter
+from benchmarks.overrides import list_settings, settings_of
 from benchmarks.processes import RunError
 from benchmarks.result import ScenarioResult, environment
 from benchmarks.scenario import Bench, Scenario, ScenarioOutcome
@@ -30,16 +31,17 @@ def conduct(
     settings = check_settings(scenario, overrides, database)
     outcome = ScenarioOutcome(scenario.keys)
     where, began = environment(), time.monotonic()
-    try:
-        scenario.run(settings, Bench(outcome, database, show))
-    except RunError as error:
-        outcome.problems.append(str(error))
+    with CpuMeter() as meter:
+        try:
+            scenario.run(settings, Bench(outcome, database, show))
+        except RunError as error:
+            outcome.problems.append(str(error))
     return ScenarioResult(
         scenario=scenario.name,
         summary=scenario.summary,
         command=format_command(scenario, overrides, database),
         environment=where,
-        settings={name: convert_to_json(value) for name, value in flat(settings).items()},
+        settings=list_settings(settings),
         seconds=round(time.monotonic() - began, 1),
         keys=outcome.keys,
         figures=tuple(outcome.figures),
@@ -48,6 +50,8 @@ def conduct(
         notes=tuple(outcome.notes),
         skipped=tuple(outcome.skipped),
         problems=tuple(outcome.problems),
+        defaults=list_settings(scenario.settings()),
+        cpu=meter.use,
     )
 
 
@@ -68,8 +72,3 @@ def format_command(scenario: Scenario, overrides: Sequence[str], database: str |
     if database is not None:
         parts += ["--database", database]
     return shlex.join(parts)
-
-
-def convert_to_json(value: object) -> object:
-    """A setting as JSON has it."""
-    return list(value) if isinstance(value, tuple) else value

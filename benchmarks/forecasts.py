@@ -9,8 +9,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.elements import render_charts, render_document
 from benchmarks.model import Assumptions, Forecast
-from benchmarks.plots import svg
 from benchmarks.result import Chart
 from watcher.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
@@ -74,4 +74,4 @@ def print_model(
 
 def render_page(plot: Chart) -> str:
     """A page of its own."""
-    return f'<!doctype html><meta charset="utf-8"><title>{plot.title}</title>{svg(plot, "model")}\n'
+    return render_document(plot.title, f"<main>{render_charts([('model', plot)])}</main>")

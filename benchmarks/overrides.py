@@ -70,3 +70,11 @@ def place_of(key: str, places: Mapping[Path, object]) -> Path:
 def flat(settings: BaseModel) -> dict[str, object]:
     """Every setting by its whole name, for people."""
     return {".".join(place): value for place, value in list_paths(settings).items()}
+
+
+def list_settings(settings: BaseModel) -> dict[str, object]:
+    """Every setting by its whole name, as JSON has it."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in flat(settings).items()
+    }

@@ -2,143 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from itertools import count
 
-from benchmarks.plots import svg
-from benchmarks.result import Cell, Chart, Environment, RunResult, ScenarioResult
-from benchmarks.scenario import make_run_charts
+from benchmarks.elements import (
+    TableColumn,
+    render_document,
+    render_list,
+    render_table,
+)
+from benchmarks.headline import (
+    Number,
+    count_words,
+    describe_missing,
+    find_fastest,
+    find_slowest,
+    list_facts,
+    list_numbers,
+)
+from benchmarks.result import ScenarioResult
+from benchmarks.scenario_section import list_parts, render_section
+from benchmarks.wording import NOT_MEASURED, PER_SECOND, ROWS, SECONDS
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
-  color: #1a1a1a; background: #fff }
-h1, h2, h3 { line-height: 1.2 } h2 { border-top: 2px solid #ddd; padding-top: 1.5rem }
-table { border-collapse: collapse; font-size: 13px; margin: 1rem 0 }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
-th:first-child, td:first-child { text-align: left } th { background: #f5f5f5 }
-code { background: #f5f5f5; padding: .1rem .3rem } .charts { display: flex; flex-wrap: wrap }
-.charts svg { max-width: 100%; height: auto; margin: .5rem } details { margin: .5rem 0 }
-.passed { color: #006d3c } .failed { color: #b3261e } .scroll { overflow-x: auto }
-"""
+PASSED = (
+    "“Passed” means that a scenario ran to its end without an error, and that every row that its"
+    " runs had to deliver came, none with other content, twice, out of order, or without having"
+    " been written; it says nothing about speed."
+)
+JAVA = "What the Java watcher loses is counted, but does not fail a scenario."
+SECTIONS_WITH_PARTS = 3
+"""So many scenarios have their parts in the contents, too."""
+NamedResult = tuple[str, ScenarioResult]
+"""A result with the id of its section."""
 
 
 def report(results: Sequence[ScenarioResult], title: str = "spanner-watcher benchmarks") -> str:
     """The page."""
-    numbers = count()
-    parts = [
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>',
-        f"<style>{STYLE}</style><h1>{escape(title)}</h1>",
-        overview(results),
-        *(section(result, numbers) for result in results),
-        "</html>\n",
-    ]
-    return "\n".join(parts)
-
-
-def overview(results: Sequence[ScenarioResult]) -> str:
-    """A line a scenario."""
-    rows: list[dict[str, Cell]] = [
-        {
-            "scenario": result.scenario,
-            "what": result.summary,
-            "seconds": result.seconds,
-            "verdict": result.outcome if result.passed else "FAILED",
-        }
-        for result in results
-    ]
-    return table(rows)
-
-
-def section(result: ScenarioResult, numbers: Iterator[int]) -> str:
-    """A scenario."""
-    verdict = result.outcome
-    return "\n".join(
-        [
-            f'<h2 id="{escape(result.scenario)}">{escape(result.scenario)}'
-            f' <small class="{verdict}">{verdict}</small></h2>',
-            f"<p>{escape(result.summary)}<br><code>{escape(result.command)}</code></p>",
-            render_list("problems", result.problems, "failed"),
-            render_list("notes", result.notes),
-            render_list("left out", result.skipped),
-            table(result.figures),
-            drawn(result.charts, numbers),
-            *(one_run(run, numbers) for run in result.runs),
-            settings(result),
-        ]
+    named = name_sections(results)
+    charts = (f"chart{number}" for number in count())
+    sections = "\n".join(render_section(anchor, result, charts) for anchor, result in named)
+    body = (
+        f"{render_lead(results, title)}\n"
+        f'<div class="with-contents">{render_contents(named)}\n'
+        f"<main>{render_overview(named)}\n{sections}</main></div>"
     )
+    return render_document(title, body)
 
 
-def one_run(run: RunResult, numbers: Iterator[int]) -> str:
-    """A run, folded."""
-    verdict: list[dict[str, Cell]] = [
-        {name: getattr(run.verdict, name) for name in run.verdict.__dataclass_fields__}
-    ]
-    processes: list[dict[str, Cell]] = [
-        {"process": name, "CPU seconds": usage.cpu_seconds, "peak MB": usage.peak_mb}
-        for name, usage in run.processes.items()
-    ]
-    return "\n".join(
-        [
-            f"<details><summary>run: {escape(run.name)}</summary>",
-            table(verdict),
-            table(processes),
-            drawn(make_run_charts(run), numbers),
-            "</details>",
-        ]
+def name_sections(results: Sequence[ScenarioResult]) -> list[NamedResult]:
+    """The id of each section: the scenario, with a number where it is there more than once."""
+    seen: Counter[str] = Counter()
+    named: list[NamedResult] = []
+    for result in results:
+        seen[result.scenario] += 1
+        number = seen[result.scenario]
+        named.append((f"{result.scenario}-{number}" if number > 1 else result.scenario, result))
+    return named
+
+
+def render_lead(results: Sequence[ScenarioResult], title: str) -> str:
+    """When, of which commit, where, and three numbers; then what must be known of them."""
+    facts = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in list_facts(results)
     )
-
-
-def settings(result: ScenarioResult) -> str:
-    """Every setting, and the machine."""
-    rows: list[dict[str, Cell]] = [
-        {"setting": name, "value": str(value)} for name, value in result.settings.items()
-    ]
+    cards = "".join(render_number(each) for each in list_numbers(results))
     return (
-        "<details><summary>settings and machine</summary>"
-        f"{table(rows)}{table(machine(result.environment))}</details>"
+        f'<header><h1>{escape(title)}</h1>\n<dl class="facts">{facts}</dl>\n'
+        f'<dl class="numbers">{cards}</dl>\n{render_busy(results)}'
+        f"{render_verdict(results)}</header>"
     )
 
 
-def machine(where: Environment) -> list[dict[str, Cell]]:
-    """The environment as rows."""
-    values = where.model_dump(exclude={"packages"}) | where.packages
-    return [{"machine": name, "value": str(value)} for name, value in values.items()]
-
-
-def render_list(name: str, lines: Sequence[str], kind: str = "") -> str:
-    """Some sentences under a name; nothing for none."""
-    if not lines:
-        return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f'<div class="{kind}"><b>{escape(name)}</b><ul>{items}</ul></div>'
-
-
-def drawn(charts: Sequence[Chart], numbers: Iterator[int]) -> str:
-    """Charts beside each other."""
-    pictures = [svg(c, f"chart{n}") for c, n in zip(charts, numbers, strict=False)]
-    return f'<div class="charts">{"".join(pictures)}</div>' if pictures else ""
-
-
-def table(rows: Sequence[dict[str, Cell]]) -> str:
-    """Rows with the columns of all of them, in the order of their first appearance."""
-    if not rows:
-        return ""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(shown(row.get(c)))}</td>" for c in columns) + "</tr>"
-        for row in rows
+def render_number(number: Number) -> str:
+    """One of the three."""
+    lost = ' class="lost"' if number.lost else ""
+    return (
+        f"<div{lost}><dt>{escape(number.label)}</dt>"
+        f'<dd class="value">{escape(number.value)} <small>{escape(number.unit)}</small></dd>'
+        f'<dd class="origin">{escape(number.origin)}</dd></div>'
     )
-    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
 
 
-def shown(value: Cell) -> str:
-    """A cell for people."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 1_000):
-        return f"{value:,.0f}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def render_busy(results: Sequence[ScenarioResult]) -> str:
+    """A warning with the figure of each scenario that others disturbed."""
+    lines = [f"{each.scenario}: {each.busy}" for each in results if each.busy is not None]
+    title = "The machine was busy: the figures may be worse than on one that nobody else uses"
+    return render_list(title, lines, "warning")
+
+
+def render_verdict(results: Sequence[ScenarioResult]) -> str:
+    """How many scenarios passed, and what that means."""
+    outcomes = Counter(result.outcome for result in results)
+    parts = [
+        f'<span class="{name}">{outcomes[name]} {name}</span>'
+        for name in ("passed", "failed", "skipped")
+        if outcomes[name]
+    ]
+    java = any(run.plan.consumer.system == "java" for each in results for run in each.runs)
+    meaning = f"{PASSED} {JAVA}" if java else PASSED
+    total = count_words(len(results), "scenario")
+    return f"<p><strong>{total}: {', '.join(parts)}.</strong> {escape(meaning)}</p>"
+
+
+def render_contents(named: Sequence[NamedResult]) -> str:
+    """Links to all sections, and to their parts where there are few sections."""
+    few = len(named) <= SECTIONS_WITH_PARTS
+    items = "".join(
+        f'<li><a href="#{escape(anchor)}">{escape(anchor)}</a>'
+        f"{render_parts(anchor, result) if few else ''}</li>"
+        for anchor, result in named
+    )
+    return (
+        '<nav aria-labelledby="contents"><h2 id="contents">Contents</h2>'
+        f'<ul><li><a href="#overview">Overview</a></li>{items}</ul></nav>'
+    )
+
+
+def render_parts(anchor: str, result: ScenarioResult) -> str:
+    """Links to the parts of a section."""
+    items = "".join(
+        f'<li><a href="#{escape(anchor)}-{part}">{title}</a></li>'
+        for part, title in list_parts(result).items()
+    )
+    return f"<ul>{items}</ul>"
+
+
+def render_overview(named: Sequence[NamedResult]) -> str:
+    """A line a scenario."""
+    results = [result for _, result in named]
+    outcomes = [result.outcome for result in results]
+    slowest = [find_slowest([result])[0] for result in results]
+    fastest = [find_fastest([result])[0] for result in results]
+    columns = [
+        TableColumn("scenario", [anchor for anchor, _ in named], words=True),
+        TableColumn("outcome", outcomes, words=True, kinds=outcomes),
+        TableColumn(
+            "highest p99 latency",
+            [f"{s.run.since_intended.p99:.3f}" if s else NOT_MEASURED for s in slowest],
+            SECONDS,
+        ),
+        TableColumn(
+            "delivered, at best",
+            [f"{f.run.delivered_per_second:,.0f}" if f else NOT_MEASURED for f in fastest],
+            PER_SECOND,
+        ),
+        TableColumn("missing", [describe_missing([result]).value for result in results], ROWS),
+        TableColumn("took", [f"{result.seconds:,.0f}" for result in results], SECONDS),
+    ]
+    return f'<section id="overview"><h2>Overview</h2>{render_table("overview", columns)}</section>'

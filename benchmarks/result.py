@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from benchmarks.client_times import ClientTimes
 from benchmarks.index import ScanTotals
 from benchmarks.latency import Latency
+from benchmarks.machine_load import CpuUse
 from benchmarks.processes import Usage
 from benchmarks.query_costs import QueryCosts
 from benchmarks.run_settings import RunPlan
@@ -23,7 +24,15 @@ from benchmarks.truth import RunVerdict
 from watcher.errors import ConfigurationError
 
 Cell = str | int | float | bool | None
-PACKAGES = ("google-cloud-spanner", "grpcio", "pyarrow", "pyspark", "apsw", "protobuf")
+PACKAGES = (
+    "spanner-watcher",
+    "google-cloud-spanner",
+    "grpcio",
+    "pyarrow",
+    "pyspark",
+    "apsw",
+    "protobuf",
+)
 
 
 class Value(BaseModel):
@@ -33,7 +42,9 @@ class Value(BaseModel):
 
 
 class Environment(Value):
-    """Where and when. ``load`` is the machine's load average (1 minute) as the scenario began."""
+    """Where and when. ``load`` is the machine's load average (1 minute) as the scenario began, of
+    what was measured before it, too. ``revision`` is the commit of the source tree, with
+    ``-dirty`` where files differ from it; None without a source tree."""
 
     started: str
     python: str
@@ -137,6 +148,8 @@ class ScenarioResult(Value):
     the columns that tell a row of the table from the others.
 
     ``problems`` make it fail: lost rows, for instance. ``skipped`` says what was left out and why.
+    ``defaults`` are the settings without ``--set``, ``cpu`` what this and others used of the
+    machine meanwhile; both are None in files of older releases.
     """
 
     scenario: str
@@ -152,6 +165,22 @@ class ScenarioResult(Value):
     notes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    defaults: dict[str, object] | None = None
+    cpu: CpuUse | None = None
+
+    @property
+    def busy(self) -> str | None:
+        """What kept the machine busy besides this scenario, with the figure; None for nothing that
+        matters. Without ``cpu`` the load average as it began has to do."""
+        if self.cpu is not None:
+            return self.cpu.describe_others() if self.cpu.busy else None
+        where = self.environment
+        if where.load <= where.cpus:
+            return None
+        return (
+            f"the load average was {where.load:.2f} on {where.cpus} CPUs as it began (how much of"
+            " it came from the benchmark before is not recorded)"
+        )
 
     @property
     def passed(self) -> bool:
@@ -211,15 +240,20 @@ def read_version(package: str) -> str:
 
 
 def revision() -> str | None:
-    """The commit of this source tree; None where it is installed without one."""
+    """The commit of this source tree, ``-dirty`` where tracked files differ from it; None where it
+    is installed without one, be it inside of another repository."""
+    if ask_git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    return ask_git("describe", "--always", "--dirty", "--exclude=*")
+
+
+def ask_git(*arguments: str) -> str | None:
+    """What git answers in this folder; None where it refuses, or is not installed."""
     here = Path(__file__).resolve().parent
     try:
         result = subprocess.run(
-            ["git", "-C", str(here), "rev-parse", "--short", "HEAD"],
-            capture_output=True,
-            text=True,
-            check=False,
+            ["git", "-C", str(here), *arguments], capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
         return None
-    return result.stdout.strip() or None
+    return (result.stdout.strip() or None) if result.returncode == 0 else None

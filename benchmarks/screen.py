@@ -14,8 +14,7 @@ from rich.text import Text
 
 from benchmarks.comparison import FigurePair
 from benchmarks.experiment import RunProgress
-from benchmarks.report import shown
-from benchmarks.result import ScenarioResult
+from benchmarks.result import Cell, ScenarioResult
 
 RATE_SECONDS = 2.0
 
@@ -92,7 +91,16 @@ def print_result(console: Console, result: ScenarioResult) -> None:
         console.print(line, markup=False)
     for problem in result.problems:
         console.print(f"FAILED: {problem}", markup=False, style="bold red")
+    print_busy(console, result.scenario, result)
     console.print(f"{result.seconds:.0f} s, {result.outcome}\n")
+
+
+def print_busy(console: Console, name: str, result: ScenarioResult) -> None:
+    """A warning when others kept the machine busy during a result of that name."""
+    if result.busy is not None:
+        warning = f"WARNING: {name}: the machine was busy: {result.busy}"
+        advice = "run it again when nothing else runs"
+        console.print(f"{warning}; {advice}", markup=False, style="bold yellow")
 
 
 def figures_tables(result: ScenarioResult, width: int) -> Iterator[Table]:
@@ -158,3 +166,14 @@ def print_comparison(console: Console, title: str, rows: list[FigurePair]) -> No
         cells = (name, row.column, shown(row.first), shown(row.second), ratio)
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
+
+
+def shown(value: Cell) -> str:
+    """A cell for people."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 1_000):
+        return f"{value:,.0f}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -130,4 +130,4 @@ class TestSideBySide:
         cases = {str(row["case"]) for row in result.figures}
         assert cases == {"backlog of 2,500", "200 rows/s", "equal-timestamps"}
         assert "backlog of 2,500" in render_text(result)
-        assert "<td>client CPU s/100k rows</td>" in report([result])
+        assert "client&#x27;s CPU time per 100,000 rows (seconds)" in report([result])
