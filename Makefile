@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak explore conformance reference lint format bench clean
+.PHONY: help setup demo test soak explore conformance reference lint format bench docs clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -45,6 +45,10 @@ format: $(STAMP) ## let ruff fix what it can
 
 bench: $(STAMP) ## run the short set of benchmarks on the embedded server, with a report: BENCH_ARGS="--out FOLDER"
 	@$(BIN)/spanner-watcher bench run --short $(BENCH_ARGS)
+
+docs: $(STAMP) ## the site of the documentation, in build/site; dead links are errors
+	@PYTHONPATH=scripts $(BIN)/python -m reference_pages
+	@$(BIN)/zensical build --strict --clean
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

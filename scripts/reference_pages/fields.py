@@ -120,7 +120,7 @@ def describe_default(default: Any, kind: str) -> str:
     if default is MISSING:
         return "required"
     if default is None or default in ((), "", {}) or is_section(type(default)):
-        return "–"
+        return "none"
     if kind == "duration":
         return code(format_duration(default))
     if isinstance(default, tuple):

@@ -33,8 +33,11 @@ def describe_class(owner: type) -> list[str]:
     """The docstring of a class, as lines."""
     text = inspect.getdoc(owner) or ""
     paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]
-    shown = [each.replace(" The text below a field is its line in the reference.", "")
-             for each in paragraphs if not each.startswith("Raises")]
+    shown = [
+        each.replace(" The text below a field is its line in the reference.", "")
+        for each in paragraphs
+        if not each.startswith("Raises")
+    ]
     return [line for each in shown for line in (format_prose(each), "")]
 
 
@@ -53,8 +56,16 @@ def describe_section(owner: type, path: str = "") -> Iterator[str]:
     if path:
         yield from (f"## `[{path}]`", "")
         yield from describe_class(owner)
-    yield from make_table(TITLES, make_rows([each for each in fields if each.section is None
-                                             or get_origin(hints[each.name]) is tuple]))
+    yield from make_table(
+        TITLES,
+        make_rows(
+            [
+                each
+                for each in fields
+                if each.section is None or get_origin(hints[each.name]) is tuple
+            ]
+        ),
+    )
     seen: set[type] = set()
     for each in fields:
         if each.section is None or each.section in seen:
@@ -79,8 +90,8 @@ def make_configuration_page() -> str:
     """docs/reference/configuration.md. Raises MissingDescriptionError."""
     return make_page(
         "Configuration of a watcher",
-        "The file of `spanner-watcher watch --config`, `check --config` and `replicate --config`, and"
-        " the keyword arguments of `watcher.Watcher`. An example with comments is in"
+        "The file of `spanner-watcher watch --config`, `check --config` and `replicate --config`,"
+        " and the keyword arguments of `watcher.Watcher`. An example with comments is in"
         " [Watching without Spark](../watch.md).",
         "",
         *TYPES,
@@ -107,9 +118,9 @@ def make_spark_page() -> str:
     """docs/reference/spark-options.md. Raises MissingDescriptionError."""
     return make_page(
         "Options of the Spark source",
-        "The options of `spark.readStream.format(\"spanner-changes\")` and of `spark.read`:"
-        " [the Spark source](../spark.md). Names ignore case, every value is a text. An unknown name"
-        " is an error that suggests the nearest known one.",
+        'The options of `spark.readStream.format("spanner-changes")` and of `spark.read`:'
+        " [the Spark source](../spark.md). Names ignore case, every value is a text. An unknown"
+        " name is an error that suggests the nearest known one.",
         "",
         *make_table(TITLES, make_rows(list(list_fields(SourceOptions)), to_camel)),
         "A duration is `500ms`, `1s`, `5m`, `2h`, `1d` or plain seconds; a start is `latest`,"

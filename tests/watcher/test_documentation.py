@@ -12,12 +12,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from pydantic.alias_generators import to_camel
-
 import watcher
 from ddl.errors import DdlError
 from watcher.errors import WatcherError
-from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import parse_watch_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,12 +37,6 @@ def test_the_configurations_of_queues_in_the_documentation_are_valid() -> None:
     ]
     kafka, pubsub = (str(config.delivery.queue) for config in configs)
     assert (kafka, pubsub) == ("kafka://broker1:9092,broker2:9092", "pubsub://my-project")
-
-
-def test_every_option_of_the_spark_source_is_in_the_documentation() -> None:
-    table = [line for line in (DOCS / "spark.md").read_text().splitlines() if line[:3] == "| `"]
-    documented = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table)))
-    assert documented == {to_camel(name) for name in SourceOptions.model_fields}
 
 
 def list_errors(base: type[Exception]) -> set[type[Exception]]:
