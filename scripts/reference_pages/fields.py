@@ -35,7 +35,7 @@ class FieldText:
     of its own."""
 
     name: str
-    type: str
+    kind: str
     default: str
     meaning: str
     section: type | None
@@ -80,11 +80,16 @@ def iterate_hints(owner: type) -> Iterator[tuple[str, object, object]]:
     """Each field's name, type and default; MISSING for a field that is required."""
     if issubclass(owner, BaseModel):
         for name, field in owner.model_fields.items():
-            hint: object = field.annotation
+            hint: Any = field.annotation
             if field.metadata:
-                hint = Annotated[(hint, *field.metadata)]  # type: ignore[valid-type]
+                hint = Annotated[(hint, *field.metadata)]
             yield name, hint, MISSING if field.is_required() else field.get_default()
-        return
+    else:
+        yield from iterate_dataclass_hints(owner)
+
+
+def iterate_dataclass_hints(owner: Any) -> Iterator[tuple[str, object, object]]:
+    """As ``iterate_hints``."""
     hints = get_type_hints(owner, localns={"ConfigDict": dict}, include_extras=True)
     for each in list_dataclass_fields(owner):
         yield each.name, hints[each.name], each.default

@@ -15,7 +15,7 @@ def list_metrics(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, s
     # A metric without values yet says what its labels are in no other place.
     collectors = dict.fromkeys(registry._collector_to_names)
     for collector in collectors:
-        for metric in collector.describe():
+        for metric in collector.collect():
             name = f"{metric.name}_total" if metric.type == "counter" else metric.name
             labels = getattr(collector, "_labelnames", ())
             meaning = require_text(metric.documentation, name, "watcher/runners/metrics.py")

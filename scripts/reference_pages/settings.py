@@ -46,7 +46,7 @@ def make_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Rows of ``TITLES``."""
     for each in fields:
-        yield code(rename(each.name)), each.type, each.default, each.meaning
+        yield code(rename(each.name)), each.kind, each.default, each.meaning
 
 
 def describe_section(owner: type, path: str = "") -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 import pytest
 import typer
@@ -87,7 +88,7 @@ def test_an_option_without_a_description_is_refused() -> None:
     app = typer.Typer()
 
     @app.command()
-    def silent(quick: bool = False) -> None:
+    def silent(quick: Annotated[bool, typer.Option("--quick")] = False) -> None:
         """Does nothing."""
 
     with pytest.raises(MissingDescriptionError, match="silent --quick has no description"):
