@@ -51,4 +51,4 @@ docs: $(STAMP) ## the site of the documentation, in build/site; dead links are e
 	@$(BIN)/zensical build --strict --clean
 
 clean: ## remove what make made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -102,3 +102,9 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     assert "STOPPED" in shown
     assert "3 rows would be cleared" in shown
     assert printed.count("Change(") == 3
+
+
+def test_the_files_that_the_readme_links_to_are_there() -> None:
+    links = set(re.findall(r"\]\(([\w/.-]+)(?:#[\w-]+)?\)", (ROOT / "README.md").read_text()))
+    assert "docs/index.md" in links
+    assert {link for link in links if not (ROOT / link).exists()} == set()
