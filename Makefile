@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak explore conformance reference lint format bench dist clean
+.PHONY: help setup demo test soak explore conformance reference lint format bench docs dist clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -51,5 +51,9 @@ dist: $(STAMP) ## wheel and source distribution in dist/: the same bytes from th
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build -d dist
 
+docs: $(STAMP) ## the site of the documentation, in build/site; dead links are errors
+	@PYTHONPATH=scripts $(BIN)/python -m reference_pages
+	@$(BIN)/zensical build --strict --clean
+
 clean: ## remove what make made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,28 +13,36 @@ SHARDS_MAX = 1_000
 
 
 class WatchOptions(BaseModel):
-    """The options of one table.
-
-    ``shards`` is the exact number of distinct ShardId values. ``shard_key`` names the columns to
-    hash; None is the primary key, with which a row never changes its shard. Without ``index`` a
-    name is chosen.
-    """
+    """The options of one table. The text below a field is its line in the reference."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: Strategy = Strategy.AUTOMATIC
+    """How the table is made watchable."""
     shards: Annotated[int, Field(ge=1, le=SHARDS_MAX)] = 16
+    """The exact number of distinct values of the shard."""
     shard_key: tuple[Name, ...] | None = None
+    """The columns to hash; without it the primary key, with which a row never changes its shard."""
     timestamp_column: Name = "LastModified"
+    """The name of the commit-timestamp column."""
     shard_column: Name = "ShardId"
+    """The name of the computed shard column."""
     processed_column: Name = "Processed"
+    """The name of the column that clearing sets, with the strategy ``processed``."""
     index: Name | None = None
+    """The name of the index; without it, one is chosen."""
     storing: tuple[Name, ...] = ()
+    """Columns that the index stores, to avoid a join with the table."""
     stored: bool = False
+    """Store the shard in the table, too; this writes every row once."""
     modulo: Modulo = Modulo.POSITIVE
+    """``positive`` has exactly N shards; ``signed`` keeps the sign, which gives 2N - 1."""
     change_sets: Name = "CHANGE_SETS"
+    """The name of the table of change sets, with the strategy ``change-set``."""
     change_set_column: Name = "ChangeSetId"
+    """The name of the column with the id of a change set."""
     change_stream: Name = "SpannerWatcherStream"
+    """The name of the change stream, with the strategy ``change-stream``."""
 
     def use_postgresql_names(self) -> WatchOptions:
         """The options with PostgreSQL's lower-case names for those that were not set."""
@@ -59,9 +67,13 @@ class WatchFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tables: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
+    """Names or globs of the tables that are meant."""
     exclude: tuple[str, ...] = ()
+    """Names or globs that ``tables`` leaves out."""
     defaults: dict[str, object] = {}
+    """The options of all tables."""
     table: dict[str, dict[str, object]] = {}
+    """The options of single tables, which replace those of ``[defaults]``."""
 
     def options_for(self, table: str) -> WatchOptions:
         """The options of one table. Raises pydantic's ValidationError."""

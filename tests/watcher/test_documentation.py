@@ -12,12 +12,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from pydantic.alias_generators import to_camel
-
 import watcher
 from ddl.errors import DdlError
 from watcher.errors import WatcherError
-from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import parse_watch_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,12 +37,6 @@ def test_the_configurations_of_queues_in_the_documentation_are_valid() -> None:
     ]
     kafka, pubsub = (str(config.delivery.queue) for config in configs)
     assert (kafka, pubsub) == ("kafka://broker1:9092,broker2:9092", "pubsub://my-project")
-
-
-def test_every_option_of_the_spark_source_is_in_the_documentation() -> None:
-    table = [line for line in (DOCS / "spark.md").read_text().splitlines() if line[:3] == "| `"]
-    documented = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table)))
-    assert documented == {to_camel(name) for name in SourceOptions.model_fields}
 
 
 def list_errors(base: type[Exception]) -> set[type[Exception]]:
@@ -111,3 +102,9 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     assert "STOPPED" in shown
     assert "3 rows would be cleared" in shown
     assert printed.count("Change(") == 3
+
+
+def test_the_files_that_the_readme_links_to_are_there() -> None:
+    links = set(re.findall(r"\]\(([\w/.-]+)(?:#[\w-]+)?\)", (ROOT / "README.md").read_text()))
+    assert "docs/index.md" in links
+    assert {link for link in links if not (ROOT / link).exists()} == set()

@@ -17,7 +17,8 @@ from watcher.replica.sink import CutReport, ReplicaSink, ReplicaTarget
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
-from watcher.settings.watcher import ReplicaConfig, WatchConfig
+from watcher.settings.sections import ReplicaConfig
+from watcher.settings.watcher import WatchConfig
 
 
 @dataclass(frozen=True, slots=True)

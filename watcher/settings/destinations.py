@@ -112,13 +112,14 @@ RESERVED = {
 
 
 class KafkaOptions(Section):
-    """How to write to Kafka. ``transactional``: each window is one transaction, under the id
-    ``transactional_id``, by default made of the database and the consumer. ``properties`` are those
-    of librdkafka's producer: security, compression, sizes, timeouts."""
+    """How to write to Kafka."""
 
     transactional: bool = False
+    """Each window is one transaction."""
     transactional_id: Text | None = None
+    """The id of these transactions; by default made of the database and the consumer."""
     properties: Mapping[str, str | int | float | bool] = {}
+    """Properties of librdkafka's producer: security, compression, sizes, timeouts."""
 
     @field_validator("properties")
     @classmethod
@@ -130,12 +131,14 @@ class KafkaOptions(Section):
 
 
 class PubSubOptions(Section):
-    """How to write to Pub/Sub. The rows of a table share ``ordering_groups`` ordering keys, by a
-    digest of their keys; 0: each row's key is its ordering key. ``messages_max`` and ``bytes_max``
-    limit what waits for an acknowledgement. ``endpoint`` is that of a region: Pub/Sub keeps the
-    order of what is published in one region."""
+    """How to write to Pub/Sub."""
 
     ordering_groups: Annotated[int, Field(ge=0)] = 16
+    """The rows of a table share so many ordering keys, by a digest of their keys; 0: each row's key
+    is its ordering key."""
     messages_max: Annotated[int, Field(ge=1)] = 10_000
+    """How many messages may wait for an acknowledgement."""
     bytes_max: Annotated[int, Field(ge=1)] = 50_000_000
+    """How many bytes may wait for an acknowledgement."""
     endpoint: Text | None = None
+    """The endpoint of a region: Pub/Sub keeps the order of what is published in one region."""

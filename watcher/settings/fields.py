@@ -85,20 +85,24 @@ class Section(BaseModel):
 
 
 class SharedSettings(BaseModel):
-    """The fields that both spellings share.
-
-    ``consumer`` is the name under which a position is saved. ``nanoseconds`` is what becomes of a
-    TIMESTAMP finer than microseconds. ``priority`` and ``directed_read`` say how Spanner serves
-    the reads of captures.
-    """
+    """The fields that both spellings share. The text below a field is its line in the reference."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     database: Text
+    """The database: ``spanner://projects/P/instances/I/databases/D``."""
     consumer: Text | None = None
+    """The name under which the position is saved; without it, nothing is saved and clearing does
+    not wait."""
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
+    """What becomes of a TIMESTAMP finer than microseconds that is polled or backfilled:
+    ``truncate``, ``refuse`` (an error), or ``string`` (every TIMESTAMP as text, with all digits).
+    Keys and change streams keep all digits."""
     priority: Priority | None = None
+    """At which priority Spanner serves the reads of captures; without it, Spanner's default:
+    high."""
     directed_read: DirectedRead | None = None
+    """Which replicas serve the reads of captures."""
 
     @property
     def read_options(self) -> ReadOptions:

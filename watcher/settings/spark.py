@@ -90,61 +90,80 @@ def convert_directed_read(value: object) -> object:
 
 
 class SourceOptions(SharedSettings):
-    """The options of the Spark source ``spanner-changes``, in camelCase there.
-
-    Exactly one of ``table`` (its own columns) and ``tables`` (comma-separated names and globs; an
-    envelope for each change) is needed. Clearing waits for a reader with a ``consumer``, and for no
-    other. ``starting_timestamp`` is ``latest``, ``earliest`` (the whole table as it is now, then
-    its changes) or an RFC 3339 timestamp. A ``max_rows_per_batch`` of 0 is no limit, and so is a
-    ``max_span_per_batch`` of 0 (a span of commit timestamps). ``idle_seconds`` is how often the
-    position of an idle table advances. ``outage_seconds`` is how long calls are retried while
-    Spanner does not answer. ``directed_read`` is JSON.
-
-    With ``push_filters``, Spanner evaluates the filters of batch reads. Spark then keeps those of
-    one query for the next query of the same ``load()``, so each query needs a load of its own.
-    ``on_cleared_rows`` is what a batch read of changes does if some of them may have left the
-    index. ``json_type`` is ``string``, or ``variant`` for Spark's VARIANT, also of the envelope's
-    key and values.
-
-    ``capture`` is ``poll`` or ``change-stream``. With the latter, ``stream`` names the change
-    stream (default: the only one that watches the tables), ``operations`` and ``transaction_tag``
-    select changes, and ``whole_rows`` reads the values that the stream's capture type leaves out.
-    ``envelope`` writes changes in another format, as a key and a value; its own options are JSON in
-    ``envelope_options``.
-    """
+    """The options of the Spark source ``spanner-changes``, in camelCase there. The text below a
+    field is its line in the reference."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
+    database: Text
+    """The database's id."""
     project: Text
+    """The project's id."""
     instance: Text
+    """The instance's id."""
     table: Text | None = None
+    """One table, in its own columns. One of ``table`` and ``tables`` is required."""
     tables: Text | None = None
+    """Several tables, by comma-separated names and globs (``Singers,Album*``), as rows of one
+    form."""
     exclude: str = ""
+    """Comma-separated names and globs that ``tables`` leaves out."""
     lease_seconds: Annotated[float, Field(ge=1)] = LEASE_SECONDS
+    """How many seconds after the last renewal another query may use the name of a killed one."""
     shard_groups: Annotated[int, Field(ge=1)] = 4
+    """About how many input partitions a table has at most in a micro-batch."""
     rows_per_slice: Annotated[int, Field(ge=1)] = 20_000
+    """Use fewer partitions if each would have fewer rows than this."""
     starting_timestamp: Start = LATEST
+    """Where a query without a checkpoint starts; ``earliest`` is the whole table as it is now, then
+    its changes. Batch reads: the start of the changes (outside); ``earliest`` is what is still in
+    the index."""
     ending_timestamp: End = LATEST
+    """Batch reads: the end of the changes (inside)."""
     snapshot_timestamp: End = LATEST
+    """Batch reads: as of when whole tables are read."""
     max_rows_per_batch: Annotated[int, Field(ge=0)] = 0
+    """Split a backlog into micro-batches of about this many rows; 0 is no limit. Not with a change
+    stream."""
     max_span_per_batch: Duration = 0.0
+    """Split a backlog by commit timestamps; 0 is no limit."""
     backfill_rows_per_batch: Annotated[int, Field(ge=1)] = 500_000
+    """Rows of a micro-batch during a backfill of whole tables."""
     idle_seconds: Annotated[float, Field(ge=0)] = 10.0
+    """How often the position of an idle table advances, by an empty micro-batch, in seconds."""
     outage_seconds: Duration = OUTAGE_SECONDS
+    """How long calls are retried while Spanner does not answer, before the query fails."""
     directed_read: Annotated[DirectedRead | None, BeforeValidator(convert_directed_read)] = None
+    """Which replicas serve the reads of captures, as JSON with names in camelCase: ``{"include":
+    [{"location": "us-east4", "type": "read-only"}], "autoFailoverDisabled": true}``."""
     positions_table: Text = TABLE
+    """The table in the same database that keeps positions; created if it is missing."""
     json_type: JsonType = JsonType.STRING
+    """``variant``: JSON is Spark's VARIANT, also ``key`` and ``values`` with ``tables``."""
     on_schema_change: SchemaChange = SchemaChange.STOP
+    """When a column that is read is dropped: stop, or continue with NULLs in it."""
     on_cleared_rows: ClearedRows = ClearedRows.FAIL
+    """Batch reads of changes, when some may have been cleared from the index: fail, or read what is
+    left, with a warning."""
     data_boost: bool = False
+    """Batch reads: whole tables are read on Spanner's own machines, at its own price."""
     push_filters: bool = False
+    """Batch reads: Spanner evaluates filters. Spark keeps those of one query for the next query of
+    the same ``load()``, so each query then needs a ``load()`` of its own."""
     capture: CaptureName = CaptureName.POLL
+    """How changes are found; ``change-stream``: every version, and deletes."""
     stream: Text | None = None
+    """The change stream; without it, the only one that watches the tables."""
     operations: Annotated[tuple[Operation, ...], BeforeValidator(convert_operations)] = ()
+    """Of a change stream, only these operations, with commas between: ``INSERT,DELETE``."""
     transaction_tag: Text | None = None
+    """Of a change stream, only changes of transactions with this tag."""
     whole_rows: bool = False
+    """Of a change stream: read the values that its capture type leaves out."""
     envelope: Text | None = None
+    """Records in another format, as binary ``key`` and ``value``."""
     envelope_options: Annotated[Mapping[str, object], BeforeValidator(convert_json)] = {}
+    """The options of that format, as a JSON object."""
 
     @property
     def streamed(self) -> bool:

@@ -8,33 +8,35 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from watcher.change import Operation
-from watcher.consumers.clearing import Method
 from watcher.consumers.leases import LEASE_SECONDS
-from watcher.consumers.positions import TABLE
 from watcher.envelopes import AnyEnvelope, Known, make_envelope
 from watcher.errors import ConfigurationError
 from watcher.settings.destinations import (
     TABLE_FIELD,
-    Destination,
     KafkaDestination,
     KafkaOptions,
     PubSubDestination,
     PubSubOptions,
-    parse_destination,
 )
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,
     Duration,
-    Section,
     SharedSettings,
     Start,
     Text,
     describe_validation_error,
     unknown_option,
+)
+from watcher.settings.sections import (
+    ClearingConfig,
+    DeliveryConfig,
+    MetricsConfig,
+    PositionsConfig,
+    ReplicaConfig,
+    StreamConfig,
 )
 from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
@@ -44,145 +46,64 @@ from watcher.tables.values import TableSpec
 GRACE_SECONDS = 60.0
 
 
-REPLICA_FORMAT = "delta"
-
-
-def check_replica_address(text: str) -> str:
-    """Raises ValueError, for pydantic, unless it is ``delta:FOLDER``."""
-    format_, _, folder = text.partition(":")
-    if format_ != REPLICA_FORMAT or not folder:
-        raise ValueError(f"invalid target '{text}': use {REPLICA_FORMAT}:FOLDER")
-    return text
-
-
-class PositionsConfig(Section):
-    """Where positions are saved: in a Spanner table (of the same or another database), in a file,
-    or nowhere (``memory``). Leases and ``ctl`` need ``spanner``."""
-
-    keep: Literal["spanner", "file", "memory"] = "spanner"
-    table: Text = TABLE
-    database: Text | None = None
-    path: Path | None = None
-
-
-class ClearingConfig(Section):
-    """Clearing on a schedule. ``rows_max`` limits how many rows one clearing removes. A consumer
-    whose position is older than ``report_after`` is reported in the log; clearing still waits for
-    it. ``method``: ``partitioned`` scans the table, ``index`` clears the rows that the index lists,
-    ``auto`` chooses the cheaper one."""
-
-    every: Duration
-    margin: Duration = 0.0
-    rows_max: Annotated[int, Field(ge=1)] | None = None
-    report_after: Duration = 86_400.0
-    method: Method = Method.PARTITIONED
-
-
-class DeliveryConfig(Section):
-    """Where changes go. ``to`` is ``-`` for the standard output, a queue (``kafka://...``,
-    ``pubsub://...``), or a file, which is rotated at ``rotate_bytes``. A ``callback``, written
-    ``module:function``, takes changes instead. If it raises, it is called again up to ``retries``
-    times; then the watcher stops, or writes the change to ``dead_letters`` and continues.
-    ``envelope`` is the format of lines and messages (``watcher.envelopes.ENVELOPES``),
-    ``envelope_options`` are the options of that format."""
-
-    to: Text = "-"
-    rotate_bytes: Annotated[int, Field(ge=1)] | None = None
-    callback: Text | None = None
-    envelope: Text = "plain"
-    envelope_options: Mapping[str, object] = {}
-    retries: Annotated[int, Field(ge=0)] = 5
-    backoff: Duration = 0.5
-    then: Literal["stop", "skip"] = "stop"
-    dead_letters: Path | None = None
-    kafka: KafkaOptions = KafkaOptions()
-    pubsub: PubSubOptions = PubSubOptions()
-
-    @property
-    def queue(self) -> Destination | None:
-        """The queue that ``to`` names, if it names one. Raises ConfigurationError."""
-        return parse_destination(self.to)
-
-
-class MetricsConfig(Section):
-    """Prometheus metrics over HTTP, by default on loopback."""
-
-    port: Annotated[int, Field(ge=0, le=65_535)]
-    host: Text = "127.0.0.1"
-
-
-class ReplicaConfig(Section):
-    """Where ``spanner-watcher replicate`` keeps copies: ``to`` is ``delta:FOLDER``. ``keep_cuts``
-    is for how long cuts are kept; compaction and VACUUM of the copies are the owner's."""
-
-    to: Annotated[Text, AfterValidator(check_replica_address)]
-    keep_cuts: Duration = 7 * 86_400.0
-
-    @property
-    def folder(self) -> str:
-        """The folder."""
-        return self.to.partition(":")[2]
-
-
-class StreamConfig(Section):
-    """Which change stream to read with ``capture = "change-stream"``: ``name``, or the only one
-    that watches the tables. ``operations`` and ``tag`` (of transactions) select changes.
-    ``whole_rows`` reads the values that the stream's capture type leaves out, at the commit
-    timestamp, with one call for each record. ``push`` keeps queries open instead of polling at an
-    interval: changes arrive within milliseconds, one by one instead of window by window."""
-
-    name: Text | None = None
-    operations: tuple[Literal["INSERT", "UPDATE", "DELETE"], ...] = ()
-    tag: Text | None = None
-    whole_rows: bool = False
-    push: bool = False
-
-    @property
-    def operation_set(self) -> frozenset[Operation]:
-        """The operations to read; empty for all of them."""
-        return frozenset(Operation(name) for name in self.operations)
-
-
 class WatchConfig(SharedSettings):
-    """What a watcher watches and how.
-
-    ``tables`` and ``exclude`` are names or globs; new tables are picked up every ``refresh``
-    seconds. ``backfill`` names tables (or globs) to deliver whole before their changes, as they are
-    when a consumer without a position starts, ``backfill_rows`` at a time. ``adaptive`` lengthens
-    the pause of an idle watcher up to ten intervals. ``transactions`` delivers the changes of one
-    commit timestamp together, over all tables. With ``standby``, a second instance of a consumer
-    waits for the first one; without it, the second one is refused. ``nanoseconds`` applies to
-    columns that are polled or backfilled; keys and change streams keep all digits. ``grace`` is how
-    long a stop may take before the process ends anyway; what was not saved is delivered again.
-    ``on_missing_index``: ``stop``, or ``scan`` the table without the index.
-    """
+    """What a watcher watches and how. The text below a field is its line in the reference."""
 
     tables: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
+    """Names or globs of the tables to watch."""
     exclude: tuple[Text, ...] = ()
+    """Names or globs that ``tables`` leaves out."""
     capture: Literal["auto", "poll", "change-set", "change-stream"] = "auto"
+    """How changes are found: ``change-stream`` reads a change stream; the others poll, a table with
+    ``change_sets`` through its change sets."""
     stream: StreamConfig = StreamConfig()
+    """Which change stream is read."""
     start: Start = LATEST
+    """Where a consumer without a position starts; ``earliest`` is all that is in the index."""
     backfill: tuple[Text, ...] = ()
+    """Names or globs of tables to deliver whole before their changes, as they are when a consumer
+    without a position starts. Not together with ``start``."""
     backfill_rows: Annotated[int, Field(ge=1)] = 10_000
+    """Rows of a page of a backfill."""
     interval: Duration = 1.0
+    """The pause after a poll; there is none after a full window."""
     adaptive: bool = False
+    """Longer pauses while nothing changes, up to ten intervals."""
     max_rows: Annotated[int, Field(ge=1)] = 100_000
+    """Windows are cut at about this many rows."""
     shard_groups: Annotated[int, Field(ge=1)] = 1
+    """How many queries read a table side by side."""
     transactions: bool = False
+    """Deliver the changes of one commit timestamp together, over all tables."""
     refresh: Duration = 10.0
+    """How often the schema is read, which is when new tables are found."""
     lease: Annotated[Duration, Field(ge=1)] = LEASE_SECONDS
+    """Another instance may take over after this time without renewal."""
     standby: bool = False
+    """Wait while another instance of this consumer is alive, instead of failing."""
     grace: Duration = GRACE_SECONDS
+    """How long a stop may take before the process ends anyway; what was not saved is delivered
+    again."""
     on_missing_index: Literal["stop", "scan"] = "stop"
+    """What to do when the index of a table is gone: stop, or scan the table without it."""
     log_format: Literal["logfmt", "json"] = "logfmt"
+    """The format of the log."""
     log_values: bool = False
+    """Log errors of callbacks in full, which may quote values of rows."""
     table: Mapping[str, TableSpec] = {}
+    """What the schema does not say about single tables."""
     endpoint: Endpoint | None = None
+    """A Spanner that is not Google's own."""
     positions: PositionsConfig = PositionsConfig()
+    """Where positions are saved."""
     clearing: ClearingConfig | None = None
+    """Clearing on a schedule; without this section, nothing is cleared."""
     delivery: DeliveryConfig = DeliveryConfig()
+    """Where changes go."""
     metrics: MetricsConfig | None = None
+    """Prometheus metrics; without this section, none are served."""
     replica: ReplicaConfig | None = None
+    """What ``spanner-watcher replicate`` writes."""
 
     @property
     def address(self) -> DatabaseAddress:

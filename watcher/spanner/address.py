@@ -20,19 +20,20 @@ PATH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A Spanner that is not Google's own: Spanner Omni. Certificates are paths of files.
-
-    Without ``plain_text`` the connection is TLS; with ``client_certificate`` and ``client_key`` it
-    is mutual.
-    """
+    """A Spanner that is not Google's own: Spanner Omni. Certificates are paths of files."""
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     api_endpoint: str
+    """Where it listens: ``HOST:PORT``."""
     plain_text: bool = False
+    """Without TLS."""
     ca_certificate: str | None = None
+    """The file with the certificate of the authority that signed the server's."""
     client_certificate: str | None = None
+    """The file with the client's certificate, for mutual TLS; with ``client_key``."""
     client_key: str | None = None
+    """The file with the client's key."""
 
 
 @dataclass(frozen=True, slots=True)

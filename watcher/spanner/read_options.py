@@ -41,7 +41,9 @@ class Replica:
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     location: str | None = None
+    """A region, ``leader`` or ``non-leader``."""
     type: ReplicaType | None = None
+    """Which replicas of it."""
 
     def __post_init__(self) -> None:
         if not self.location and self.type is None:
@@ -50,17 +52,19 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class DirectedRead:
-    """Which replicas serve reads: those of ``include``, in this order, or all but ``exclude``.
+    """Which replicas serve reads: those of ``include``, or all but ``exclude``.
 
-    With ``auto_failover_disabled`` a read waits for a replica of ``include`` when none is healthy.
     Raises ValueError for what Spanner refuses.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     include: tuple[Replica, ...] = ()
+    """These replicas, in this order; at most ten."""
     exclude: tuple[Replica, ...] = ()
+    """All but these replicas."""
     auto_failover_disabled: bool = False
+    """Wait for a replica of ``include`` when none of them is healthy."""
 
     def __post_init__(self) -> None:
         if bool(self.include) == bool(self.exclude):

@@ -79,35 +79,40 @@ ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
 class TableSpec:
     """How one table is polled, where the schema does not say it or is not to decide.
 
-    ``shard``: ``computed`` (all values of the generated column, from its expression),
-    ``fixed`` (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or
-    minute in UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``.
     ``time`` reads as ``not-null`` does: a row may have any interval, because the application's
-    clock, the commit and an update that keeps the column are not the window's; ``shard_interval``
-    says what applications write, and no query depends on it.
-    ``deleted`` names a BOOL or TIMESTAMP column that turns a row into a DELETE change.
-    ``change_sets`` names the table of change sets, for a table without a commit timestamp;
-    ``change_set_column`` the column of both that holds their ids. ``backfill_from`` (inside) and
-    ``backfill_to`` (outside) are primary keys, or their first columns, that bound a backfill.
-    ``columns`` names the columns that are read, ``exclude_columns`` those that are not; the primary
-    key and the commit timestamp always are.
+    clock, the commit and an update that keeps the column are not the window's.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
     shard: ShardKind | None = None
+    """``computed`` (all values of the generated column, from its expression), ``fixed``
+    (``shard_values`` only), ``not-null`` (no list), ``time`` (text of the day, hour or minute in
+    UTC, written by applications: 2026-01-31, 2026-01-31T12, 2026-01-31T12:30), ``none``."""
     shard_column: str | None = None
+    """The column of the shard."""
     shard_values: tuple[ShardValue, ...] | None = None
+    """All values that the shard has, with ``shard = "fixed"``."""
     shard_interval: Literal["day", "hour", "minute"] = "day"
+    """What applications write with ``shard = "time"``; no query depends on it."""
     timestamp_column: str | None = None
+    """The column of the commit timestamp, where a table has several."""
     index: str | None = None
+    """The index to poll through."""
     deleted: str | None = None
+    """A BOOL or TIMESTAMP column that turns a row into a DELETE change."""
     change_sets: str | None = None
+    """The table of change sets, for a table without a commit timestamp."""
     change_set_column: str = "ChangeSetId"
+    """The column of both tables that holds the id of a change set."""
     backfill_from: tuple[str | int, ...] | None = None
+    """A backfill begins at this primary key, or its first columns (inside)."""
     backfill_to: tuple[str | int, ...] | None = None
+    """A backfill ends at this primary key, or its first columns (outside)."""
     columns: tuple[str, ...] | None = None
+    """Only these columns are read; the primary key and the commit timestamp always are."""
     exclude_columns: tuple[str, ...] = ()
+    """These columns are not read."""
 
     @property
     def choice(self) -> ColumnChoice:

@@ -14,7 +14,7 @@ from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import parse_timestamp
 from watcher.settings.fields import LATEST
-from watcher.settings.watcher import check_replica_address
+from watcher.settings.sections import check_replica_address
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import Priority, ReadOptions

@@ -11,7 +11,7 @@ from watcher.runners.metrics import Metrics
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
-from watcher.settings.watcher import ClearingConfig
+from watcher.settings.sections import ClearingConfig
 from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import is_outage
 from watcher.tables.values import WatchedTable

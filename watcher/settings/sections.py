@@ -1,0 +1,138 @@
+"""The sections of a watcher's file. The text below a field is its line in the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from watcher.change import Operation
+from watcher.consumers.clearing import Method
+from watcher.consumers.positions import TABLE
+from watcher.settings.destinations import (
+    Destination,
+    KafkaOptions,
+    PubSubOptions,
+    parse_destination,
+)
+from watcher.settings.fields import Duration, Section, Text
+
+REPLICA_FORMAT = "delta"
+
+
+def check_replica_address(text: str) -> str:
+    """Raises ValueError, for pydantic, unless it is ``delta:FOLDER``."""
+    format_, _, folder = text.partition(":")
+    if format_ != REPLICA_FORMAT or not folder:
+        raise ValueError(f"invalid target '{text}': use {REPLICA_FORMAT}:FOLDER")
+    return text
+
+
+class PositionsConfig(Section):
+    """Where positions are saved. Leases and ``ctl`` need ``spanner``."""
+
+    keep: Literal["spanner", "file", "memory"] = "spanner"
+    """In a table of Spanner, in a file, or nowhere: ``memory`` ends with the process."""
+    table: Text = TABLE
+    """The table of Spanner that keeps positions; created if it is missing."""
+    database: Text | None = None
+    """The database with that table, if it is not the watched one."""
+    path: Path | None = None
+    """The file, with ``keep = "file"``."""
+
+
+class ClearingConfig(Section):
+    """Clearing on a schedule: delivered rows leave the index."""
+
+    every: Duration
+    """Time between two clearings."""
+    margin: Duration = 0.0
+    """Rows that are newer than the slowest consumer's position less this time stay."""
+    rows_max: Annotated[int, Field(ge=1)] | None = None
+    """How many rows one clearing removes at most."""
+    report_after: Duration = 86_400.0
+    """A consumer whose position is older than this is reported in the log; clearing still waits
+    for it."""
+    method: Method = Method.PARTITIONED
+    """``partitioned`` scans the table, ``index`` clears the rows that the index lists, ``auto``
+    chooses the cheaper one."""
+
+
+class DeliveryConfig(Section):
+    """Where changes go, in which format, and what happens to those that are refused."""
+
+    to: Text = "-"
+    """``-`` is the standard output; else a queue (``kafka://...``, ``pubsub://...``) or a file."""
+    rotate_bytes: Annotated[int, Field(ge=1)] | None = None
+    """The size in bytes at which the file is rotated; without it, never."""
+    callback: Text | None = None
+    """A function that takes the changes instead, written ``module:function``."""
+    envelope: Text = "plain"
+    """The format of lines and messages, such as ``debezium``."""
+    envelope_options: Mapping[str, object] = {}
+    """The options of that format."""
+    retries: Annotated[int, Field(ge=0)] = 5
+    """How often a callback that raises is called again for the same change."""
+    backoff: Duration = 0.5
+    """The longest first pause before a retry; it doubles for each one, up to a minute."""
+    then: Literal["stop", "skip"] = "stop"
+    """After the last retry: stop, or write the change to ``dead_letters`` and go on."""
+    dead_letters: Path | None = None
+    """The file of refused changes, which ``spanner-watcher replay`` delivers again."""
+    kafka: KafkaOptions = KafkaOptions()
+    """How to write to Kafka."""
+    pubsub: PubSubOptions = PubSubOptions()
+    """How to write to Pub/Sub."""
+
+    @property
+    def queue(self) -> Destination | None:
+        """The queue that ``to`` names, if it names one. Raises ConfigurationError."""
+        return parse_destination(self.to)
+
+
+class MetricsConfig(Section):
+    """Prometheus metrics over HTTP."""
+
+    port: Annotated[int, Field(ge=0, le=65_535)]
+    """The port; 0 picks a free one."""
+    host: Text = "127.0.0.1"
+    """The address to listen on; by default this machine alone can read them."""
+
+
+class ReplicaConfig(Section):
+    """Where ``spanner-watcher replicate`` keeps copies; compaction and VACUUM of them are the
+    owner's."""
+
+    to: Annotated[Text, AfterValidator(check_replica_address)]
+    """The copies: ``delta:FOLDER``."""
+    keep_cuts: Duration = 7 * 86_400.0
+    """For how long cuts are kept."""
+
+    @property
+    def folder(self) -> str:
+        """The folder."""
+        return self.to.partition(":")[2]
+
+
+class StreamConfig(Section):
+    """Which change stream is read with ``capture = "change-stream"``, and what of it."""
+
+    name: Text | None = None
+    """The change stream; without it, the only one that watches the tables."""
+    operations: tuple[Literal["INSERT", "UPDATE", "DELETE"], ...] = ()
+    """Only these operations; all, if it is empty."""
+    tag: Text | None = None
+    """Only changes of transactions with this tag."""
+    whole_rows: bool = False
+    """Read the values that the stream's capture type leaves out, as they were at the commit
+    timestamp: one call a record."""
+    push: bool = False
+    """Keep queries open instead of polling: changes arrive within milliseconds, one by one instead
+    of window by window."""
+
+    @property
+    def operation_set(self) -> frozenset[Operation]:
+        """The operations to read; empty for all of them."""
+        return frozenset(Operation(name) for name in self.operations)
