@@ -46,8 +46,8 @@ class ExactCounts:
 class Observer:
     """Reads one database. Not more than one ``read`` at a time.
 
-    Reads are ``staleness_seconds`` old and yield to others; schema, errors and counts are read every
-    ``count_seconds`` at most.
+    Reads are ``staleness_seconds`` old and yield to others; schema, errors and counts are read
+    every ``count_seconds`` at most.
     """
 
     def __init__(

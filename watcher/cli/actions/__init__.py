@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from watcher.cli.actions import demo as demo
     from watcher.cli.actions import emulator as emulator
     from watcher.cli.actions import failures as failures
+    from watcher.cli.actions import page as page
     from watcher.cli.actions import replay as replay
     from watcher.cli.actions import replicate as replicate
     from watcher.cli.actions import status as status
@@ -33,6 +34,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "demo": ("emulator", "spark"),
     "emulator": ("emulator",),
     "failures": (),
+    "page": ("page",),
     "replay": (),
     "replicate": ("delta",),
     "status": (),
