@@ -45,9 +45,5 @@ class PageServer:
         return int(sockets[0][1] if sockets else self._server.effective_port)
 
     def start(self) -> None:
-        """Answers in a thread of its own, until the process ends or ``stop``."""
+        """Answers in a thread of its own, until the process ends."""
         threading.Thread(target=self._server.run, name="page", daemon=True).start()
-
-    def stop(self) -> None:
-        """Takes no more requests."""
-        self._server.close()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from watcher.cli.actions import replay as replay
     from watcher.cli.actions import replicate as replicate
     from watcher.cli.actions import status as status
+    from watcher.cli.actions import status_watch as status_watch
     from watcher.cli.actions import trial as trial
     from watcher.cli.actions import verify as verify
     from watcher.cli.actions import watch as watch
@@ -38,6 +39,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "replay": (),
     "replicate": ("delta",),
     "status": (),
+    "status_watch": (),
     "trial": ("emulator",),
     "verify": ("delta",),
     "watch": (),

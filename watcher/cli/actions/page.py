@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from google.cloud.spanner_v1.database import Database
 
+from watcher.cli.actions.interruption import until_interrupted
 from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE
 from watcher.consumers.leases import Consumers
@@ -19,13 +21,10 @@ from watcher.page.access import Access, is_loopback, make_token
 from watcher.page.app import Operations, PageApp, SendCommand
 from watcher.page.feed import Feed
 from watcher.page.server import PageServer
-from watcher.runners.schedule import Schedule
-from watcher.runners.signals import stop_on_signals
 from watcher.settings.fields import duration_seconds
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 
-GRACE_SECONDS = 10.0
 TOKEN_LENGTH_MIN = 16
 EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
@@ -60,15 +59,11 @@ def serve_page(request: PageRequest) -> None:
     server = PageServer(app, request.host, request.port)
     feed.read()
     server.start()
-    print_address(request, server.port, token)
-    schedule = Schedule()
-    stop_on_signals(schedule.stop, GRACE_SECONDS)
-    schedule.every(every, "read what the page shows", feed.refresh)
-    schedule.start()
-    try:
-        schedule.wait()
-    finally:
-        server.stop()
+    with until_interrupted():
+        print_address(request, server.port, token)
+        while True:
+            time.sleep(every)
+            feed.refresh()
 
 
 def choose_token(request: PageRequest) -> str | None:

@@ -16,6 +16,7 @@ const QUESTIONS = {
 };
 const HEAT = [[0, "0"], [1, "1"], [10, "10"], [100, "100"], [1000, "1,000"], [10000, "10,000"], [100000, "100,000"]];
 const LINES_MAX = 32;
+const NOTICE_MILLISECONDS = 15000;
 const WARN_SECONDS = 3600;
 const ALARM_SECONDS = 900;
 const THEMES = ["system", "light", "dark"];
@@ -27,6 +28,8 @@ let data = JSON.parse(byId("first").textContent);
 let receivedAt = performance.now();
 let polls = 0;
 let unreachableSince = null;
+let notice = { text: "", until: 0 };
+const sent = new Map();
 
 // Elements.
 
@@ -179,6 +182,8 @@ function consumerRow(consumer) {
   if (!consumer.alive && !consumer.ended_at) notes.push("not alive: its lease has run out");
   if (consumer.ended_at) notes.push(`since ${agoText(consumer.ended_at)}${consumer.reason ? ": " + consumer.reason : ""}`);
   if (consumer.command) notes.push(`asked to ${consumer.command}`);
+  const mine = sent.get(name);
+  if (mine && performance.now() < mine.until && mine.command !== consumer.command) notes.push(`${mine.command} was sent`);
   const error = consumer.last_error;
   return make("tr", { "data-key": `row ${name}`, "data-consumer": name },
     make("td", { class: "full", "data-field": "consumer" },
@@ -196,18 +201,19 @@ function consumerRow(consumer) {
       consumer.dead_letters ? `${whole(consumer.dead_letters)} dead letters` : ""),
     make("td", { "data-field": "loss", "data-label": "Until data is lost", "data-value": JSON.stringify(consumer.lost_in_seconds) },
       make("span", { class: loss.level, text: loss.text }), make("div", { class: "muted", text: loss.more })),
-    make("td", { "data-field": "last_error", "data-label": "Last error", class: "error full" },
+    make("td", { "data-field": "last_error", "data-label": "Last error", class: `error full${error ? "" : " none"}` },
       make("div", { class: error ? "bad" : "muted", text: error ? `${error.kind}, ${agoText(error.at)}` : "none" }),
       make("div", { class: "text", title: error ? error.message : null, text: error ? error.message : "" })),
-    data.control ? make("td", { class: "full", "data-field": "commands" }, make("div", { class: "buttons" }, ...commandButtons(consumer))) : null);
+    data.control ? make("td", { class: "full", "data-field": "commands" }, commandButtons(consumer)) : null);
 }
 
 function commandButtons(consumer) {
   const waits = consumer.command !== null || consumer.state === "PAUSED";
   const commands = waits ? ["resume"] : consumer.alive ? ["pause"] : [];
   if (consumer.alive && consumer.command !== "stop") commands.push(...(consumer.command === "drain" ? ["stop"] : ["drain", "stop"]));
-  return commands.map((command) => make("button", { type: "button", "data-act": command, "data-name": consumer.consumer,
-    class: command === "stop" ? "danger" : null, "aria-label": `${COMMANDS[command]} ${consumer.consumer}`, text: COMMANDS[command] }));
+  if (!commands.length) return null;
+  return make("div", { class: "buttons" }, ...commands.map((command) => make("button", { type: "button", "data-act": command, "data-name": consumer.consumer,
+    class: command === "stop" ? "danger" : null, "aria-label": `${COMMANDS[command]} ${consumer.consumer}`, text: COMMANDS[command] })));
 }
 
 function detailRow(consumer, width) {
@@ -298,8 +304,6 @@ function drawHeat(index) {
   const colours = HEAT.map((_, n) => style.getPropertyValue(`--heat-${n}`));
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
-  pen.fillStyle = colours[0];
-  pen.fillRect(0, 0, width, lines * lineHeight);
   const columnWidth = width / columns;
   used.forEach((sample, n) => {
     const x = width - (used.length - n) * columnWidth;
@@ -323,7 +327,8 @@ function renderFreshness() {
   place.textContent = old ? `Old: read ${spanText(age)} ago` : `Live, read ${Math.round(age)} s ago`;
   const alert = byId("alert");
   const text = unreachableSince !== null ? `The page's server does not answer: ${unreachableSince}`
-    : data.failure !== null ? `The database could not be read: ${data.failure}` : "";
+    : data.failure !== null ? `The database could not be read: ${data.failure}`
+      : performance.now() < notice.until ? notice.text : "";
   if (alert.textContent !== text) alert.textContent = text;
   alert.hidden = !text;
 }
@@ -383,12 +388,14 @@ async function act(button) {
   button.disabled = true;
   try {
     if (action === "count") exact.set(name, await send("/api/count", { table: name }));
-    else await send("/api/commands", { consumer: name, command: action });
+    else {
+      await send("/api/commands", { consumer: name, command: action });
+      sent.set(name, { command: action, until: performance.now() + NOTICE_MILLISECONDS });
+    }
     await poll();
   } catch (error) {
-    const alert = byId("alert");
-    alert.textContent = error.message;
-    alert.hidden = false;
+    notice = { text: error.message, until: performance.now() + NOTICE_MILLISECONDS };
+    renderFreshness();
   } finally {
     button.disabled = false;
   }
