@@ -113,3 +113,42 @@ def test_the_rules_are_complete() -> None:
 def test_prometheus_accepts_the_rules() -> None:
     assert PROMTOOL is not None
     subprocess.run([PROMTOOL, "check", "rules", str(RULES)], check=True, timeout=60)
+
+
+CASES = """
+rule_files: [{rules}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - series: 'spanner_watcher_lost_in_seconds{{consumer="stuck",table="Singers"}}'
+        values: '3600-60x60'
+      - series: 'spanner_watcher_consumer_alive{{consumer="stuck"}}'
+        values: '0x60'
+      - series: 'spanner_watcher_consumer_state{{consumer="stuck",state="RUNNING"}}'
+        values: '1x60'
+      - series: 'spanner_watcher_consumer_state{{consumer="ended",state="STOPPED"}}'
+        values: '1x60'
+      - series: 'spanner_watcher_consumer_alive{{consumer="ended"}}'
+        values: '0x60'
+      - series: 'spanner_watcher_exact_for_seconds{{consumer="ended",table="Singers"}}'
+        values: '-5000x60'
+    promql_expr_test:
+      - expr: count by (alertname, consumer) (ALERTS{{alertstate="firing"}})
+        eval_time: 30m
+        exp_samples:
+          - labels: '{{alertname="SpannerWatcherConsumerGone", consumer="stuck"}}'
+            value: 1
+          - labels: '{{alertname="SpannerWatcherRecordsSoonLost", consumer="stuck"}}'
+            value: 1
+"""
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_alerts_fire_for_a_consumer_that_is_stuck_and_for_none_that_has_ended(
+    tmp_path: Path,
+) -> None:
+    assert PROMTOOL is not None
+    cases = tmp_path / "cases.yml"
+    cases.write_text(CASES.format(rules=RULES))
+    subprocess.run([PROMTOOL, "test", "rules", str(cases)], check=True, timeout=60)

@@ -71,7 +71,7 @@ def count_each(
         parts = [
             count_shard(table, n, shards[n], safe, limit) for n in numbers[first:][:UNIONS_MAX]
         ]
-        rows |= dict(reader.run(union_statements(parts)))
+        rows |= {row[0]: row[1] for row in reader.run(union_statements(parts))}
     return [limited(rows[n], limit) for n in numbers]
 
 

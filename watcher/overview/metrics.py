@@ -34,10 +34,6 @@ class OverviewCollector(Collector):
         yield from collect_backfills(overview)
         yield from collect_indexes(overview)
 
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Nothing: the registry need not ask before there is an overview."""
-        return iter(())
-
 
 def make_gauge(name: str, meaning: str, labels: list[str]) -> GaugeMetricFamily:
     """A gauge without values."""

@@ -6,6 +6,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from watcher.runners.signals import STOP_SIGNALS
+
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
@@ -14,10 +16,11 @@ def until_interrupted() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in STOP_SIGNALS}
     try:
         yield
     except KeyboardInterrupt:
         return  # that is how it is meant to end
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
