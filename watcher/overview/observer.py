@@ -10,11 +10,17 @@ from dataclasses import dataclass, replace
 from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
+from watcher.errors import NotWatchableError
 from watcher.overview.assembly import assemble
 from watcher.overview.counts import count_index, count_left
 from watcher.overview.measurements import Measurements, Measuring, find_safe_end
 from watcher.overview.reader import StaleReader
-from watcher.overview.stored import StoredState, read_own_columns, read_stored_state
+from watcher.overview.stored import (
+    Columns,
+    StoredState,
+    read_own_columns,
+    read_stored_state,
+)
 from watcher.overview.values import Overview, Sample
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
@@ -64,6 +70,7 @@ class Observer:
         self._staleness = round(staleness_seconds * 1_000_000)
         self._count_seconds = count_seconds
         self._queries = QueryClient(address, ReadOptions(priority=Priority.LOW), OUTAGE_SECONDS)
+        self._columns: Columns = {}
         self._measured: Measurements | None = None
         self._measure_after = 0.0
         self._history: dict[str, deque[Sample]] = {}
@@ -71,20 +78,26 @@ class Observer:
     def read(self) -> Overview:
         """Everything now; counts may be older. Raises what the client and watcher raise."""
         now, reader = self._open()
-        columns = read_own_columns(reader, self._positions_table)
-        state = read_stored_state(reader, self._positions_table, columns)
-        measured = self._measured
-        if measured is None or time.monotonic() >= self._measure_after:
-            started = time.monotonic()
-            schema = read_epoch(self._queries.stream, reader.at).schema
-            measured = Measuring(reader, schema, state, self._positions_table).measure(columns)
-            self._measured = measured
-            self._record(measured)
-            ended = time.monotonic()
-            pause = max(self._count_seconds, (SHARE_OF_TIME - 1) * (ended - started))
-            self._measure_after = ended + pause
+        measured = self._measured if time.monotonic() < self._measure_after else None
+        if measured is None:
+            self._columns = read_own_columns(reader, self._positions_table)
+        state = read_stored_state(reader, self._positions_table, self._columns)
+        if measured is None:
+            measured = self._measure(reader, state)
         history = {table: tuple(samples) for table, samples in self._history.items()}
         return assemble(str(self._address), now, state, measured, history)
+
+    def _measure(self, reader: StaleReader, state: StoredState) -> Measurements:
+        """A round of measurements, and when the next one is due."""
+        started = time.monotonic()
+        schema = read_epoch(self._queries.stream, reader.at).schema
+        measuring = Measuring(reader, schema, state, self._positions_table)
+        measured = self._measured = measuring.measure(self._columns)
+        self._record(measured)
+        ended = time.monotonic()
+        pause = max(self._count_seconds, (SHARE_OF_TIME - 1) * (ended - started))
+        self._measure_after = ended + pause
+        return measured
 
     def count_exactly(self, table: str) -> ExactCounts:
         """Counts a table whole, within a minute. Raises TableNotFoundError, NotWatchableError for
@@ -95,8 +108,12 @@ class Observer:
         schema = read_epoch(self._queries.stream, reader.at).schema
         backfills = count_backfills(reader, schema, state, table)
         rows = clearable = None
-        if not backfills:
+        try:
             watched = find_watched_table(schema, table, self._database.name)
+        except NotWatchableError:
+            if not backfills:
+                raise
+        else:
             rows, clearable = count_index(reader, watched, find_safe_end(watched, state)[1])
         return ExactCounts(
             table=table, at=reader.at, rows=rows, clearable=clearable, backfills=backfills
