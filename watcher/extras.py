@@ -16,6 +16,7 @@ EXTRAS = {
     "delta": ("deltalake",),
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "kafka": ("confluent_kafka",),
+    "page": ("waitress",),
     "pubsub": ("google.cloud.pubsub_v1",),
     "spark": ("pyspark",),
 }

@@ -120,6 +120,7 @@ COMMANDS = [
     "watch",
     "check",
     "status",
+    "page",
     "clear",
     "replay",
     "emulator",

@@ -15,6 +15,7 @@ from watcher.cli import (
     ddl,
     demo,
     emulator,
+    page,
     replay,
     replicate,
     status,
@@ -49,6 +50,7 @@ app.command("replicate")(replicate.command)
 app.command("verify")(verify.command)
 app.command("check")(check.command)
 app.command("status")(status.command)
+app.command("page")(page.command)
 app.add_typer(ctl.app, name="ctl")
 app.command("clear")(clear.command)
 app.command("replay")(replay.command)

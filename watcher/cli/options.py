@@ -77,3 +77,14 @@ DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+EveryOption = Annotated[
+    str, typer.Option("--every", metavar="DURATION", help="How often to read, such as 5s.")
+]
+StalenessOption = Annotated[
+    str,
+    typer.Option(
+        "--staleness",
+        metavar="DURATION",
+        help="How old reads may be, so that the nearest replica serves them; 0s: strong reads.",
+    ),
+]

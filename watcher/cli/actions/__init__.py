@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from watcher.cli.actions import demo as demo
     from watcher.cli.actions import emulator as emulator
     from watcher.cli.actions import failures as failures
+    from watcher.cli.actions import page as page
     from watcher.cli.actions import replay as replay
     from watcher.cli.actions import replicate as replicate
     from watcher.cli.actions import status as status
+    from watcher.cli.actions import status_watch as status_watch
     from watcher.cli.actions import trial as trial
     from watcher.cli.actions import verify as verify
     from watcher.cli.actions import watch as watch
@@ -33,9 +35,11 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "demo": ("emulator", "spark"),
     "emulator": ("emulator",),
     "failures": (),
+    "page": ("page",),
     "replay": (),
     "replicate": ("delta",),
     "status": (),
+    "status_watch": (),
     "trial": ("emulator",),
     "verify": ("delta",),
     "watch": (),

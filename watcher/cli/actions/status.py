@@ -12,8 +12,9 @@ from watcher.captures.poll import PollCapture
 from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
-from watcher.consumers.states import ConsumerStatus, State
+from watcher.consumers.states import ConsumerStatus
 from watcher.errors import ConsumerNotFoundError, NotWatchableError, TableNotFoundError
+from watcher.overview.assembly import describe_state
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
@@ -122,15 +123,6 @@ def describe_position(
     if shard_groups:
         row["lag_rows_by_shard_group"] = count_by_group(capture, window, shard_groups)
     return row
-
-
-def describe_state(status: ConsumerStatus | None) -> str:
-    """The state of a consumer. Releases before 0.2 stored NOT_STARTED when a run had ended."""
-    if status is None:
-        return str(State.NOT_STARTED)
-    if status.ended and status.state is State.NOT_STARTED:
-        return str(State.STOPPED)
-    return str(status.state)
 
 
 def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str, int]:

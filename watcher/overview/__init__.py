@@ -1,0 +1,1 @@
+"""What an operator sees of a database: consumers, deadlines, backfills and indexes. Only reads."""

@@ -1,0 +1,53 @@
+"""Queries at one read timestamp that yield to everybody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud.spanner_v1 import RequestOptions
+from google.cloud.spanner_v1.database import Database
+
+from watcher.spanner.requests import build_param_types
+from watcher.spanner.sql import Statement
+from watcher.spanner.timestamps import to_datetime
+
+LOW_PRIORITY = RequestOptions(priority=RequestOptions.Priority.PRIORITY_LOW)
+
+
+@dataclass(frozen=True, slots=True)
+class StaleReader:
+    """A ``RowReader`` of a database as it was at ``at``, in microseconds since 1970.
+
+    Spanner: a read at a timestamp some seconds ago is served by the nearest replica, without asking
+    the leader. Each query is a read-only transaction of its own: it holds nothing.
+    """
+
+    database: Database
+    at: int
+    seconds_max: float = 30.0
+
+    def execute_sql(
+        self,
+        sql: str,
+        params: Mapping[str, Any] | None = None,
+        param_types: Mapping[str, Any] | None = None,
+    ) -> list[list[Any]]:
+        """The rows of a query. Raises DeadlineExceeded after ``seconds_max``."""
+        with self.database.snapshot(read_timestamp=to_datetime(self.at)) as snapshot:
+            return list(
+                snapshot.execute_sql(
+                    sql,
+                    params=params,
+                    param_types=param_types,
+                    request_options=LOW_PRIORITY,
+                    timeout=self.seconds_max,
+                )
+            )
+
+    def run(self, statement: Statement) -> list[list[Any]]:
+        """The rows of a statement."""
+        return self.execute_sql(
+            statement.sql, dict(statement.params) or None, build_param_types(statement) or None
+        )

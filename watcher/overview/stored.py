@@ -1,0 +1,147 @@
+"""What consumers have stored of themselves, as it was at a read timestamp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud.spanner_v1 import param_types
+
+from watcher.captures.progress import BackfillProgress
+from watcher.consumers.positions import (
+    Position,
+    backfills_table,
+    consumers_table,
+    errors_table,
+    own_tables,
+)
+from watcher.consumers.positions.selections import parse_selection
+from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
+from watcher.overview.reader import StaleReader
+from watcher.overview.retention import VERSION_RETENTION, parse_period
+from watcher.spanner.sql import quote_name
+from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.tables.selection import Selection
+
+Columns = Mapping[str, frozenset[str]]
+"""The columns of each of the product's own tables that exists."""
+
+STATUS_COLUMNS = (
+    *("Consumer", "State", "Command", "UpdatedAt", "Windows", "DeliveredRows", "RowsPerSecond"),
+    *("DeadLetters", "Reason", "Selection"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """The product's own tables at one timestamp. ``selections`` has no consumer that reads a change
+    stream."""
+
+    statuses: Mapping[str, ConsumerStatus]
+    selections: Mapping[str, Selection]
+    positions: tuple[Position, ...]
+    backfills: Mapping[tuple[str, str], BackfillProgress]
+
+
+def read_own_columns(reader: StaleReader, positions_table: str) -> Columns:
+    """The tables and columns that exist: an older release has made fewer."""
+    rows = reader.execute_sql(
+        "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"
+        " WHERE TABLE_SCHEMA = '' AND TABLE_NAME IN UNNEST(@names)",
+        {"names": list(own_tables(positions_table))},
+        {"names": param_types.Array(param_types.STRING)},
+    )
+    columns: dict[str, set[str]] = {}
+    for table, column in rows:
+        columns.setdefault(table, set()).add(column)
+    return {table: frozenset(names) for table, names in columns.items()}
+
+
+def read_stored_state(reader: StaleReader, positions_table: str, columns: Columns) -> StoredState:
+    """Everything but the errors. Tables that do not exist are empty."""
+    table = consumers_table(positions_table)
+    rows = read_status_rows(reader, table, columns.get(table, frozenset()))
+    ours = own_tables(positions_table)
+    return StoredState(
+        statuses={row[0]: make_status(row) for row in rows},
+        selections={row[0]: parse_selection(row[9], row[0], ours) for row in rows if row[9]},
+        positions=read_positions(reader, positions_table, columns),
+        backfills=read_backfills(reader, backfills_table(positions_table), columns),
+    )
+
+
+def read_status_rows(
+    reader: StaleReader, table: str, columns: frozenset[str]
+) -> Sequence[Sequence[Any]]:
+    """The rows of the table of leases: ``STATUS_COLUMNS``, then whether the lease is valid."""
+    if not columns:
+        return ()
+    shown = ", ".join(name if name in columns else "NULL" for name in STATUS_COLUMNS)
+    return reader.execute_sql(
+        f"SELECT {shown}, Owner IS NOT NULL AND LeaseUntil > @at"  # noqa: S608 (quoted)
+        f" FROM {quote_name(table)} ORDER BY Consumer",
+        {"at": to_datetime(reader.at)},
+        {"at": param_types.TIMESTAMP},
+    )
+
+
+def make_status(row: Sequence[Any]) -> ConsumerStatus:
+    """A row of ``read_status_rows`` as a status."""
+    consumer, state, command, updated_at, windows, rows, rate, dead, reason, _, alive = row
+    return ConsumerStatus(
+        consumer,
+        State(state),
+        Command(command) if command else None,
+        bool(alive),
+        to_micros(updated_at),
+        ConsumerProgress(windows or 0, rows or 0, rate or 0.0, dead or 0),
+        reason,
+    )
+
+
+def read_positions(reader: StaleReader, table: str, columns: Columns) -> tuple[Position, ...]:
+    """Every position, by consumer and table."""
+    if table not in columns:
+        return ()
+    rows = reader.execute_sql(
+        f"SELECT Consumer, WatchedTable, Position FROM {quote_name(table)}"  # noqa: S608 (quoted)
+        " ORDER BY Consumer, WatchedTable"
+    )
+    return tuple(Position(row[0], row[1], to_micros(row[2])) for row in rows)
+
+
+def read_backfills(
+    reader: StaleReader, table: str, columns: Columns
+) -> dict[tuple[str, str], BackfillProgress]:
+    """The backfills under way, by consumer and table."""
+    if table not in columns:
+        return {}
+    rows = reader.execute_sql(
+        f"SELECT Consumer, WatchedTable, Progress FROM {quote_name(table)}"  # noqa: S608 (quoted)
+        " ORDER BY Consumer, WatchedTable"
+    )
+    return {(row[0], row[1]): BackfillProgress.from_text(row[2]) for row in rows}
+
+
+def read_last_errors(
+    reader: StaleReader, positions_table: str, columns: Columns
+) -> dict[str, StoredError]:
+    """The newest error of each consumer. Reads every stored error: it is asked less often."""
+    table = errors_table(positions_table)
+    if table not in columns:
+        return {}
+    rows = reader.execute_sql(
+        "SELECT Consumer, MAX(OccurredAt), ANY_VALUE(Kind HAVING MAX OccurredAt),"  # noqa: S608
+        f" ANY_VALUE(Message HAVING MAX OccurredAt) FROM {quote_name(table)} GROUP BY Consumer"
+    )
+    return {row[0]: StoredError(row[0], to_micros(row[1]), row[2], row[3]) for row in rows}
+
+
+def read_version_retention(reader: StaleReader) -> int:
+    """For how many seconds the database keeps versions of rows."""
+    rows = reader.execute_sql(
+        "SELECT OPTION_VALUE FROM INFORMATION_SCHEMA.DATABASE_OPTIONS"
+        " WHERE OPTION_NAME = 'version_retention_period'"
+    )
+    return parse_period(rows[0][0] if rows and rows[0][0] else VERSION_RETENTION)

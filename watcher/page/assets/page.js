@@ -1,0 +1,433 @@
+"use strict";
+
+// One renderer for the first data, which comes with the page, and for what is polled. Elements are
+// kept by key, so that the keyboard focus and what is open stay where they are.
+
+const STATES = {
+  RUNNING: "ok", STARTING: "ok", DRAINING: "wait", PAUSED: "wait",
+  FAILED: "bad", FAILED_PERMANENTLY: "bad", STOPPED: "off", NOT_STARTED: "off",
+};
+const COMMANDS = {
+  pause: "Pause", resume: "Resume", drain: "Drain", stop: "Stop",
+};
+const QUESTIONS = {
+  drain: (name) => `Deliver everything up to now, then end “${name}”?`,
+  stop: (name) => `End “${name}” after the window in progress?`,
+};
+const HEAT = [[0, "0"], [1, "1"], [10, "10"], [100, "100"], [1000, "1,000"], [10000, "10,000"], [100000, "100,000"]];
+const LINES_MAX = 32;
+const NOTICE_MILLISECONDS = 15000;
+const WARN_SECONDS = 3600;
+const ALARM_SECONDS = 900;
+const THEMES = ["system", "light", "dark"];
+
+const byId = (id) => document.getElementById(id);
+const opened = new Set();
+const exact = new Map();
+let data = JSON.parse(byId("first").textContent);
+let receivedAt = performance.now();
+let polls = 0;
+let unreachableSince = null;
+let notice = { text: "", until: 0 };
+const sent = new Map();
+
+// Elements.
+
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "text") element.textContent = value;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+// Gives `place` the children of `wanted`; those that look the same stay, and keep the focus.
+function update(place, wanted) {
+  const old = new Map([...place.children].map((child) => [child.dataset.key, child]));
+  const next = wanted.map((fresh) => {
+    const before = old.get(fresh.dataset.key);
+    if (before && before.tagName === fresh.tagName) return merge(before, fresh);
+    return fresh;
+  });
+  if (next.length !== place.children.length || next.some((child, n) => place.children[n] !== child)) {
+    place.replaceChildren(...next);
+  }
+}
+
+function merge(before, fresh) {
+  if (before.isEqualNode(fresh)) return before;
+  const same = before.tagName === fresh.tagName && before.children.length === fresh.children.length
+    && before.children.length > 0 && [...before.children].every((c, n) => c.tagName === fresh.children[n].tagName)
+    && before.childNodes.length === before.children.length && fresh.childNodes.length === fresh.children.length;
+  const actions = before.tagName === "BUTTON";
+  if (same) {
+    copyAttributes(before, fresh);
+    [...before.children].forEach((child, n) => merge(child, fresh.children[n]));
+    return before;
+  }
+  if (before.tagName === fresh.tagName && before.children.length === 0 && fresh.children.length === 0
+      && before.tagName !== "CANVAS" && !(actions && before.dataset.act !== fresh.dataset.act)) {
+    copyAttributes(before, fresh);
+    before.textContent = fresh.textContent;
+    return before;
+  }
+  if (before.tagName === "CANVAS") { copyAttributes(before, fresh); return before; }
+  before.replaceWith(fresh);
+  return fresh;
+}
+
+function copyAttributes(to, from) {
+  for (const { name } of [...to.attributes]) {
+    const keeps = name === "open" || (to.tagName === "CANVAS" && (name === "width" || name === "height" || name === "style"));
+    if (!from.hasAttribute(name) && !keeps) to.removeAttribute(name);
+  }
+  for (const { name, value } of [...from.attributes]) {
+    if (to.getAttribute(name) !== value) to.setAttribute(name, value);
+  }
+}
+
+// Texts.
+
+const whole = (number) => number.toLocaleString("en-US");
+const countText = (count) => (count === null ? "–" : (count.at_least ? "≥ " : "") + whole(count.rows));
+const rateText = (rate) => (rate === null ? "–" : rate >= 100 ? whole(Math.round(rate)) : rate.toFixed(1));
+
+function spanText(seconds) {
+  const s = Math.max(0, seconds);
+  if (s < 10) return `${s.toFixed(1)} s`;
+  if (s < 120) return `${Math.round(s)} s`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  if (s < 172800) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, "0")} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+const elapsed = () => data.age_seconds + (performance.now() - receivedAt) / 1000;
+const agoText = (time) => `${spanText((Date.now() - Date.parse(time)) / 1000)} ago`;
+const levelOf = (left) => (left <= ALARM_SECONDS ? "bad" : left <= WARN_SECONDS ? "wait" : "");
+
+// What is lost when, in words. Polled rows stay in the index; only the exactness of a cut ends.
+function deadline(entry) {
+  if (entry.lost_in_seconds !== null) {
+    const left = entry.lost_in_seconds;
+    if (left <= 0) return { text: "records may be lost", level: "bad", more: "the change stream no longer keeps all of them" };
+    return { text: spanText(left), level: levelOf(left), more: "then the change stream deletes unread records" };
+  }
+  if (entry.exact_for_seconds !== null) {
+    const left = entry.exact_for_seconds;
+    const more = left > 0 ? `windows are exact cuts for ${spanText(left)}` : "windows are no exact cuts any more";
+    return { text: "nothing is lost", level: left > ALARM_SECONDS ? "" : "wait", more };
+  }
+  return { text: "–", level: "", more: "" };
+}
+
+// Sections.
+
+function renderSummary() {
+  const consumers = data.consumers;
+  const running = consumers.filter((c) => c.alive).length;
+  const failing = consumers.filter((c) => STATES[c.state] === "bad").length;
+  const lagging = consumers.filter((c) => c.lag_seconds !== null).sort((a, b) => b.lag_seconds - a.lag_seconds)[0];
+  const losing = consumers.filter((c) => c.lost_in_seconds !== null).sort((a, b) => a.lost_in_seconds - b.lost_in_seconds)[0];
+  const rows = data.indexes.reduce((sum, i) => ({ rows: sum.rows + i.rows.rows, at_least: sum.at_least || i.rows.at_least }), { rows: 0, at_least: false });
+  const clearable = data.indexes.reduce((sum, i) => sum + (i.clearable ? i.clearable.rows : 0), 0);
+  update(byId("summary"), [
+    tile("running", "Consumers running", `${running} of ${consumers.length}`, failing ? `${failing} failing` : "none failing", failing ? "bad" : ""),
+    tile("lag", "Furthest behind", lagging ? spanText(lagging.lag_seconds) : "–", lagging ? lagging.consumer : "nobody runs", ""),
+    losing ? tile("loss", "First loss in", deadline(losing).text, losing.consumer, deadline(losing).level)
+      : tile("loss", "First loss", "none in sight", "polled rows wait in the index", ""),
+    tile("index", "Rows in the indexes", countText(rows), `${whole(clearable)} may be cleared`, ""),
+  ]);
+}
+
+function tile(key, label, value, more, level) {
+  return make("div", { class: "tile", "data-key": key },
+    make("p", { class: "label", text: label }), make("p", { class: `value ${level}`, text: value }),
+    make("p", { class: "more", text: more }));
+}
+
+const COLUMNS = [["Consumer"], ["State"], ["Lag", "number"], ["Rows behind", "number"], ["Rows/s", "number"],
+  ["Delivered", "number"], ["Until data is lost"], ["Last error"]];
+
+function renderConsumers() {
+  const place = byId("consumer-list");
+  if (!data.consumers.length) {
+    update(place, [make("p", { "data-key": "none", class: "card", text: "No consumer is registered: start one with ‘spanner-watcher watch --consumer NAME’." })]);
+    return;
+  }
+  const titles = data.control ? [...COLUMNS, ["Commands"]] : COLUMNS;
+  const head = make("thead", {}, make("tr", {}, ...titles.map(([title, kind]) => make("th", { scope: "col", class: kind, text: title }))));
+  if (!place.querySelector("table.wide")) {
+    place.replaceChildren(make("div", { class: "card", "data-key": "table" }, make("table", { class: "wide" }, head, make("tbody"))));
+  }
+  const rows = data.consumers.flatMap((consumer) => [consumerRow(consumer), ...(opened.has(consumer.consumer) ? [detailRow(consumer, titles.length)] : [])]);
+  update(place.querySelector("tbody"), rows);
+}
+
+function cell(field, label, value, text, kind = "", more = "") {
+  return make("td", { "data-field": field, "data-label": label, "data-value": JSON.stringify(value), class: kind },
+    make("span", { text }), more ? make("div", { class: "muted", text: more }) : null);
+}
+
+function consumerRow(consumer) {
+  const name = consumer.consumer;
+  const loss = deadline(consumer);
+  const count = consumer.tables.length;
+  const isOpen = opened.has(name);
+  const level = consumer.alive || STATES[consumer.state] === "off" ? STATES[consumer.state] : "bad";
+  const notes = [];
+  if (!consumer.alive && !consumer.ended_at) notes.push("not alive: its lease has run out");
+  if (consumer.ended_at) notes.push(`since ${agoText(consumer.ended_at)}${consumer.reason ? ": " + consumer.reason : ""}`);
+  if (consumer.command) notes.push(`asked to ${consumer.command}`);
+  const mine = sent.get(name);
+  if (mine && performance.now() < mine.until && mine.command !== consumer.command) notes.push(`${mine.command} was sent`);
+  const error = consumer.last_error;
+  return make("tr", { "data-key": `row ${name}`, "data-consumer": name },
+    make("td", { class: "full", "data-field": "consumer" },
+      make("div", { class: "name", text: name }),
+      make("button", { type: "button", class: "opens", "data-act": "open", "data-name": name, "aria-expanded": String(isOpen),
+        text: `${isOpen ? "▾" : "▸"} ${count === 1 ? consumer.tables[0].table : `${count} tables`}` }),
+      make("span", { class: "muted", text: consumer.capture === "poll" ? "polled" : "change stream" })),
+    make("td", { "data-field": "state", "data-label": "State", "data-value": JSON.stringify(consumer.state) },
+      make("span", { class: `state ${level}`, text: consumer.state }),
+      make("div", { class: "muted", text: notes.join("; ") })),
+    cell("lag_seconds", "Lag", consumer.lag_seconds, consumer.lag_seconds === null ? "–" : spanText(consumer.lag_seconds), "number"),
+    cell("lag_rows", "Rows behind", consumer.lag_rows && consumer.lag_rows.rows, countText(consumer.lag_rows), "number"),
+    cell("rows_per_second", "Rows/s", consumer.rows_per_second, rateText(consumer.rows_per_second), "number"),
+    cell("delivered_rows", "Delivered", consumer.delivered_rows, consumer.delivered_rows === null ? "–" : whole(consumer.delivered_rows), "number",
+      consumer.dead_letters ? `${whole(consumer.dead_letters)} dead letters` : ""),
+    make("td", { "data-field": "loss", "data-label": "Until data is lost", "data-value": JSON.stringify(consumer.lost_in_seconds) },
+      make("span", { class: loss.level, text: loss.text }), make("div", { class: "muted", text: loss.more })),
+    make("td", { "data-field": "last_error", "data-label": "Last error", class: `error full${error ? "" : " none"}` },
+      make("div", { class: error ? "bad" : "muted", text: error ? `${error.kind}, ${agoText(error.at)}` : "none" }),
+      make("div", { class: "text", title: error ? error.message : null, text: error ? error.message : "" })),
+    data.control ? make("td", { class: "full", "data-field": "commands" }, commandButtons(consumer)) : null);
+}
+
+function commandButtons(consumer) {
+  const waits = consumer.command !== null || consumer.state === "PAUSED";
+  const commands = waits ? ["resume"] : consumer.alive ? ["pause"] : [];
+  if (consumer.alive && consumer.command !== "stop") commands.push(...(consumer.command === "drain" ? ["stop"] : ["drain", "stop"]));
+  if (!commands.length) return null;
+  return make("div", { class: "buttons" }, ...commands.map((command) => make("button", { type: "button", "data-act": command, "data-name": consumer.consumer,
+    class: command === "stop" ? "danger" : null, "aria-label": `${COMMANDS[command]} ${consumer.consumer}`, text: COMMANDS[command] })));
+}
+
+function detailRow(consumer, width) {
+  const head = ["Table", "Position", "Lag", "Rows behind", "Until data is lost"];
+  return make("tr", { "data-key": `detail ${consumer.consumer}`, class: "detail" }, make("td", { colspan: width },
+    make("table", { class: "inner" },
+      make("thead", {}, make("tr", {}, ...head.map((title) => make("th", { scope: "col", text: title })))),
+      make("tbody", {}, ...consumer.tables.map((table) => {
+        const loss = deadline(table);
+        return make("tr", { "data-table": table.table },
+          make("td", { text: table.table + (table.note ? ` (${table.note})` : "") }),
+          make("td", { class: "mono", text: table.position }),
+          make("td", { text: table.lag_seconds === null ? "–" : spanText(table.lag_seconds) }),
+          make("td", { text: countText(table.lag_rows) }),
+          make("td", { class: loss.level, text: loss.more ? `${loss.text}; ${loss.more}` : loss.text }));
+      })))));
+}
+
+function renderBackfills() {
+  byId("backfills").hidden = !data.backfills.length;
+  update(byId("backfill-list"), [make("div", { class: "cards", "data-key": "cards" }, ...data.backfills.map((backfill) => {
+    const counted = exact.get(backfill.table);
+    const mine = counted && counted.backfills.find((each) => each.consumer === backfill.consumer);
+    const left = backfill.exact_for_seconds;
+    const done = mine ? mine.rows - (backfill.rows_left && !backfill.rows_left.at_least ? Math.min(backfill.rows_left.rows, mine.rows_left) : mine.rows_left) : 0;
+    return make("article", { class: "card", "data-key": `${backfill.consumer} ${backfill.table}`, "data-backfill": backfill.table },
+      make("h3", { text: `${backfill.table} → ${backfill.consumer}` }),
+      make("p", { class: "facts", text: `${countText(backfill.rows_left)} rows left, after key ${backfill.after ? JSON.stringify(backfill.after) : "none yet"}` }),
+      make("p", { class: `facts ${left > ALARM_SECONDS ? "muted" : "wait"}`, text: `as of ${backfill.snapshot_at}; ${left > 0 ? `Spanner keeps these versions for ${spanText(left)}` : "rows that changed since come twice"}` }),
+      mine ? make("progress", { max: mine.rows || 1, value: done, "aria-label": `${backfill.table}: ${whole(done)} of ${whole(mine.rows)} rows` }) : make("p"),
+      make("p", { class: "facts", text: mine ? `${whole(done)} of ${whole(mine.rows)} rows (${mine.rows ? Math.round((100 * done) / mine.rows) : 100} %)` : "" }),
+      make("p", {}, countButton(backfill.table)));
+  }))]);
+}
+
+const countButton = (table) => make("button", { type: "button", "data-act": "count", "data-name": table, class: "quiet", text: "Count all", "aria-label": `Count all rows of ${table}`, title: "reads every entry, once" });
+
+function renderIndexes() {
+  const shown = data.indexes.filter((index) => index.rows.rows > 0 || index.slowest_consumer !== null);
+  const empty = data.indexes.filter((index) => !shown.includes(index)).map((index) => index.table);
+  update(byId("index-list"), [
+    make("div", { class: "cards", "data-key": "cards" }, ...shown.map(indexCard)),
+    make("p", { class: "hint", "data-key": "empty", text: empty.length ? `Empty, and without a consumer: ${empty.join(", ")}` : data.indexes.length ? "" : "No table can be polled yet: ‘spanner-watcher ddl plan’ says what is missing." }),
+  ]);
+  for (const index of shown) drawHeat(index);
+}
+
+function indexCard(index) {
+  const counted = exact.get(index.table);
+  const rows = countText(index.rows);
+  return make("article", { class: "card", "data-key": index.table, "data-index": index.table },
+    make("h3", { text: index.table }),
+    make("p", { class: "facts" }, make("span", { "data-field": "rows", "data-value": JSON.stringify(index.rows.rows), text: `${rows} rows in ${index.shards.length} ${index.shards.length === 1 ? "shard" : "shards"}` })),
+    make("p", { class: "facts muted", text: clearingText(index) }),
+    make("canvas", { role: "img", "data-table": index.table, "aria-label": `Rows of each shard of ${index.table} over time: ${rows} rows now` }),
+    make("p", { class: "axis" }, make("span", { text: index.history.length > 1 ? agoText(index.history[0].at) : "" }), make("span", { text: "now" })),
+    make("details", {}, make("summary", { text: "Rows of each shard" }), make("p", { class: "facts mono", text: index.shards.map((s) => `${s.shard === null ? "all" : s.shard}: ${countText(s.rows)}`).join("   ") })),
+    make("p", { class: "facts", text: counted && counted.rows !== null ? `Counted ${agoText(counted.at)}: ${whole(counted.rows)} rows, ${whole(counted.clearable)} may be cleared` : "" }),
+    make("p", {}, countButton(index.table)));
+}
+
+function clearingText(index) {
+  if (!index.clears) return "cannot be cleared: its timestamp is NOT NULL";
+  if (index.slowest_consumer === null) return "no consumer is registered: nothing may be cleared";
+  const steps = index.clearable_transactions;
+  const cost = index.clearable.rows ? `, in ${whole(steps)}${index.clearable.at_least ? " or more" : ""} ${steps === 1 ? "transaction" : "transactions"} by index, or one scan of the table` : "";
+  return `${countText(index.clearable)} may be cleared${cost}; waits for ${index.slowest_consumer}`;
+}
+
+// The heat map: a line a shard (or a group of shards), a column a count.
+
+const heatOf = (rows) => HEAT.reduce((level, [from], n) => (rows >= from ? n : level), 0);
+
+function drawHeat(index) {
+  const canvas = document.querySelector(`canvas[data-table="${CSS.escape(index.table)}"]`);
+  const samples = index.history.length ? index.history : [{ rows: index.shards.map((s) => s.rows.rows) }];
+  const group = Math.ceil(index.shards.length / LINES_MAX);
+  const lines = Math.ceil(index.shards.length / group);
+  const width = canvas.clientWidth || 300;
+  const columns = Math.max(samples.length, width < 420 ? 30 : 60);
+  const used = samples.slice(-columns);
+  const lineHeight = Math.max(4, Math.min(14, Math.floor(160 / lines)));
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = lines * lineHeight * ratio;
+  canvas.style.height = `${lines * lineHeight}px`;
+  const style = getComputedStyle(document.documentElement);
+  const colours = HEAT.map((_, n) => style.getPropertyValue(`--heat-${n}`));
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  const columnWidth = width / columns;
+  used.forEach((sample, n) => {
+    const x = width - (used.length - n) * columnWidth;
+    for (let line = 0; line < lines; line += 1) {
+      const rows = sample.rows.slice(line * group, (line + 1) * group).reduce((a, b) => a + b, 0);
+      pen.fillStyle = colours[heatOf(rows)];
+      pen.fillRect(x, line * lineHeight, Math.max(1, columnWidth - 0.5), lineHeight - 1);
+    }
+  });
+}
+
+function renderLegend() {
+  update(byId("legend"), HEAT.map(([, text], n) => make("span", { "data-key": text }, make("i", { class: `heat-${n}` }), document.createTextNode(n ? `${text} or more` : "no row"))));
+}
+
+function renderFreshness() {
+  const age = elapsed();
+  const place = byId("freshness");
+  const old = unreachableSince !== null || data.failure !== null || age > 4 * data.poll_seconds + 10;
+  place.className = old ? "old" : "";
+  place.textContent = old ? `Old: read ${spanText(age)} ago` : `Live, read ${Math.round(age)} s ago`;
+  const alert = byId("alert");
+  const text = unreachableSince !== null ? `The page's server does not answer: ${unreachableSince}`
+    : data.failure !== null ? `The database could not be read: ${data.failure}`
+      : performance.now() < notice.until ? notice.text : "";
+  if (alert.textContent !== text) alert.textContent = text;
+  alert.hidden = !text;
+}
+
+function render() {
+  byId("database").textContent = data.database;
+  document.title = `${data.consumers.filter((c) => STATES[c.state] === "bad").length ? "▲ " : ""}spanner-watcher`;
+  renderSummary();
+  renderConsumers();
+  renderBackfills();
+  renderIndexes();
+  renderFreshness();
+}
+
+// Requests.
+
+async function poll() {
+  try {
+    const answer = await fetch("/api/status", { headers: { accept: "application/json" } });
+    const next = await answer.json();
+    if (!answer.ok) throw new Error(next.error);
+    data = next;
+    receivedAt = performance.now();
+    unreachableSince = null;
+    polls += 1;
+    document.body.dataset.polls = String(polls);
+    render();
+  } catch (error) {
+    unreachableSince = error.message;
+    renderFreshness();
+  }
+}
+
+async function send(path, body) {
+  const answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  const value = await answer.json();
+  if (!answer.ok) throw new Error(value.error);
+  return value;
+}
+
+function ask(question) {
+  const dialog = byId("confirm");
+  byId("confirm-text").textContent = question;
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
+}
+
+async function act(button) {
+  const { act: action, name } = button.dataset;
+  if (action === "open") {
+    if (!opened.delete(name)) opened.add(name);
+    renderConsumers();
+    return;
+  }
+  if (QUESTIONS[action] && !(await ask(QUESTIONS[action](name)))) return;
+  button.disabled = true;
+  try {
+    if (action === "count") exact.set(name, await send("/api/count", { table: name }));
+    else {
+      await send("/api/commands", { consumer: name, command: action });
+      sent.set(name, { command: action, until: performance.now() + NOTICE_MILLISECONDS });
+    }
+    await poll();
+  } catch (error) {
+    notice = { text: error.message, until: performance.now() + NOTICE_MILLISECONDS };
+    renderFreshness();
+  } finally {
+    button.disabled = false;
+  }
+}
+
+// The theme.
+
+function readTheme() {
+  try { return localStorage.getItem("theme") || "system"; } catch { return "system"; }
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme").textContent = `Theme: ${theme}`;
+  try { localStorage.setItem("theme", theme); } catch { /* a browser without storage forgets it */ }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-act]");
+  if (button) act(button);
+});
+byId("theme").addEventListener("click", () => {
+  setTheme(THEMES[(THEMES.indexOf(readTheme()) + 1) % THEMES.length]);
+  renderIndexes();
+});
+window.addEventListener("resize", renderIndexes);
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", renderIndexes);
+setTheme(readTheme());
+renderLegend();
+render();
+setInterval(renderFreshness, 1000);
+(async function repeat() {
+  await poll();
+  setTimeout(repeat, 1000 * Math.max(1, data.poll_seconds));
+})();
