@@ -3,6 +3,8 @@ change by change."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -10,11 +12,12 @@ import pytest
 from fixtures.any_batch import polled_batches, streamed_batches, tables_of
 from fixtures.any_change import DATABASE
 from fixtures.row_code import decode_rows
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from watcher.captures import Changed, StreamRows
-from watcher.captures.changes import iterate_changes
+from ddl.schema import TypeCode
+from watcher.captures import Changed, StreamRows, TableRows
+from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.messages import MESSAGE
@@ -30,6 +33,7 @@ from watcher.runners.spark.shapes import (
 from watcher.runners.spark.uniform import render_uniform
 from watcher.spanner.results.columns import build_schema
 from watcher.spanner.results.supported_types import Nanoseconds, is_supported
+from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 
 any_batches: st.SearchStrategy[Changed] = st.one_of(polled_batches(), streamed_batches())
@@ -119,3 +123,25 @@ def test_columns_of_a_change_stream_are_the_same_by_column(
             return shape_typed(rows, table, shown, nanoseconds)
 
         assert str(result_of(by_column)) == str(result_of(by_row))
+
+
+@given(polled_batches())
+def test_ids_are_digests_of_table_key_and_commit_timestamp(rows: TableRows) -> None:
+    changes = list(iterate_changes(rows, DATABASE))
+    texts = [
+        json.dumps(
+            [
+                change.table,
+                [to_json(change.key[name]) for name in rows.table.primary_key],
+                format_timestamp(change.commit_timestamp),
+            ],
+            ensure_ascii=False,
+        )
+        for change in changes
+    ]
+    nanoseconds = any(
+        rows.table.column_type(name).code is TypeCode.TIMESTAMP for name in rows.table.primary_key
+    )
+    assume(not nanoseconds)  # the texts of those are normalized first: test_timestamp_keys.py
+    digests = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+    assert compute_change_ids(rows) == digests

@@ -7,8 +7,9 @@ there, and its object leaves it out.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,9 @@ import pyarrow.compute as pc
 from watcher.json_columns.strings import wrap
 
 NULL = "null"
-Cells = Mapping[str, "pa.Array | str"]
-"""Columns of cells by name; one text where all rows have the same."""
+Cells: TypeAlias = "Mapping[str, pa.Array | str | Cells]"
+"""Columns of cells by name: one text where all rows have the same, and the cells of an object that
+has every one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +54,34 @@ def join_object(cells: Cells, rows: int, style: Punctuation) -> pa.Array:
     """A JSON object a row, of one cell of each column, in their order."""
     if any(isinstance(texts, pa.Array) and texts.null_count for texts in cells.values()):
         return join_present(cells, style)
-    pieces: list[object] = []
+    pieces = merge_constants(list_pieces(cells, style))
+    if len(pieces) == 1:
+        return pa.repeat(pieces[0], rows)
+    return pc.binary_join_element_wise(*pieces, "")
+
+
+def list_pieces(cells: Cells, style: Punctuation) -> Iterator[pa.Array | str]:
+    """The texts that an object is made of, in their order."""
     before = "{"
     for name, texts in cells.items():
-        before += f"{quote_name(name)}{style.colon}"
-        if isinstance(texts, str):
-            before += texts
+        yield f"{before}{quote_name(name)}{style.colon}"
+        if isinstance(texts, Mapping):
+            yield from list_pieces(texts, style)
         else:
-            pieces += [before, texts]
-            before = ""
-        before += style.comma
-    end = before.removesuffix(style.comma) + "}"
-    if not pieces:
-        return pa.repeat(end, rows)
-    return pc.binary_join_element_wise(*pieces, end, "")
+            yield texts
+        before = style.comma
+    yield "}" if cells else "{}"
+
+
+def merge_constants(pieces: Iterable[pa.Array | str]) -> list[pa.Array | str]:
+    """The same pieces, with one text in place of texts that follow each other."""
+    merged: list[pa.Array | str] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return merged
 
 
 def join_present(cells: Cells, style: Punctuation) -> pa.Array:

@@ -53,7 +53,7 @@ def encode_datastream(
         "uuid": wrap(compute_uuids(database, changes.ids), '"', '"'),
         "source_timestamp": render_milliseconds(changes.commits),
         "sort_keys": render_sort_keys(changes),
-        "source_metadata": render_metadata(changes, event["source_metadata"]),
+        "source_metadata": describe_metadata(changes, event["source_metadata"]),
         "payload": join_object(merge_last_row(changes), changes.rows, COMPACT),
     }
     keys = join_array(list(select_key(changes).values()), changes.rows, COMPACT.comma)
@@ -104,7 +104,7 @@ def render_sort_keys(changes: ChangeColumns) -> pa.Array:
     return join_array(cells, changes.rows, COMPACT.comma)
 
 
-def render_metadata(changes: ChangeColumns, first: object) -> pa.Array:
+def describe_metadata(changes: ChangeColumns, first: object) -> Cells:
     """``source_metadata``: that of the first change, and columns of what differs."""
     fields: dict[str, pa.Array | str] = dict(dump_constants(cast("dict[str, object]", first)))
     fields["is_deleted"] = print_values(find_deleted_rows(changes))
@@ -113,7 +113,7 @@ def render_metadata(changes: ChangeColumns, first: object) -> pa.Array:
         fields["tx_id"] = quote_or_null(changes.origin.column("transaction_id"))
         fields["record_sequence"] = quote_or_null(changes.origin.column("record_sequence"))
         fields["mod_number"] = print_values(changes.origin.column("mod_number"))
-    return join_object(fields, changes.rows, COMPACT)
+    return fields
 
 
 def compute_uuids(database: str, ids: pa.Array) -> pa.Array:

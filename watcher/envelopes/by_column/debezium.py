@@ -52,7 +52,7 @@ def encode_debezium(
     fields: Cells = constants | {
         "before": render_before(changes, chosen),
         "after": render_after(changes, chosen),
-        "source": join_object(describe_source(changes, payload["source"]), changes.rows, COMPACT),
+        "source": describe_source(changes, payload["source"]),
         "op": choose_texts(changes.operations, {op: f'"{name}"' for op, name in OPS.items()}),
     }
     values = join_object(fields, changes.rows, COMPACT)
