@@ -7,6 +7,7 @@ from benchmarks.scenarios import (
     backlog,
     captures,
     decode,
+    forms,
     index,
     java,
     latency,
@@ -22,7 +23,7 @@ from watcher.settings.fields import unknown_option
 ALL = (
     *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index, java)),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, decode, server)),
+    *(each.SCENARIO for each in (spark, decode, forms, server)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

@@ -185,6 +185,13 @@ def test_decoding_is_compared_with_the_client() -> None:
     assert all(float(str(row["columns_rows/s"])) > 0 for row in result.figures)
 
 
+def test_every_form_of_spark_is_measured() -> None:
+    result = conduct(find_scenario("forms"), ["rows=300", "runs=1"])
+    assert result.passed
+    assert len({row["form"] for row in result.figures}) == 8
+    assert all(float(str(row["rows/s"])) > 0 for row in result.figures)
+
+
 def test_the_server_is_measured_in_memory_and_on_disk() -> None:
     host = os.environ.get("SPANNER_EMULATOR_HOST")
     result = conduct(find_scenario("server"), ["seconds=0.5", "rows=1000"])

@@ -20,13 +20,13 @@ from watcher.captures.poll import PollCapture
 from watcher.change import Shape
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
+from watcher.envelopes.by_column.messages import MESSAGE
 from watcher.errors import ConfigurationError
 from watcher.runners.spark.scan import Scan, narrow_capture
 from watcher.runners.spark.shapes import (
     ENVELOPE,
     ID_FIELD,
     JSON_FIELDS,
-    MESSAGE,
     STREAM_ENVELOPE,
     STREAM_FIELDS,
     resolve_format,

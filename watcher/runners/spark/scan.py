@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType
 
 from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture
-from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, SchemaChangedError
 from watcher.runners.spark.shapes import (
@@ -129,10 +128,9 @@ class Scan:
     def _shape_texts(self, rows: Changed) -> pa.RecordBatch:
         options = self.options
         if options.envelope is not None:
-            changes = iterate_changes(rows, options.address.path)
-            return shape_messages(changes, resolve_format(options), self._texts)
+            return shape_messages(rows, options.address.path, resolve_format(options), self._texts)
         if options.uniform:
-            return shape_envelope(iterate_changes(rows, options.address.path), self._texts)
+            return shape_envelope(rows, options.address.path, self._texts)
         if isinstance(rows, StreamRows):
             return shape_typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return shape_stored(rows, self._texts)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
-from watcher.captures.changes import compute_change_ids, dump_cells
+from watcher.captures import (
+    COMMIT_TIMESTAMP_COLUMN,
+    SHARD_ID_COLUMN,
+    Changed,
+    StreamRows,
+    TableRows,
+)
+from watcher.captures.changes import compute_change_ids, dump_cells, iterate_changes
 from watcher.change import Change
 from watcher.change import Value as Cell
 from watcher.envelopes import AnyEnvelope, make_envelope
+from watcher.envelopes.by_column.batches import encode_batch
+from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.errors import ConfigurationError
+from watcher.runners.spark.sent_columns import SentRows, decode_column
+from watcher.runners.spark.uniform import render_uniform
 from watcher.settings.spark import SourceOptions
-from watcher.spanner.results.columns import TIMESTAMP, build_schema, choose_decoder, decode_batch
+from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import parse_key_timestamps
 from watcher.tables.values import WatchedTable
@@ -48,17 +56,6 @@ STREAM_ENVELOPE = pa.schema([*ENVELOPE, pa.field("old_values", pa.string()), *ST
 
 JSON_FIELDS = frozenset({"key", "values", "old_values"})
 """Those of an envelope that are JSON."""
-
-MESSAGE = pa.schema(
-    [
-        ("table", pa.string()),
-        (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ID_FIELD,
-    ]
-)
-"""``key`` and ``value`` as a Kafka sink takes them; a ``value`` of NULL is a tombstone."""
 
 OF_STREAM = {
     COMMIT_TIMESTAMP_COLUMN: "commit_timestamp",
@@ -129,40 +126,23 @@ def decode_own_columns(
     columns = [pair for pair in table.columns if pair[0] in shown.names]
     if not columns:
         return {}
-    key = table.primary_key
-    decoders = [choose_decoder(type_, nanoseconds, name in key) for name, type_ in columns]
-    schema = build_schema(columns, nanoseconds, key)
-    decoded = decode_batch(encode_cells(batch, schema.names), schema, decoders)
-    return dict(zip(schema.names, decoded.columns, strict=True))
+    rows, key = SentRows(batch), table.primary_key
+    return {
+        name: decode_column(rows.list_values(name), type_, nanoseconds, name in key)
+        for name, type_ in columns
+    }
 
 
-def encode_cells(batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes]:
-    """The cells of columns, row by row, as Spanner's API would have sent them."""
-    cells: list[bytes] = []
-    keys, news = (batch.column(name).to_pylist() for name in ("key", "new_values"))
-    for key, new in zip(keys, news, strict=True):
-        row: dict[str, object] = json.loads(key)
-        if new is not None:
-            row |= json.loads(new)
-        cells += [encode_value(row.get(name)).SerializeToString() for name in names]
-    return cells
-
-
-def encode_value(value: object) -> Value:
-    """A value of JSON as Spanner's API writes it."""
-    if value is None:
-        return Value(null_value=NULL_VALUE)
-    if isinstance(value, bool):
-        return Value(bool_value=value)
-    if isinstance(value, int | float):
-        return Value(number_value=value)
-    if isinstance(value, list):
-        return Value(list_value=ListValue(values=[encode_value(item) for item in value]))
-    return Value(string_value=value if isinstance(value, str) else json.dumps(value))
-
-
-def shape_envelope(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:
+def shape_envelope(rows: Changed, database: str, shown: pa.Schema) -> pa.RecordBatch:
     """Changes of any table as rows of one form."""
+    try:
+        return render_uniform(rows, shown)
+    except NotByColumnError:
+        return shape_changes(iterate_changes(rows, database), shown)
+
+
+def shape_changes(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:
+    """As ``shape_envelope``, change by change."""
     return build_batch([make_envelope_row(change) for change in changes], shown)
 
 
@@ -184,9 +164,19 @@ def make_envelope_row(change: Change) -> dict[str, object]:
 
 
 def shape_messages(
-    changes: Iterable[Change], chosen: AnyEnvelope, shown: pa.Schema
+    rows: Changed, database: str, chosen: AnyEnvelope, shown: pa.Schema
 ) -> pa.RecordBatch:
     """Changes of any table in a format of others."""
+    try:
+        return encode_batch(rows, database, chosen).select(shown.names)
+    except NotByColumnError:
+        return shape_encoded(iterate_changes(rows, database), chosen, shown)
+
+
+def shape_encoded(
+    changes: Iterable[Change], chosen: AnyEnvelope, shown: pa.Schema
+) -> pa.RecordBatch:
+    """As ``shape_messages``, change by change."""
     return build_batch(list(encode_messages(changes, chosen)), shown)
 
 

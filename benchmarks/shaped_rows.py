@@ -1,0 +1,111 @@
+"""Batches as captures hand them to Spark, without a server: what shaping is measured with."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+
+from ddl.schema import Type, TypeCode
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
+from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.rows import ChangeBuffer
+from watcher.change import Operation, Shape, ValueCapture
+from watcher.spanner.results.columns import TIMESTAMP, build_schema
+from watcher.tables.values import WatchedTable
+from watcher.window import Window
+
+DATABASE = "projects/p/instances/i/databases/d"
+START = datetime(2026, 1, 31, 12, tzinfo=UTC)
+START_MICROS = 1_769_860_800_000_000
+WINDOW = Window(START_MICROS, START_MICROS + 60_000_000)
+COLUMNS: tuple[tuple[str, Type], ...] = (
+    ("Id", Type(TypeCode.INT64)),
+    ("Name", Type(TypeCode.STRING)),
+    ("City", Type(TypeCode.STRING)),
+    ("Price", Type(TypeCode.NUMERIC)),
+    ("Score", Type(TypeCode.FLOAT64)),
+    ("Seen", Type(TypeCode.TIMESTAMP)),
+    ("Notes", Type(TypeCode.STRING)),
+)
+TABLE = WatchedTable("Singers", COLUMNS, ("Id",), "UpdatedAt", None, None, None)
+NOTES_LENGTH = 330
+RECORD_MODS = 10
+"""Rows of one table that one transaction changes."""
+
+
+def make_row(number: int) -> tuple[object, ...]:
+    """A row of about 430 bytes, as Arrow has it."""
+    return (
+        number * 7_919,
+        f"a name of some length {number}",
+        f"city {number % 100}",
+        Decimal(number) + Decimal("0.25"),
+        number / 7,
+        START + timedelta(microseconds=number),
+        f"{number} ".ljust(NOTES_LENGTH, "x"),
+    )
+
+
+def make_polled_rows(count: int) -> TableRows:
+    """Rows of one table, polled."""
+    rows = [make_row(number) for number in range(count)]
+    schema = build_schema(COLUMNS)
+    arrays = [
+        pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)
+    ]
+    commits = pa.array(range(START_MICROS, START_MICROS + count), pa.int64()).cast(TIMESTAMP)
+    stamps = [(COMMIT_TIMESTAMP_COLUMN, TIMESTAMP), (SHARD_ID_COLUMN, pa.int64())]
+    batch = pa.RecordBatch.from_arrays(
+        [*arrays, commits, pa.nulls(count, pa.int64())], schema=pa.schema([*schema, *stamps])
+    )
+    return TableRows(TABLE, WINDOW, batch)
+
+
+def make_streamed_rows(count: int, captured: ValueCapture) -> StreamRows:
+    """Changes of one table, a third of each kind, from a change stream."""
+    operations = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
+    buffer = ChangeBuffer(WINDOW, {})
+    for number, first in enumerate(range(0, count, RECORD_MODS)):
+        operation = operations[number % len(operations)]
+        record = DataRecord(
+            commit_timestamp=START_MICROS + first,
+            sequence="00000000",
+            transaction_id=f"transaction-{number}",
+            last_in_partition=True,
+            shape=Shape(TABLE.name, COLUMNS, TABLE.primary_key),
+            mods=tuple(
+                make_mod(each, operation, captured)
+                for each in range(first, min(first + RECORD_MODS, count))
+            ),
+            operation=operation,
+            captured=captured,
+            records_in_transaction=1,
+            partitions_in_transaction=1,
+            tag="",
+            system=False,
+        )
+        buffer.add(record, "token")
+    return buffer.take()
+
+
+def make_mod(number: int, operation: Operation, captured: ValueCapture) -> StreamMod:
+    """A changed row, in JSON as Spanner sends it; an update has changed one column."""
+    names = [name for name, _ in COLUMNS]
+    key, *values = [send_cell(cell) for cell in make_row(number)]
+    row = dict(zip(names[1:], values, strict=True))
+    old = {"INSERT": {}, "UPDATE": {"City": "another city"}, "DELETE": row}[str(operation)]
+    return StreamMod(
+        json.dumps({names[0]: key}, separators=(",", ":")),
+        None if operation is Operation.DELETE else json.dumps(row, separators=(",", ":")),
+        json.dumps(old, separators=(",", ":")) if captured.keeps_old else None,
+    )
+
+
+def send_cell(cell: object) -> object:
+    """A cell as a value of JSON."""
+    if isinstance(cell, datetime):
+        return cell.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+    return str(cell) if isinstance(cell, int | Decimal) else cell

@@ -1,0 +1,159 @@
+"""Debezium's events of whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watcher.captures import Changed
+from watcher.change import Operation
+from watcher.envelopes.by_column.cells import COMPACT_CELLS, NotByColumnError
+from watcher.envelopes.by_column.changes import ChangeColumns, keep_cells, merge_cells
+from watcher.envelopes.by_column.messages import (
+    MessageColumns,
+    choose_if,
+    choose_texts,
+    dump_constants,
+    encode_first,
+    find_captured,
+    find_deleted_rows,
+    merge_new_row,
+    print_values,
+    quote_or_null,
+    refuse_any,
+    render_key_nulls,
+    select_key,
+)
+from watcher.envelopes.connect_schema import event_schema, key_schema
+from watcher.envelopes.debezium import OPS, Debezium
+from watcher.envelopes.images import OLD, ROWS
+from watcher.envelopes.message import Json, json_text
+from watcher.json_columns.objects import COMPACT, NULL, Cells, join_object
+from watcher.json_columns.strings import wrap
+
+STYLE = COMPACT_CELLS
+EXISTED = pa.array([str(each) for each in (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)])
+"""The operations on a row that was there before."""
+
+
+def encode_debezium(
+    changes: ChangeColumns, rows: Changed, database: str, chosen: Debezium
+) -> MessageColumns:
+    """As ``Debezium.encode``. Raises NotByColumnError for what columns cannot do or the envelope
+    refuses; ``rows`` are the changes as they were captured."""
+    first = encode_first(rows, database, chosen)
+    payload = first["payload"] if chosen.with_schema else first
+    assert isinstance(payload, dict)
+    constants = dump_constants(payload)
+    keys = join_object(select_key(changes), changes.rows, COMPACT)
+    fields: Cells = constants | {
+        "before": render_before(changes, chosen),
+        "after": render_after(changes, chosen),
+        "source": describe_source(changes, payload["source"]),
+        "op": choose_texts(changes.operations, {op: f'"{name}"' for op, name in OPS.items()}),
+    }
+    values = join_object(fields, changes.rows, COMPACT)
+    if chosen.with_schema:
+        keys, values = add_schemas(changes, chosen, keys, values)
+    tombstones = find_deleted_rows(changes) if chosen.tombstones else None
+    return MessageColumns(keys, values, tombstones)
+
+
+def render_after(changes: ChangeColumns, chosen: Debezium) -> pa.Array:
+    """The row afterwards; ``null`` of a delete."""
+    deleted = find_deleted_rows(changes)
+    if chosen.partial == "refuse":
+        part = pc.and_not(
+            pc.equal(changes.operations, str(Operation.UPDATE)), find_captured(changes, ROWS)
+        )
+        refuse_any(part)
+    row = join_object(merge_new_row(changes), changes.rows, COMPACT)
+    return pc.if_else(deleted, NULL, row) if pc.any(deleted).as_py() else row
+
+
+def render_before(changes: ChangeColumns, chosen: Debezium) -> pa.Array | str:
+    """The row before, as ``images.old_row``; ``null`` where it is not known."""
+    if chosen.before == "never":
+        return NULL
+    update = pc.equal(changes.operations, str(Operation.UPDATE))
+    known = pc.and_(find_captured(changes, OLD), changes.knows_old)
+    known = pc.and_(known, pc.or_(update, find_deleted_rows(changes)))
+    if chosen.before == "required":
+        existed = pc.is_in(changes.operations, value_set=EXISTED)
+        refuse_any(pc.and_not(existed, known))
+    if not pc.any(known).as_py():
+        return NULL
+    unchanged = keep_cells(changes.new, pc.and_(update, find_captured(changes, ROWS)))
+    cells = merge_cells(changes.shape, changes.old, unchanged, changes.key)
+    return pc.if_else(known, join_object(cells, changes.rows, COMPACT), NULL)
+
+
+def describe_source(changes: ChangeColumns, first: object) -> Cells:
+    """The fields of ``source``: those of the first change, and columns of what differs."""
+    fields: dict[str, pa.Array | str] = dict(dump_constants(cast("dict[str, object]", first)))
+    commits = changes.commits
+    fields["ts_ms"] = print_values(divide_floor(commits, 1000))
+    fields["ts_us"] = print_values(commits)
+    fields["ts_ns"] = print_nanoseconds(commits)
+    read = pc.equal(changes.operations, str(Operation.READ))
+    fields["snapshot"] = choose_if(read, '"true"', '"false"')
+    fields["value_capture_type"] = quote_or_null(changes.captured)
+    if changes.origin is not None:
+        for name, (column, render) in ORIGIN_FIELDS.items():
+            fields[name] = render(changes.origin.column(column))
+    return fields
+
+
+def print_nanoseconds(micros: pa.Array) -> pa.Array:
+    """Microseconds as nanoseconds, which may be more than 64 bits hold."""
+    return pc.if_else(pc.equal(micros, 0), "0", wrap(print_values(micros), "", "000"))
+
+
+def divide_floor(values: pa.Array, divisor: int) -> pa.Array:
+    """Integers divided as Python's ``//`` does; Arrow's division truncates."""
+    remainders = pc.subtract(values, pc.multiply(pc.divide(values, divisor), divisor))
+    below = pc.less(remainders, 0).cast(pa.int64())
+    return pc.subtract(pc.divide(values, divisor), below)
+
+
+def render_sequence(sequences: pa.Array) -> pa.Array:
+    """Record sequences without leading zeros."""
+    if not pc.all(pc.match_substring_regex(sequences, "^[0-9]{1,18}$")).as_py():
+        raise NotByColumnError("a record sequence is not a number of up to 18 digits")
+    return quote_or_null(sequences.cast(pa.int64()).cast(pa.string()))
+
+
+ORIGIN_FIELDS: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "sequence": ("record_sequence", render_sequence),
+    "server_transaction_id": ("transaction_id", quote_or_null),
+    "number_records_in_transaction": ("records_in_transaction", print_values),
+    "transaction_tag": ("transaction_tag", quote_or_null),
+    "system_transaction": ("system_transaction", print_values),
+    "partition_token": ("partition_token", quote_or_null),
+    "mod_number": ("mod_number", print_values),
+    "is_last_record_in_transaction_in_partition": (
+        "last_in_transaction_in_partition",
+        print_values,
+    ),
+    "number_of_partitions_in_transaction": ("partitions_in_transaction", print_values),
+}
+"""Fields of ``source``, from which column of a change stream each is, and how it is written."""
+
+
+def add_schemas(
+    changes: ChangeColumns, chosen: Debezium, keys: pa.Array, values: pa.Array
+) -> tuple[pa.Array, pa.Array]:
+    """Keys and values with Kafka Connect's schemas, which depend on the NULLs of the key."""
+    shape = changes.shape
+    nulls, which = render_key_nulls(shape, changes.key, changes.rows)
+    of_keys = [json_text(cast("Json", key_schema(shape, each))) for each in nulls]
+    of_events = [json_text(cast("Json", event_schema(chosen.name, shape, each))) for each in nulls]
+    with_schema = (
+        {"schema": pa.array(texts).take(which), "payload": payload}
+        for texts, payload in ((of_keys, keys), (of_events, values))
+    )
+    key, value = (join_object(fields, changes.rows, COMPACT) for fields in with_schema)
+    return key, value

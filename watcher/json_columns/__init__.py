@@ -1,0 +1,1 @@
+"""Arrow columns -> columns of JSON texts, by vectors: the bytes that ``json`` writes by value."""

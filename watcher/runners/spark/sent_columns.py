@@ -1,0 +1,125 @@
+"""The JSON objects of a change stream -> the columns of their table, as Arrow keeps them.
+
+A column whose values are of the kinds that Spanner sends is converted at once; another one goes
+value by value through Spanner's messages, whose decoder knows what to accept and what to say.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
+
+from ddl.schema import Type, TypeCode
+from watcher.envelopes.by_column.sent_cells import (
+    SentObject,
+    convert_sent_values,
+    list_names,
+    parse_objects,
+)
+from watcher.spanner.results.base64_column import decode_base64
+from watcher.spanner.results.columns import (
+    choose_decoder,
+    choose_nanoseconds,
+    convert_type,
+)
+from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.spanner.results.timestamp_columns import (
+    normalize_timestamps,
+    refuse_finer,
+    truncate_timestamps,
+)
+
+CAST = frozenset({TypeCode.INT64, TypeCode.NUMERIC, TypeCode.DATE})
+FLOATS = frozenset({TypeCode.FLOAT32, TypeCode.FLOAT64})
+
+
+class SentRows:
+    """The rows of changes: the values afterwards, and the key."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._keys = parse_objects(batch.column("key"))
+        self._news = parse_objects(batch.column("new_values"))
+        self._key_names = list_names(self._keys)
+        self._new_names = list_names(self._news)
+
+    def list_values(self, name: str) -> list[object]:
+        """The values of a column as they were sent; None where a row does not have it."""
+        if name not in self._key_names:
+            return [new.get(name) for new in self._news]
+        if name not in self._new_names:
+            return [key.get(name) for key in self._keys]
+        both = zip(self._keys, self._news, strict=True)
+        return [find_value(name, new, key) for key, new in both]
+
+
+def find_value(name: str, new: SentObject, key: SentObject) -> object:
+    """The new value where there is one, be it NULL."""
+    return new[name] if name in new else key.get(name)
+
+
+def decode_column(
+    values: list[object], type_: Type, nanoseconds: Nanoseconds, of_key: bool
+) -> pa.Array:
+    """The values of a column. Raises what the decoder of Spanner's results raises."""
+    sent = convert_sent_values(values, type_)
+    if sent is not None:
+        try:
+            return convert_column(sent, type_, nanoseconds, of_key)
+        except (pa.ArrowInvalid, ValueError):
+            pass  # the decoder of each value says what is wrong
+    decode = choose_decoder(type_, nanoseconds, of_key)
+    decoded = decode([encode_value(value).SerializeToString() for value in values])
+    target = convert_type(type_, choose_nanoseconds(nanoseconds, type_, of_key))
+    return decoded.cast(target)
+
+
+def convert_column(
+    sent: pa.Array, type_: Type, nanoseconds: Nanoseconds, of_key: bool = False
+) -> pa.Array:
+    """A column of values as they were sent, in the type that Arrow keeps them in."""
+    code, target = type_.code, convert_type(type_, choose_nanoseconds(nanoseconds, type_, of_key))
+    if code is TypeCode.ARRAY and type_.element is not None:
+        return convert_lists(sent, type_.element, nanoseconds).cast(target)
+    if code in FLOATS:
+        return sent.cast(target, safe=False)
+    if code in CAST:
+        return sent.cast(target)
+    if code is TypeCode.BYTES:
+        return decode_base64(sent.cast(pa.binary()))
+    if code is TypeCode.TIMESTAMP:
+        return convert_timestamps(sent, nanoseconds, of_key)
+    return sent
+
+
+def convert_timestamps(texts: pa.Array, nanoseconds: Nanoseconds, of_key: bool) -> pa.Array:
+    """TIMESTAMPs as ``columns.TIMESTAMP_DECODERS`` and ``KEY_DECODERS`` give them."""
+    if nanoseconds is Nanoseconds.STRING:
+        return texts
+    if nanoseconds is Nanoseconds.REFUSE:
+        texts = refuse_finer(texts)
+    return normalize_timestamps(texts) if of_key else truncate_timestamps(texts)
+
+
+def convert_lists(lists: pa.Array, element: Type, nanoseconds: Nanoseconds) -> pa.Array:
+    """Lists of converted values."""
+    values = convert_column(lists.flatten(), element, nanoseconds)
+    lengths = pc.fill_null(lists.value_lengths(), 0).to_numpy()
+    offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
+    return pa.ListArray.from_arrays(offsets, values, mask=lists.is_null())
+
+
+def encode_value(value: object) -> Value:
+    """A value of JSON as Spanner's API writes it."""
+    if value is None:
+        return Value(null_value=NULL_VALUE)
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    if isinstance(value, int | float):
+        return Value(number_value=value)
+    if isinstance(value, list):
+        return Value(list_value=ListValue(values=[encode_value(item) for item in value]))
+    return Value(string_value=value if isinstance(value, str) else json.dumps(value))
