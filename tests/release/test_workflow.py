@@ -69,7 +69,7 @@ def test_only_publishing_may_ask_for_an_identity(workflow: dict[Any, Any]) -> No
     assert publishing == {"id-token": "write", "contents": "read", "attestations": "write"}
     assert all(right == "read" for granted in rights.values() for right in granted.values())
     assert "secrets" not in WORKFLOW.read_text()
-    assert workflow["jobs"]["publish"]["environment"]["name"] == "pypi"
+    assert workflow["jobs"]["publish"]["environment"] == "pypi"
 
 
 def test_it_is_published_with_attestations(workflow: dict[Any, Any]) -> None:
