@@ -31,23 +31,25 @@ TICK_DECIMALS = 6
 HEADROOM = 1.06
 """So that a line at the top is not cut."""
 NINES = {1 / (1 - p): f"p{100 * p:g}" for p in (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)}
-RC = {
-    "svg.fonttype": "none",
-    "font.size": FONT_POINTS,
-    "text.color": TEXT,
-    "axes.labelcolor": TEXT,
-    "axes.edgecolor": TEXT,
-    "xtick.color": TEXT,
-    "ytick.color": TEXT,
-    "grid.color": GRID,
-}
 UNUSED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 """Of matplotlib's own style the page has a copy."""
 
 
 def svg(chart: Chart, name: str) -> str:
     """A chart as an ``<svg>`` element. ``name`` is unique in the page: it keeps ids apart."""
-    with mpl.rc_context(RC | {"svg.hashsalt": name}):
+    with mpl.rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": name,
+            "font.size": FONT_POINTS,
+            "text.color": TEXT,
+            "axes.labelcolor": TEXT,
+            "axes.edgecolor": TEXT,
+            "xtick.color": TEXT,
+            "ytick.color": TEXT,
+            "grid.color": GRID,
+        }
+    ):
         figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
         figure.patch.set_visible(False)
         axes = figure.add_subplot()
