@@ -8,13 +8,13 @@ from watcher.captures import Changed
 from watcher.envelopes import AnyEnvelope
 from watcher.envelopes.by_column import datastream, debezium
 from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError
-from watcher.envelopes.by_column.changes import Part, merge_parts, split_by_shape
 from watcher.envelopes.by_column.messages import (
     MESSAGE,
     MessageColumns,
     add_tombstones,
     list_messages,
 )
+from watcher.envelopes.by_column.parts import Part, merge_parts, split_by_shape
 from watcher.envelopes.datastream import Datastream
 from watcher.envelopes.debezium import Debezium
 

@@ -65,16 +65,24 @@ def decode_column(
     values: list[object], type_: Type, nanoseconds: Nanoseconds, of_key: bool
 ) -> pa.Array:
     """The values of a column. Raises what the decoder of Spanner's results raises."""
-    sent = convert_sent_values(values, type_)
-    if sent is not None:
-        try:
-            return convert_column(sent, type_, nanoseconds, of_key)
-        except (pa.ArrowInvalid, ValueError):
-            pass  # the decoder of each value says what is wrong
+    column = convert_at_once(values, type_, nanoseconds, of_key)
+    if column is not None:
+        return column
     decode = choose_decoder(type_, nanoseconds, of_key)
     decoded = decode([encode_value(value).SerializeToString() for value in values])
     target = convert_type(type_, choose_nanoseconds(nanoseconds, type_, of_key))
     return decoded.cast(target)
+
+
+def convert_at_once(
+    values: list[object], type_: Type, nanoseconds: Nanoseconds, of_key: bool
+) -> pa.Array | None:
+    """The values of a column; None if one is not as Spanner sends it."""
+    sent = convert_sent_values(values, type_)
+    try:
+        return None if sent is None else convert_column(sent, type_, nanoseconds, of_key)
+    except (pa.ArrowInvalid, ValueError):
+        return None
 
 
 def convert_column(

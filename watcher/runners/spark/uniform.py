@@ -7,12 +7,8 @@ import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
 from watcher.envelopes.by_column.cells import SPACED_CELLS
-from watcher.envelopes.by_column.changes import (
-    ChangeColumns,
-    merge_cells,
-    merge_parts,
-    split_by_shape,
-)
+from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
+from watcher.envelopes.by_column.parts import merge_parts, split_by_shape
 from watcher.json_columns.objects import SPACED, join_object
 
 ORIGIN_COLUMNS = {
