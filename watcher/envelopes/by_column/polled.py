@@ -27,7 +27,7 @@ class PolledChanges:
     @property
     def rows(self) -> int:
         """How many there are."""
-        return self.table_rows.batch.num_rows
+        return int(self.table_rows.batch.num_rows)
 
     @property
     def window(self) -> Window:

@@ -32,7 +32,7 @@ class SentChanges:
     @property
     def rows(self) -> int:
         """How many there are."""
-        return self.origin.num_rows
+        return int(self.origin.num_rows)
 
     @property
     def ids(self) -> pa.Array:

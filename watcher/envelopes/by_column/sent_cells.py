@@ -106,7 +106,7 @@ def convert_sent_values(values: list[object], type_: Type) -> pa.Array | None:
     if pa.types.is_list(target):
         if not kinds <= {list}:
             return None
-        kinds = set(map(type, chain.from_iterable(v for v in values if v))) - {type(None)}  # type: ignore[arg-type,misc]
+        kinds = set(map(type, chain.from_iterable(v for v in values if v))) - {type(None)}  # type: ignore[arg-type]
     if not kinds <= SENT_KINDS[leaf_type(target)]:
         return None
     try:
