@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from fixtures.any_batch import polled_batches, streamed_batches, tables_of
+from fixtures.any_batch import SENT_SELDOM, batch_of, polled_batches, streamed_batches, tables_of
 from fixtures.any_change import DATABASE
 from fixtures.row_code import decode_rows
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ddl.schema import TypeCode
+from ddl.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
@@ -70,6 +70,19 @@ def result_of(work: Callable[[], pa.RecordBatch]) -> object:
 
 @given(any_batches)
 def test_one_form_for_all_tables_is_the_same_by_column(rows: Changed) -> None:
+    def by_row() -> pa.RecordBatch:
+        return shape_changes(iterate_changes(rows, DATABASE), STREAM_ENVELOPE)
+
+    by_column = result_of(lambda: shape_envelope(rows, DATABASE, STREAM_ENVELOPE))
+    assert by_column == result_of(by_row)
+
+
+@pytest.mark.parametrize(
+    ("code", "value"), [(code, value) for code, values in SENT_SELDOM.items() for value in values]
+)
+def test_what_is_sent_seldom_is_written_as_its_value(code: TypeCode, value: object) -> None:
+    rows = batch_of(Type(code), [value, None])
+
     def by_row() -> pa.RecordBatch:
         return shape_changes(iterate_changes(rows, DATABASE), STREAM_ENVELOPE)
 
