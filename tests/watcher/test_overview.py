@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from fixtures.consumers import consumers_of, expire_lease, watcher_of, write
@@ -12,7 +13,7 @@ from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
 from google.cloud.spanner_v1.database import Database
 
-from watcher.consumers.positions import TABLE, backfills_table, errors_table
+from watcher.consumers.positions import TABLE, backfills_table, consumers_table, errors_table
 from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.overview import counts
@@ -21,7 +22,7 @@ from watcher.overview.reader import StaleReader
 from watcher.overview.retention import parse_period
 from watcher.overview.stored import read_own_columns, read_stored_state
 from watcher.overview.values import CaptureKind, ConsumerOverview, Count, Overview
-from watcher.spanner.timestamps import to_datetime
+from watcher.spanner.timestamps import to_datetime, to_micros
 
 HOUR = 3_600
 STREAM = "CREATE CHANGE STREAM Changes FOR Singers OPTIONS (retention_period = '36h')"
@@ -55,6 +56,18 @@ def store_backfill(database: Database, after: list[str] | None) -> None:
     with database.batch() as batch:
         columns = ("Consumer", "WatchedTable", "Progress")
         batch.insert(backfills_table(TABLE), columns, [("me", "Singers", progress)])
+
+
+def shorten_lease(database: Database, consumer: str) -> int:
+    """Has a lease run out soon; a timestamp at which it is stored and has not."""
+    for seconds in (1, 8, 64):
+        until = datetime.now(UTC) + timedelta(seconds=seconds)
+        with database.batch() as batch:
+            row = (consumer, until)
+            batch.update(consumers_table(TABLE), ("Consumer", "LeaseUntil"), [row])
+        if batch.committed < until:
+            break
+    return to_micros(batch.committed)
 
 
 def test_a_database_that_nobody_watches_has_indexes_and_no_consumer(singers: Database) -> None:
@@ -106,17 +119,16 @@ def test_a_lease_counts_at_the_time_of_the_read(music: Database) -> None:
     """A read that is older than a lease is long must not show a running consumer as gone."""
     consumers = consumers_of(music)
     consumers.create()
-    consumers.renew(consumers.acquire("me", 0.5), State.RUNNING, ConsumerProgress())
-    status = consumers.status("me")
-    while status is not None and status.alive:
-        status = consumers.status("me")
-    assert status is not None
-    alive = {}
-    for at in (status.updated_at, read(music).read_at):
-        reader = StaleReader(music, at)
+    consumers.acquire("me", 600.0)
+    at = shorten_lease(music, "me")
+    while (status := consumers.status("me")) is not None and status.alive:
+        pass  # until it has run out
+    alive = []
+    for moment in (at, read(music).read_at):
+        reader = StaleReader(music, moment)
         state = read_stored_state(reader, TABLE, read_own_columns(reader, TABLE))
-        alive[at] = state.statuses["me"].alive
-    assert list(alive.values()) == [True, False]
+        alive.append(state.statuses["me"].alive)
+    assert alive == [True, False]
 
 
 @pytest.mark.ddl(SINGERS, STREAM)

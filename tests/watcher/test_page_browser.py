@@ -91,7 +91,7 @@ def status_of(database: Database) -> dict[str, dict[str, Any]]:
 def wait_for(database: Database, consumer: str, state: State) -> ConsumerStatus:
     """The consumer when it has stored this state."""
     for _ in range(10_000):
-        status = consumers_of(database).status(consumer)
+        status: ConsumerStatus | None = consumers_of(database).status(consumer)
         if status is not None and status.state is state:
             return status
     raise AssertionError(f"{consumer} is not {state}")
@@ -125,6 +125,7 @@ def test_the_page_shows_what_status_says_while_a_watcher_runs(
 
 
 def test_buttons_are_there_when_commands_are_allowed(music: Database, tmp_path: Path) -> None:
+    consumers_of(music).create()
     with run_in_thread(watcher_of(music, [], consumer="me", lease="1s")):
         wait_for(music, "me", State.RUNNING)
         with serve_page(music, "--control") as page:
