@@ -29,7 +29,7 @@ EXTRA_PROPERTY = "cdx:python:package:required-extra"
 RANGE_OPERATORS = frozenset({">=", "<=", ">", "<", "!="})
 
 
-class BomHook(BuildHookInterface):
+class BomHook(BuildHookInterface[Any]):
     """Writes the bill of materials before the wheel is built, and removes it afterwards."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ class BomHook(BuildHookInterface):
             self._folder.cleanup()
 
 
-def make_bom(metadata: ProjectMetadata) -> dict[str, Any]:
+def make_bom(metadata: ProjectMetadata[Any]) -> dict[str, Any]:
     """The document. Equal metadata and SOURCE_DATE_EPOCH give equal bytes."""
     core = metadata.core
     root = {
