@@ -29,7 +29,7 @@ EXTRA_PROPERTY = "cdx:python:package:required-extra"
 RANGE_OPERATORS = frozenset({">=", "<=", ">", "<", "!="})
 
 
-class BomHook(BuildHookInterface[Any]):  # its configuration is hatchling's own
+class BomHook(BuildHookInterface[Any]):
     """Writes the bill of materials before the wheel is built, and removes it afterwards."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
