@@ -35,6 +35,7 @@ METADATA = {
     BOM,
 }
 EPOCH = 1_700_000_000
+STOP_SECONDS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +136,18 @@ def test_the_wheel_runs_by_itself(distributions: Distributions, tmp_path: Path) 
         f" assert all(m.__file__.startswith({str(tmp_path)!r})"
         " for m in (benchmarks, ddl, emulator, watcher)); main()"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program, "try", "--seconds", "2"],
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", program, "try"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
-    assert "UPSERT Singers" in result.stdout
+    ) as process:
+        assert process.stdout is not None
+        assert any("UPSERT Singers" in line for line in process.stdout)
+        process.terminate()
+        process.stdout.read()
+        assert process.wait(STOP_SECONDS_MAX) == 0
 
 
 def test_the_bill_of_materials_has_what_cyclonedx_requires(distributions: Distributions) -> None:
