@@ -45,7 +45,7 @@ def test_tests_that_a_page_names_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", sorted(DECISIONS.glob("0*.md")), ids=lambda page: page.stem)
 def test_a_decision_says_what_was_refused_and_what_it_costs(page: Path) -> None:
     assert re.findall(r"^## (.*)", page.read_text(), re.MULTILINE) == SECTIONS
-    assert f"({page.name})" in (DECISIONS / "README.md").read_text()
+    assert f"({page.name})" in (DECISIONS / "index.md").read_text()
 
 
 def test_what_a_contributor_is_sent_to_is_there() -> None:
