@@ -87,9 +87,9 @@ class CpuMeter:
         self._thread.join()
         self._look()
         seconds = time.monotonic() - self._began
-        machine, ours = read_machine_seconds() - self._machine, self._read_our_seconds()
+        machine, ours = read_machine_seconds(), self._read_our_seconds()
         if machine > 0:
-            others = max(machine - ours, 0.0)
+            others = max(machine - self._machine - ours, 0.0)
             cpus = psutil.cpu_count() or 1
             self.use = CpuUse(round(seconds, 1), cpus, round(ours, 2), round(others, 2))
 
