@@ -24,7 +24,6 @@ from watcher.captures import (
 )
 from watcher.captures.change_stream import iterate_stream_changes
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
-from watcher.json_columns.scalars import format_timestamps, render_scalars
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
@@ -109,7 +108,7 @@ def compute_change_ids(rows: TableRows) -> list[str]:
     version, however nanoseconds are converted elsewhere."""
     commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
     unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
-    texts = format_timestamps(pc.fill_null(commits, unstamped))
+    texts = render_timestamps(pc.fill_null(commits, unstamped))
     keys = [render_keys(rows, name) for name in rows.table.primary_key]
     key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
     table = json.dumps(rows.table.name, ensure_ascii=False)
@@ -129,9 +128,21 @@ def render_keys(rows: TableRows, name: str) -> pa.Array:
     return render_json(column)
 
 
+def render_timestamps(column: pa.Array) -> pa.Array:
+    """Timestamps as ``format_timestamp`` writes them."""
+    return pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
+
+
 def render_json(column: pa.Array) -> pa.Array:
-    """The cells of a key column as JSON texts."""
-    return pc.fill_null(render_scalars(column), "null")
+    """The cells of a column as JSON texts."""
+    if pa.types.is_integer(column.type):
+        texts = column.cast(pa.string())
+    elif pa.types.is_date(column.type):
+        texts = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+    else:
+        cells = (to_json(convert_cell(value)) for value in column.to_pylist())
+        return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())
+    return pc.fill_null(texts, "null")
 
 
 def dump_cells(cells: Mapping[str, Value]) -> str:
