@@ -1,4 +1,4 @@
-"""Commands that only read and show: Ctrl-C and SIGTERM end them at once, with 0."""
+"""Commands that read and show again and again: Ctrl-C and SIGTERM end them at once, with 0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from watcher.errors import ConfigurationError
 from watcher.runners.signals import STOP_SIGNALS
+from watcher.settings.fields import duration_seconds
+
+
+def parse_interval(text: str) -> float:
+    """The seconds of ``--every``. Raises ConfigurationError for none."""
+    seconds = duration_seconds(text)
+    if seconds <= 0:
+        raise ConfigurationError(f"invalid --every '{text}': it must be longer than 0")
+    return seconds
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from google.cloud.spanner_v1.database import Database
 
-from watcher.cli.actions.interruption import until_interrupted
+from watcher.cli.actions.interruption import parse_interval, until_interrupted
 from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE
 from watcher.consumers.leases import Consumers
@@ -46,9 +46,7 @@ class PageRequest:
 def serve_page(request: PageRequest) -> None:
     """Reads once, so that errors end the command, then serves until a signal."""
     configure_logging("logfmt", verbose=False)
-    every, staleness = duration_seconds(request.every), duration_seconds(request.staleness)
-    if every <= 0:
-        raise ConfigurationError(f"invalid --every '{request.every}': it must be longer than 0")
+    every, staleness = parse_interval(request.every), duration_seconds(request.staleness)
     token = choose_token(request)
     address = DatabaseAddress.parse(request.database)
     database = connect(address)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from watcher.cli.actions.interruption import until_interrupted
+from watcher.cli.actions.interruption import parse_interval, until_interrupted
 from watcher.cli.actions.status import check_name, format_count
 from watcher.cli.output import CONSOLE, ERRORS, print_json
-from watcher.errors import ConfigurationError, WatcherError
+from watcher.errors import WatcherError
 from watcher.overview.as_json import describe_overview
 from watcher.overview.observer import Observer
 from watcher.overview.values import BackfillOverview, ConsumerOverview, Count, Overview
@@ -58,9 +58,7 @@ class StatusWatch:
 
 def watch_status(request: StatusWatch) -> None:
     """Shows everything again and again, until Ctrl-C or SIGTERM. The first read may fail."""
-    every = duration_seconds(request.every)
-    if every <= 0:
-        raise ConfigurationError(f"invalid --every '{request.every}': it must be longer than 0")
+    every = parse_interval(request.every)
     address = DatabaseAddress.parse(request.database)
     observer = Observer(
         connect(address), address, request.positions_table, duration_seconds(request.staleness)
