@@ -21,13 +21,15 @@ from watcher.json_columns.objects import NULL
 from watcher.json_columns.strings import quote_strings
 from watcher.spanner.results.columns import TIMESTAMP
 
+CHANGE_ID_COLUMN = "_change_id"
+
 MESSAGE = pa.schema(
     [
         ("table", pa.string()),
         (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
         ("key", pa.binary()),
         ("value", pa.binary()),
-        ("_change_id", pa.string()),
+        (CHANGE_ID_COLUMN, pa.string()),
     ]
 )
 """``key`` and ``value`` as a Kafka sink takes them; a ``value`` of NULL is a tombstone."""

@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll import PollCapture
+from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
 from watcher.errors import ConfigurationError, SchemaChangedError
 from watcher.runners.spark.shapes import (
-    CHANGE_ID_COLUMN,
     resolve_format,
     shape_envelope,
     shape_messages,

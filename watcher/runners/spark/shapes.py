@@ -19,23 +19,21 @@ from watcher.change import Value as Cell
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.cells import NotByColumnError
+from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
 from watcher.errors import ConfigurationError
 from watcher.runners.spark.sent_columns import SentRows, decode_column
-from watcher.runners.spark.uniform import render_uniform
+from watcher.runners.spark.uniform import ORIGIN_COLUMNS, render_uniform
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import parse_key_timestamps
 from watcher.tables.values import WatchedTable
 
-CHANGE_ID_COLUMN = "_change_id"
 OPERATION_COLUMN = "_operation"
 ID_FIELD = pa.field(CHANGE_ID_COLUMN, pa.string())
 STREAM_FIELDS = (
     pa.field(OPERATION_COLUMN, pa.string()),
-    pa.field("_transaction_id", pa.string()),
-    pa.field("_record_sequence", pa.string()),
-    pa.field("_transaction_tag", pa.string()),
+    *(pa.field(name, pa.string()) for name in ORIGIN_COLUMNS),
 )
 """Columns that only a change stream has."""
 
@@ -61,9 +59,7 @@ OF_STREAM = {
     COMMIT_TIMESTAMP_COLUMN: "commit_timestamp",
     CHANGE_ID_COLUMN: "id",
     OPERATION_COLUMN: "operation",
-    "_transaction_id": "transaction_id",
-    "_record_sequence": "record_sequence",
-    "_transaction_tag": "transaction_tag",
+    **ORIGIN_COLUMNS,
 }
 """Columns of a query, and those of ``watcher.captures.change_stream.CHANGES``."""
 

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
 from watcher.envelopes.by_column.cells import SPACED_CELLS
 from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
+from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
 from watcher.envelopes.by_column.parts import merge_parts, split_by_shape
 from watcher.json_columns.objects import SPACED, join_object
 
@@ -65,7 +66,7 @@ COLUMNS = {
     COMMIT_TIMESTAMP_COLUMN: lambda changes: changes.commits,
     "key": render_key,
     "values": render_row,
-    "_change_id": lambda changes: changes.ids,
+    CHANGE_ID_COLUMN: lambda changes: changes.ids,
     "old_values": render_old_values,
 }
 """How each column is made; those of ``ORIGIN_COLUMNS`` are a change stream's own."""
