@@ -32,6 +32,7 @@ from watcher.tables.discovery import discover_table
 
 SECONDS = 60
 HOUR = 3600
+WINDOWS = 12
 CreateDatabase = Callable[..., Database]
 
 
@@ -486,6 +487,26 @@ def test_an_idle_poll_is_one_query(
         idle = queries[begun:]
         assert SpannerPositions(database).load_all("c") == before
     assert len(set(idle)) == 1
+
+
+def test_a_backlog_from_before_the_consumer_was_registered_is_one_source(
+    create_database: CreateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product's own tables make another schema: no reason to register and look anew."""
+    database = create_database(*watchable_ddl("T"))
+    for key in range(WINDOWS):
+        write(database, key)
+    reads = 0
+    load_all = SpannerPositions.load_all
+
+    def count_reads(self: SpannerPositions, consumer: str) -> dict[str, int]:
+        nonlocal reads
+        reads += 1
+        return load_all(self, consumer)
+
+    monkeypatch.setattr(SpannerPositions, "load_all", count_reads)
+    assert len(deliver(database, max_rows=1)) == WINDOWS
+    assert reads < 2 * WINDOWS
 
 
 def test_positions_of_an_idle_consumer_advance(create_database: CreateDatabase) -> None:

@@ -43,6 +43,11 @@ class PolledTables:
         return tuple(self._captures)
 
     @property
+    def parts(self) -> tuple[PollCapture, ...]:
+        """What it reads with: equal for tables that are alike in two schemas."""
+        return tuple(self._captures.values())
+
+    @property
     def read_by_schema(self) -> bool:
         """As ``Source.read_by_schema``."""
         return True

@@ -41,6 +41,11 @@ class StreamedTables:
         return tuple(self._tables)
 
     @property
+    def parts(self) -> tuple[ChangeStreamCapture | PollCapture, ...]:
+        """What it reads with: equal for tables that are alike in two schemas."""
+        return (self._capture, *self._tables.values())
+
+    @property
     def read_by_schema(self) -> bool:
         """As ``Source.read_by_schema``."""
         return False

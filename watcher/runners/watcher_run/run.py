@@ -222,6 +222,8 @@ class WatcherRun:
         tables = self._settings.resolver.resolve_at(timestamp, self._registrar.unread)
         if tables.source is not self._windows.source:
             self._adopt(tables)
+        else:
+            self._tables = tables
 
     def note_saved(self) -> None:
         """As ``TableFollower.note_saved``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,10 +22,15 @@ from watcher.tables.epochs import Epochs
 from watcher.tables.selection import matches
 from watcher.tables.values import TableSpec
 
+SOURCES_KEPT_MAX = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """A schema, the tables in it that are watched, and those of them that are backfilled."""
+    """A schema, the tables in it that are watched, and those of them that are backfilled.
+
+    ``source`` is the same object in schemas that differ in other tables only.
+    """
 
     schema: Schema
     source: WatchedTables
@@ -38,6 +44,7 @@ class TableResolver:
         self._config = config
         self.queries = make_queries(config)
         self._epochs = Epochs(self.queries.stream, self._resolve)
+        self._sources: deque[WatchedTables] = deque(maxlen=SOURCES_KEPT_MAX)
         self._watched: frozenset[str] = frozenset()
         self._ever_watched: frozenset[str] = frozenset()
 
@@ -76,8 +83,18 @@ class TableResolver:
         return tables
 
     def _resolve(self, schema: Schema) -> Tables:
-        source = self._resolve_source(schema)
+        source = self._reuse(self._resolve_source(schema))
         return Tables(schema, source, self._resolve_backfills(source))
+
+    def _reuse(self, source: WatchedTables) -> WatchedTables:
+        """A source that was resolved before and reads the same. A backlog from before the product's
+        own tables were made is in another schema than they are: what was learnt of a source lasts,
+        and nothing is registered anew for each window."""
+        for known in self._sources:
+            if known.parts == source.parts:
+                return known
+        self._sources.append(source)
+        return source
 
     def _resolve_source(self, schema: Schema) -> WatchedTables:
         """Tables that were watched may, with ``on_missing_index = "scan"``, be read without their
