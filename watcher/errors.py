@@ -91,6 +91,10 @@ class NotWatchableError(WatcherError):
     exit_code = 5
 
 
+class IndexDroppedError(NotWatchableError):
+    """A table that was polled has lost its index."""
+
+
 class StreamNotFoundError(NotWatchableError):
     """The change stream does not exist."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -44,6 +45,7 @@ ALBUMS = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Gone BOOL)"
     " PRIMARY KEY (SingerId, AlbumId), INTERLEAVE IN PARENT Singers ON DELETE CASCADE"
 )
+ALBUMS_INDEX = "CREATE NULL_FILTERED INDEX AlbumsByShardAndTime ON Albums(ShardId, LastModified)"
 PLAIN = "CREATE TABLE Unwatched (Id INT64) PRIMARY KEY (Id)"
 SECONDS = 60
 
@@ -383,7 +385,7 @@ def add_singer(database: Database, singer: int) -> None:
 
 def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database) -> None:
     seen = ChangeCollector()
-    watcher = Watcher(**options(music, tables=["Singers"], refresh=3600))
+    watcher = Watcher(**options(music, tables=["Singers"], refresh=3600, index_wait=0))
     watcher.on_change(seen)
     add(music, 1)
     with run_in_thread(watcher) as raised:
@@ -396,6 +398,28 @@ def test_an_index_that_is_dropped_stops_the_watcher_and_says_so(music: Database)
             threading.Event().wait(0.02)
     assert raised
     assert "SingersByShardAndTime" in str(raised[0])
+
+
+@pytest.mark.parametrize("refresh", [0, 3600])
+@pytest.mark.parametrize("then", [["DROP TABLE Albums"], [ALBUMS_INDEX]])
+def test_a_table_without_its_index_is_waited_for(
+    music: Database, refresh: int, then: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spanner drops a table only when its indexes are gone, minutes before."""
+    seen = ChangeCollector()
+    watcher = Watcher(**options(music, tables=["*"], refresh=refresh))
+    watcher.on_change(seen)
+    add(music, 1, 1)
+    with caplog.at_level(logging.INFO), run_in_thread(watcher) as raised:
+        seen.wait(2)
+        music.update_ddl(["DROP INDEX AlbumsByShardAndTime"]).result(60)
+        add_singer(music, 2)
+        while "no other index replaces it" not in caplog.text:
+            assert not raised
+            threading.Event().wait(0.02)
+        music.update_ddl(then).result(60)
+        assert keys(seen.wait(3))[-1] == ("Singers", (2,))
+    assert not raised
 
 
 def test_an_index_that_is_dropped_may_be_done_without(music: Database) -> None:

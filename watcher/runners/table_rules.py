@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from watcher.consumers.positions import Registered
-from watcher.errors import NotWatchableError
+from watcher.errors import IndexDroppedError
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 
@@ -17,12 +17,12 @@ def map_change_sets(tables: Iterable[WatchedTable]) -> dict[str, str]:
 
 
 def check_still_polled(missing: Iterable[str], existing: Iterable[str], remedy: str) -> None:
-    """Raises NotWatchableError where a table that was polled exists but cannot be polled: it must
+    """Raises IndexDroppedError where a table that was polled exists but cannot be polled: it must
     not be left out silently. ``remedy`` is what else can be done than to create its index again."""
     names = {name.casefold() for name in existing}
     for name in sorted(missing):
         if name.casefold() in names:
-            raise NotWatchableError(
+            raise IndexDroppedError(
                 f"table {name} cannot be polled any more because its index was dropped: create it"
                 f" again with 'spanner-watcher ddl apply', or {remedy}"
             )

@@ -86,6 +86,9 @@ class WatchConfig(SharedSettings):
     again."""
     on_missing_index: Literal["stop", "scan"] = "stop"
     """What to do when the index of a table is gone: stop, or scan the table without it."""
+    index_wait: Duration = 60.0
+    """How long to wait before stopping because an index is gone: for another one, or for the table
+    to be dropped, too."""
     log_format: Literal["logfmt", "json"] = "logfmt"
     """The format of the log."""
     log_values: bool = False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 
 from google.api_core.exceptions import GoogleAPICallError
 
-from watcher.errors import LeaseExpiredError, SinkUnavailableError, WatcherError
+from watcher.errors import IndexDroppedError, LeaseExpiredError, SinkUnavailableError, WatcherError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings
@@ -42,6 +43,7 @@ class Recovery:
         self._lease = lease
         self._reread_schema = reread_schema
         self._schema_failures = 0
+        self._index_gone_since: float | None = None
         self._pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
         self.failures = 0
 
@@ -49,6 +51,7 @@ class Recovery:
         """A window was delivered."""
         self._settings.resolver.queries.outages.record_answer()
         self.failures = self._schema_failures = 0
+        self._index_gone_since = None
         self._pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
         self._settings.lifecycle.note_success()
 
@@ -92,9 +95,10 @@ class Recovery:
         return pause
 
     def _classify(self, error: Exception) -> FailureKind:
-        """What to do about an error. Another index may have replaced one that was dropped."""
+        """What to do about an error. Another index may have replaced one that was dropped, or its
+        table may be dropped, too."""
         kind = classify_error(error)
-        if kind is not FailureKind.INDEX:
+        if kind is not FailureKind.INDEX and not isinstance(error, IndexDroppedError):
             return kind
         if self._settings.config.on_missing_index == "scan":
             return FailureKind.SCHEMA
@@ -102,7 +106,16 @@ class Recovery:
             self._settings.resolver.resolve_latest()
         except WatcherError as second:
             LOG.info("no other index replaces it: %s", second)
-            return FailureKind.INDEX
+            return self._wait_for_index()
         except GoogleAPICallError as second:
             return classify_error(second)
         return FailureKind.SCHEMA
+
+    def _wait_for_index(self) -> FailureKind:
+        """Spanner drops a table only when its indexes are gone: until it is dropped, too, or the
+        index is there again, nothing is delivered, cleared or lost."""
+        now = time.monotonic()
+        if self._index_gone_since is None:
+            self._index_gone_since = now
+        waited = now - self._index_gone_since
+        return FailureKind.RETRY if waited < self._settings.config.index_wait else FailureKind.INDEX
