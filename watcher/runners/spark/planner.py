@@ -8,10 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from google.api_core.exceptions import InvalidArgument, NotFound
-from pyspark.sql.streaming.datasource import (
-    ReadLimit,
-    ReadMaxRows,
-)
 
 from watcher.captures import Look
 from watcher.captures.poll_tables import shorten_window
@@ -28,6 +24,7 @@ from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
+from watcher.runners.spark.spark_versions import ReadLimit, ReadMaxRows
 from watcher.runners.spark.window_sources import make_window_source
 from watcher.runners.table_rules import map_change_sets
 from watcher.settings.fields import EARLIEST, resolve_start
@@ -83,6 +80,30 @@ class BatchPlanner:
         if place.position is None and start["start"] == EARLIEST:
             return self._plan_first_page_end(limit)
         return self._plan_window_end(start, place, limit)
+
+    def plan_everything(self) -> Offset | None:
+        """The end of a batch of all that is there, whatever its start is: that of a new query, or
+        of one that continues. None while an operator wants no batch."""
+        if self._consumer is not None and self._consumer.is_paused():
+            return None
+        at = self._scan.queries.fetch_read_timestamp()
+        began = self._scan.options.starting_timestamp
+        explicit = resolve_start(began)
+        if began == EARLIEST:
+            at = self._register_begin(at, now=True)
+        elif explicit is None:
+            at = self._register_begin(at, now=True)
+            began = format_timestamp(at)
+        else:
+            at, began = max(at, explicit), format_timestamp(explicit)
+        return self.offsets.make(at, None, began, self._list_tables(self._resolve_at(at).scan))
+
+    def continue_from(self, start: Offset) -> None:
+        """The query continues from a start that was not known when everything was planned."""
+        place = self.offsets.parse(start)
+        if place.position is not None:
+            self._latest.check_tables(place.tables or ())
+            self._register(self._list_starts(place.tables or self._latest.scan.tables, place))
 
     def _plan_first_page_end(self, limit: ReadLimit) -> Offset:
         """A backfill is of the tables as they are where it is registered."""
@@ -174,9 +195,24 @@ class BatchPlanner:
             return []  # a query that was paused before its first batch
         if after.position is None:
             raise CheckpointError(f"the offset {end} does not say where its batch ends")
-        paged = before.backfill is not None or (after.first_end and after.began_at is None)
+        if before.position is None:
+            paged = after.first_end and after.began_at is None
+        elif before.backfill is not None and before.position < after.position:
+            return self._plan_rest(before, after, after.position, end)
+        else:
+            paged = before.backfill is not None
         plan = self._plan_page if paged else self._plan_window
         return plan(before, after, after.position, end)
+
+    def _plan_rest(
+        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+    ) -> list[PlannedSlice]:
+        """The slices of what is left of a backfill, and of the window that comes after it, where
+        the end was planned as that of everything."""
+        assert before.position is not None
+        rest = OffsetPlace(before.position, tables=before.tables)
+        pages = self._plan_page(before, rest, before.position, end)
+        return pages + self._plan_window(replace(before, backfill=None), after, position, end)
 
     def _plan_page(
         self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
@@ -194,7 +230,7 @@ class BatchPlanner:
     ) -> list[PlannedSlice]:
         """The slices of a window."""
         scan = self._resolve_at(position).scan.select_tables(after.tables)
-        begin = after.began_at if after.first_end else before.position
+        begin = before.position if before.position is not None else after.began_at
         if begin is None:
             raise CheckpointError(f"the offset {end} does not say where its window begins")
         place = replace(before, position=begin)
