@@ -71,7 +71,7 @@ class QueryConsumer:
         has the name, LeaseLostError when another one has taken it over.
         """
         self._hold()
-        new = {t: at for t, at in starts.items() if at < self._registered.get(t, at + 1)}
+        new = {table: at for table, at in starts.items() if table not in self._registered}
         if new:
             floating = frozenset(new) if now else frozenset()
             registration = Registration(

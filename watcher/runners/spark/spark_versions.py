@@ -39,10 +39,16 @@ else:
         SupportsTriggerAvailableNow,
     )
 
+
+class ReadEverything(ReadLimit):
+    """All that is there, whatever the limits of the options are."""
+
+
 __all__ = [
     "PLANS_FROM_START",
     "PUSHES_FILTERS",
     "ReadAllAvailable",
+    "ReadEverything",
     "ReadLimit",
     "ReadMaxRows",
     "SupportsTriggerAvailableNow",
