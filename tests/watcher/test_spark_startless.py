@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ def test_limits_hold_after_the_first_batch(singers: Database) -> None:
     second = write_one_by_one(singers, range(10, 20), "second")
     batches = [query.run_batch() for _ in range(4)]
     assert [len(batch) for batch in batches] == [4, 4, 2, 0]
-    assert sorted(sum(batches, [])) == second
+    assert sorted(chain.from_iterable(batches)) == second
 
 
 def test_limits_hold_for_the_first_batch_on_request(singers: Database) -> None:
@@ -116,7 +117,7 @@ def test_limits_hold_for_the_first_batch_on_request(singers: Database) -> None:
     second = write_one_by_one(singers, range(10, 20), "second")
     batches += [query.run_batch() for _ in range(4)]
     assert [len(batch) for batch in batches[3:]] == [4, 4, 2, 0]
-    assert sorted(sum(batches, [])) == first + second
+    assert sorted(chain.from_iterable(batches)) == first + second
 
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])

@@ -1,5 +1,5 @@
-"""The limits of micro-batches. They have the names of ``pyspark.sql.streaming.datasource``, a module
-that Spark has from 4.2 on."""
+"""The limits of micro-batches, in the names of ``pyspark.sql.streaming.datasource``: a module that
+Spark has from 4.2 on."""
 
 from __future__ import annotations
 
