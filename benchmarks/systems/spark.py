@@ -75,6 +75,7 @@ def changes(spark: SparkSession, run: Run) -> DataFrame:
         options["stream"] = run.stream_of(0)
     else:
         options["maxRowsPerBatch"] = str(consumer.max_rows)
+        options["limitFirstBatch"] = "true"
     return spark.readStream.format("spanner-changes").options(**options).load()
 
 

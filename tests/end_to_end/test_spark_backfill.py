@@ -41,7 +41,7 @@ def test_backfill_and_changes_have_no_gap_and_no_overlap(
     writer = SingersWriter(singers, seed=1, keys=ROWS)
     while len(writer.versions) < ROWS * 3 // 4:
         writer.write()
-    pages = {"backfillRowsPerBatch": 50, "rowsPerSlice": 20}
+    pages = {"backfillRowsPerBatch": 50, "rowsPerSlice": 20, "limitFirstBatch": True}
     with run_beside(writer.write, 0.05) as begun:
         assert begun.wait(60)
         query = start(changes(spark, singers, **pages), tmp_path, processingTime="0 seconds")

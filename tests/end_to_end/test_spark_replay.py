@@ -14,14 +14,18 @@ from fixtures.spark import (
     names_of,
     newest_offset,
     parquet,
+    start,
     undo_newest_commit,
+    wait_until,
 )
 from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from watcher.runners.spark.offsets import parse_micros
+from watcher.runners.spark.spark_versions import PLANS_FROM_START
 from watcher.spanner.timestamps import to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -97,10 +101,38 @@ def test_available_now_ends_at_what_was_there(
         version = to_micros(row["_commit_timestamp"]), row["LastName"]
         newest[row["SingerId"]] = max(newest.get(row["SingerId"], version), version)
     assert {(key, *value) for key, value in newest.items()} == writer.rows_at(end)
-    sizes = [progress["numInputRows"] for progress in query.recentProgress]
+    sizes = sizes_of(query)
+    if not PLANS_FROM_START:
+        assert len(sizes) == 1, "one batch in versions of Spark that ask for one end"
+        return
     assert len(sizes) > 2
     # A commit of up to five rows is never parted.
     assert max(sizes) < 20 + 5
+
+
+def sizes_of(query: StreamingQuery) -> list[int]:
+    """The rows of each batch that had some."""
+    sizes = [int(progress["numInputRows"]) for progress in query.recentProgress]
+    return [size for size in sizes if size]
+
+
+def test_limits_hold_in_every_batch_of_another_trigger(
+    spark: SparkSession, singers: Database, tmp_path: Path
+) -> None:
+    since = {"startingTimestamp": "1970-01-02T00:00:00Z"}
+    limits = {"maxRowsPerBatch": 20, "limitFirstBatch": True}
+    for key in range(0, 100, 5):
+        write(singers, range(key, key + 5), "name")
+    sizes = []
+    for least in (40, 20):
+        stream = changes(spark, singers, **since, **limits)
+        query = start(stream, tmp_path, processingTime="0 seconds")
+        wait_until(query, lambda: sum(sizes_of(query)) >= least)  # noqa: B023 (called here)
+        query.stop()
+        sizes += sizes_of(query)
+    drain(changes(spark, singers, **since), tmp_path)
+    assert names_of(tmp_path) == [(key, "name") for key in range(100)]
+    assert max(sizes) <= 20
 
 
 def test_offsets_are_small_and_those_of_version_1_are_read(

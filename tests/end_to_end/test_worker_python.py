@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from fixtures.listings import read_listings
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
@@ -41,16 +44,21 @@ def run_job(database: Database, folder: Path, **more: str) -> subprocess.Complet
     job = folder / "job.py"
     job.write_text(JOB)
     address = address_of(database)
-    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     return subprocess.run(
         [sys.executable, str(job), address.project, address.instance, address.database],
-        env=environment | {"PATH": f"{make_other_python(folder)}:/usr/bin:/bin"} | more,
+        env=make_bare_environment(folder) | more,
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,
         check=False,
     )
+
+
+def make_bare_environment(folder: Path) -> dict[str, str]:
+    """The variables of people who have set none, with another Python first on PATH."""
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    return kept | {"PATH": f"{make_other_python(folder)}:/usr/bin:/bin"}
 
 
 def make_other_python(folder: Path) -> Path:
@@ -90,7 +98,43 @@ def write_script(path: Path, line: str) -> None:
 
 def write_singer(database: Database) -> None:
     with database.batch() as batch:
-        batch.insert("Singers", ("SingerId", "LastName"), [(1, "name")])
+        batch.insert_or_update("Singers", ("SingerId", "LastName"), [(1, "name")])
+
+
+def read_listing_of_readme(database: Database, folder: Path) -> str:
+    """The README's listing with Spark, with names of a database and of folders of this machine."""
+    listings = [each for each in read_listings(ROOT / "README.md") if "writeStream" in each.text]
+    address = address_of(database)
+    names = (("project", address.project), ("instance", address.instance))
+    text = listings[0].text.replace('"/data/', f'"{folder}/')
+    for option, value in (*names, ("database", address.database)):
+        text, count = re.subn(f'{option}="[a-z]"', f'{option}="{value}"', text)
+        assert count == 1, listings[0].place
+    return text
+
+
+def test_the_listing_of_the_readme_delivers_rows(singers: Database, tmp_path: Path) -> None:
+    ensure_java()
+    job = tmp_path / "job.py"
+    job.write_text(read_listing_of_readme(singers, tmp_path))
+    log = tmp_path / "job.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, str(job)],
+            env=make_bare_environment(tmp_path),
+            cwd=tmp_path,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        ends_at = time.monotonic() + SECONDS_MAX
+        while not any(tmp_path.glob("singers/part-*.parquet")):
+            write_singer(singers)
+            running = process.poll() is None and time.monotonic() < ends_at
+            assert running, log.read_text()[-3000:]
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def test_a_job_that_is_started_by_its_path_runs_its_own_python(

@@ -40,7 +40,7 @@ BUILTINS = ("cd", "exit", "export", "kill", "mv", "set", "unset")
 SINK_OPTIONS = {"checkpointLocation", "path"}
 PACKAGES = ("ddl", "emulator", "watcher")
 PROGRAMS = ("docker", "gcloud", "make", "pip", "python", "spanner-watcher", "spark-submit")
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

@@ -22,12 +22,12 @@ from fixtures.changing_schemas import (
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from watcher.consumers.positions import SpannerPositions
 from watcher.errors import NotWatchableError, SchemaChangedError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
+from watcher.runners.spark.spark_versions import ReadAllAvailable, ReadMaxRows
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.timestamps import format_timestamp

@@ -13,11 +13,11 @@ import pytest
 from fixtures.server import connect
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from emulator.process import ServerProcess, spawn
 from watcher.errors import UnavailableError
 from watcher.runners.spark.resolution import resolve_scan
+from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import parse_source_options
 

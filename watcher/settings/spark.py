@@ -127,6 +127,9 @@ class SourceOptions(SharedSettings):
     stream."""
     max_span_per_batch: Duration = 0.0
     """Split a backlog by commit timestamps; 0 is no limit."""
+    limit_first_batch: bool = False
+    """Spark 4.0 and 4.1: limits hold for the first batch after a start, too. Not with
+    ``Trigger.AvailableNow``, which ends after it. From Spark 4.2 on they always hold."""
     backfill_rows_per_batch: Annotated[int, Field(ge=1)] = 500_000
     """Rows of a micro-batch during a backfill of whole tables."""
     idle_seconds: Annotated[float, Field(ge=0)] = 10.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotFound
 from pydantic.alias_generators import to_snake
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ddl.schema import TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
@@ -19,11 +19,11 @@ from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.errors import ClearedError, ConfigurationError
 from watcher.extras import check_version, read_version
-from watcher.runners.spark.filters import FilterTranslator
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures, read_slice
+from watcher.runners.spark.spark_versions import PUSHES_FILTERS, check_filters
 from watcher.runners.spark.window_sources import make_window_source
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
@@ -34,6 +34,11 @@ from watcher.spanner.sql import combine_conditions
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.schema_reader import read_epoch
 from watcher.window import BEGINNING, ShardSlice, Window
+
+if PUSHES_FILTERS:
+    from pyspark.sql.datasource import Filter
+
+    from watcher.runners.spark.filters import FilterTranslator
 
 LOG = logging.getLogger("watcher.spark")
 
@@ -139,6 +144,7 @@ def make_batch_reader(scan: Scan) -> DataSourceReader:
     """Changes when a start or an end is given, else a snapshot."""
     changes = scan.options.reads_changes
     if scan.options.push_filters:
+        check_filters()
         return PushdownWindowReader(scan) if changes else PushdownSnapshotReader(scan)
     return WindowReader(scan) if changes else SnapshotReader(scan)
 

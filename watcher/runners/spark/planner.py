@@ -8,10 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from google.api_core.exceptions import InvalidArgument, NotFound
-from pyspark.sql.streaming.datasource import (
-    ReadLimit,
-    ReadMaxRows,
-)
 
 from watcher.captures import Look
 from watcher.captures.poll_tables import shorten_window
@@ -28,6 +24,7 @@ from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
+from watcher.runners.spark.spark_versions import ReadEverything, ReadLimit, ReadMaxRows
 from watcher.runners.spark.window_sources import make_window_source
 from watcher.runners.table_rules import map_change_sets
 from watcher.settings.fields import EARLIEST, resolve_start
@@ -79,6 +76,8 @@ class BatchPlanner:
             return start
         if place.backfill is not None:
             assert place.position is not None
+            if isinstance(limit, ReadEverything):
+                return self._plan_rest_end(place)
             return self._plan_page_end(place.position, place.backfill, place.tables, limit, None)
         if place.position is None and start["start"] == EARLIEST:
             return self._plan_first_page_end(limit)
@@ -92,6 +91,13 @@ class BatchPlanner:
         first = self._open_pages(at, tables).first
         return self._plan_page_end(at, first, tables, limit, EARLIEST)
 
+    def _plan_rest_end(self, place: OffsetPlace) -> Offset:
+        """The end of what is left of a backfill, with the window that comes after it."""
+        end = self._scan.queries.fetch_read_timestamp()
+        current = self._resolve_at(end)
+        current.check_tables(place.tables or ())
+        return self.offsets.make(end, tables=self._list_tables(current.scan))
+
     def _plan_window_end(self, start: Offset, place: OffsetPlace, limit: ReadLimit) -> Offset:
         """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
         clearing does not wait for it."""
@@ -102,7 +108,8 @@ class BatchPlanner:
         end = look.end if self._until is None else max(begin, min(look.end, self._until))
         recent = time.monotonic() - self._advanced_at < self._scan.options.idle_seconds
         moves = bool(look.changed) and end > begin
-        if not moves and not first and (recent or self._until is not None):
+        ends = self._until is not None or isinstance(limit, ReadEverything)
+        if not moves and not first and (recent or ends):
             return start
         end, current, changed = self._resolve_end(place, look, end, limit)
         starts = self._list_starts(current.scan.tables, place)
@@ -142,6 +149,8 @@ class BatchPlanner:
         self, current: ResolvedScan, windows: Mapping[str, Window], end: int, limit: ReadLimit
     ) -> int:
         """The window's end, or an earlier one for the limits of rows and of time."""
+        if isinstance(limit, ReadEverything):
+            return end
         span = round(self._scan.options.max_span_per_batch * 1_000_000)
         if span:
             end = min(end, current.windows.find_first_change(windows) + span)
@@ -158,6 +167,8 @@ class BatchPlanner:
         limit: ReadLimit,
         began: str | None,
     ) -> Offset:
+        if isinstance(limit, ReadEverything):
+            return self.offsets.make(at, None, began, tables)
         rows = self._scan.options.backfill_rows_per_batch
         if isinstance(limit, ReadMaxRows):
             rows = min(rows, limit.max_rows)
@@ -174,6 +185,8 @@ class BatchPlanner:
             return []  # a query that was paused before its first batch
         if after.position is None:
             raise CheckpointError(f"the offset {end} does not say where its batch ends")
+        if before.backfill is not None and before.position != after.position:
+            return self._plan_rest(before, after, after.position, end)
         paged = before.backfill is not None or (after.first_end and after.began_at is None)
         plan = self._plan_page if paged else self._plan_window
         return plan(before, after, after.position, end)
@@ -205,6 +218,15 @@ class BatchPlanner:
         return (
             attach_captures(scan, make_window_source(scan).plan_slices(windows)) if windows else []
         )
+
+    def _plan_rest(
+        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+    ) -> list[PlannedSlice]:
+        """The slices of what is left of a backfill, and of the window that comes after it."""
+        assert before.position is not None
+        rest = OffsetPlace(before.position, tables=before.tables)
+        pages = self._plan_page(before, rest, before.position, end)
+        return pages + self._plan_window(replace(before, backfill=None), after, position, end)
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink."""

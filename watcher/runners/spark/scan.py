@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from watcher.captures import Changed, StreamRows
@@ -22,6 +22,7 @@ from watcher.runners.spark.shapes import (
     shape_stored,
     shape_typed,
 )
+from watcher.runners.spark.spark_versions import convert_to_arrow_schema
 from watcher.runners.spark.variants import convert_to_variants, use_texts
 from watcher.settings.spark import SchemaChange, SourceOptions
 from watcher.spanner.queries import QueryClient
@@ -99,7 +100,7 @@ class Scan:
 
         Raises ConfigurationError for a column or a type that is not there.
         """
-        shown = to_arrow_schema(schema, timezone="UTC")
+        shown = convert_to_arrow_schema(schema)
         for field in shown:
             self._check_field(field)
         if self.options.uniform:

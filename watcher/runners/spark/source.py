@@ -9,6 +9,8 @@ from watcher.errors import NotWatchableError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.scan import Scan
+from watcher.runners.spark.spark_versions import PLANS_FROM_START
+from watcher.runners.spark.startless import StartlessReader
 from watcher.runners.spark.streaming import ChangesReader
 from watcher.settings.spark import SourceOptions, parse_source_options
 
@@ -34,9 +36,8 @@ class SpannerChanges(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of one streaming query."""
-        return ChangesReader(
-            resolve_scan(parse_source_options(dict(self.options))).select_columns(schema)
-        )
+        scan = resolve_scan(parse_source_options(dict(self.options))).select_columns(schema)
+        return ChangesReader(scan) if PLANS_FROM_START else StartlessReader(scan)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of one batch: changes when a start or an end is given, else a snapshot."""

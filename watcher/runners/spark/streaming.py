@@ -6,12 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.offsets import Offset
@@ -19,10 +13,17 @@ from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.refusals import call_with_retries
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import read_slice
+from watcher.runners.spark.spark_versions import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 
 
-class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One query's reader. What only the driver needs is left out when it is pickled."""
+class StreamReader(DataSourceStreamReader):
+    """One query's reader, as far as all versions of Spark agree. What only the driver needs is left
+    out when it is pickled."""
 
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
@@ -37,26 +38,18 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._started = BatchPlanner(self._scan)
         return self._started
 
-    def initialOffset(self) -> Offset:  # noqa: N802 (Spark's name)
-        """The same at every call: what the options say, not what the time is."""
-        return self._planner.offsets.make_first(self._scan.options.starting_timestamp)
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 (Spark's name)
+    @property
+    def _limit(self) -> ReadLimit:
         """``maxRowsPerBatch``."""
         limit = self._scan.options.max_rows_per_batch
         return ReadMaxRows(limit) if limit else ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
-        """Fixes where ``Trigger.AvailableNow`` ends."""
-        call_with_retries(self._scan, self._planner.fix_end)
-
-    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 (Spark's name)
-        """The end of the next batch; the start itself when there is nothing to deliver."""
+    def _plan_end(self, start: Offset, limit: ReadLimit) -> Offset:
         return call_with_retries(self._scan, lambda: self._planner.plan_end(start, limit))
 
-    def reportLatestOffset(self) -> Offset | None:  # noqa: N802 (Spark's name)
-        """The newest timestamp that was seen: what Spark's progress shows. No call is made."""
-        return self._planner.newest_offset()
+    def initialOffset(self) -> Offset:  # noqa: N802 (Spark's name)
+        """The same at every call: what the options say, not what the time is."""
+        return self._planner.offsets.make_first(self._scan.options.starting_timestamp)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch."""
@@ -76,3 +69,23 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Gives the consumer's name back; clients are shared by the process and end with it."""
         if self._started is not None:
             self._started.stop()
+
+
+class ChangesReader(StreamReader, SupportsTriggerAvailableNow):
+    """The reader for versions of Spark that say where a batch starts."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 (Spark's name)
+        """``maxRowsPerBatch``."""
+        return self._limit
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        """Fixes where ``Trigger.AvailableNow`` ends."""
+        call_with_retries(self._scan, self._planner.fix_end)
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 (Spark's name)
+        """The end of the next batch; the start itself when there is nothing to deliver."""
+        return self._plan_end(start, limit)
+
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802 (Spark's name)
+        """The newest timestamp that was seen: what Spark's progress shows. No call is made."""
+        return self._planner.newest_offset()
