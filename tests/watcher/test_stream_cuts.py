@@ -282,7 +282,9 @@ def test_windows_of_a_watcher_hold_no_more_than_max_rows(
         for record in caplog.records
         if isinstance(record.args, tuple) and record.msg.startswith("window to")
     ]
-    assert windows == [*expect_windows([count for _, count in stamps], max_rows)]
+    assert [rows for rows in windows if rows] == [
+        *expect_windows([count for _, count in stamps], max_rows)
+    ]
 
 
 def expect_windows(commits: list[int], most: int) -> Iterator[int]:
