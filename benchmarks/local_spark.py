@@ -24,6 +24,7 @@ def session(name: str) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName(name)
     settings = KEEP_EVERY_BATCH | {
         "spark.ui.enabled": "false",
+        "spark.python.daemon.module": "watcher.spark_daemon",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }

@@ -162,8 +162,6 @@ def test_what_a_stream_does_not_tell_is_refused(
     with pytest.raises(PySparkException, match="set the option 'wholeRows' to 'true'"):
         changes(spark, database, **more)
     assert "_operation" in changes(spark, database, **more, wholeRows=True).columns
-    with pytest.raises(PySparkException, match="use 'maxSpanPerBatch'"):
-        changes(spark, database, **more, maxRowsPerBatch=10)
     with pytest.raises(PySparkException, match="does not watch table U"):
         changes(spark, database, **more | {"table": "U", "stream": "S"})
     with pytest.raises(PySparkException, match="'wholeRows' needs 'capture' = 'change-stream'"):

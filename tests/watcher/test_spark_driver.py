@@ -62,6 +62,10 @@ class Query:
     def _fresh(self) -> ChangesReader:
         return ChangesReader(resolve_scan(parse_source_options(self._given)))
 
+    def set_options(self, **options: str) -> None:
+        """For the processes that are started from now on."""
+        self._given |= options
+
     def restart(self) -> None:
         """Ends the process and starts another; what is planned stays planned."""
         self.reader.stop()
@@ -571,3 +575,103 @@ def test_a_batch_read_of_all_tables_takes_those_of_its_end(create_database: Crea
     named: dict[str, Any] = {"tables": "*", "startingTimestamp": LONG_AGO}
     assert row_ids(read_batch(database, endingTimestamp=before, **named)) == [("T", 1)]
     assert row_ids(read_batch(database, **named)) == [("T", 1), ("U", 2)]
+
+
+# How much a batch holds.
+
+
+def write_large(database: Database, first: int, count: int, size: int, table: str = "T") -> None:
+    """One commit of so many rows of so many bytes."""
+    with database.batch() as batch:
+        rows = [(key, "x" * size) for key in range(first, first + count)]
+        batch.insert_or_update(table, ("Id", "Payload"), rows)
+
+
+PAYLOADS = "CREATE TABLE P (Id INT64, Payload STRING(MAX)) PRIMARY KEY (Id)"
+
+
+def list_batch_sizes(query: Query, again: bool = False) -> list[int]:
+    """The rows of each batch until nothing is left, without the empty ones."""
+    sizes: list[int] = []
+    while (rows := len(query.step(again))) or not sizes:
+        sizes.append(rows)
+    return sizes
+
+
+def test_batches_of_a_stream_hold_whole_commits_up_to_a_limit(
+    create_database: CreateDatabase,
+) -> None:
+    database = create_database(PAYLOADS, STREAM)
+    query = query_of_all(database, "change-stream", maxRowsPerBatch="5")
+    query.drain()
+    for first, count in ((0, 2), (2, 3), (5, 9), (14, 1), (15, 4), (19, 1)):
+        write_large(database, first, count, 10, "P")
+    assert list_batch_sizes(query, again=True) == [5, 9, 5, 1]
+
+
+def test_batches_of_a_stream_hold_so_many_bytes(create_database: CreateDatabase) -> None:
+    database = create_database(PAYLOADS, STREAM)
+    query = query_of_all(database, "change-stream", maxBytesPerBatch="10KiB")
+    query.drain()
+    for key in range(8):
+        write_large(database, key, 1, 4_000 if key < 4 else 9, "P")
+    assert list_batch_sizes(query) == [2, 6]
+
+
+def test_a_batch_of_a_stream_comes_again_as_planned_with_another_limit(
+    create_database: CreateDatabase,
+) -> None:
+    """The offset is in the checkpoint before the batch is run, and says what it holds."""
+    database = create_database(PAYLOADS, STREAM)
+    query = query_of_all(database, "change-stream", maxRowsPerBatch="3")
+    query.drain()
+    for key in range(9):
+        write_large(database, key, 1, 10, "P")
+    assert query.plan()
+    rows = query.read()
+    assert len(rows) == 3
+    query.set_options(maxRowsPerBatch="100")
+    query.restart()
+    write_large(database, 0, 9, 20, "P")
+    assert query.plan()
+    assert query.read() == rows
+    query.commit()
+    assert len(query.drain()) == 15
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_a_stream_far_behind_comes_in_batches_that_follow_each_other(
+    create_database: CreateDatabase, capture: str
+) -> None:
+    database = create_database(*watchable_ddl("T"), STREAM)
+    query = query_of_all(database, capture, maxRowsPerBatch="4")
+    query.drain()
+    for key in range(20):
+        write(database, key)
+    delivered: list[Row] = []
+    while rows := query.step():
+        assert len(rows) <= 4
+        earlier = [row["_commit_timestamp"] for row in delivered]
+        assert not earlier or min(row["_commit_timestamp"] for row in rows) > max(earlier)
+        delivered += rows
+    assert row_ids(delivered) == [("T", key) for key in range(20)]
+
+
+def test_polled_batches_hold_about_so_many_bytes(create_database: CreateDatabase) -> None:
+    database = create_database(*watchable_ddl("T"), "ALTER TABLE T ADD COLUMN Payload STRING(MAX)")
+    query = Query(database, table="T", maxBytesPerBatch="20KB")
+    query.drain()
+    for key in range(30):
+        write_large(database, key, 1, 2_000)
+    sizes = list_batch_sizes(query)
+    assert sum(sizes) == 30
+    assert 6 <= max(sizes) <= 10, "a row is somewhat more than its payload"
+
+
+def test_pages_of_a_backfill_hold_about_so_many_bytes(create_database: CreateDatabase) -> None:
+    database = create_database(*watchable_ddl("T"), "ALTER TABLE T ADD COLUMN Payload STRING(MAX)")
+    write_large(database, 0, 30, 2_000)
+    query = Query(database, table="T", startingTimestamp="earliest", maxBytesPerBatch="20KB")
+    sizes = list_batch_sizes(query, again=True)
+    assert sum(sizes) == 30
+    assert 6 <= max(sizes) <= 10

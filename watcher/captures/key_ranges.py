@@ -16,6 +16,7 @@ from google.protobuf.struct_pb2 import ListValue, Value
 from watcher.captures import TableRows, statements
 from watcher.captures.poll import PollCapture
 from watcher.captures.progress import BackfillProgress
+from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
 from watcher.spanner.keys import Key, KeyRange
 from watcher.spanner.results.columns import decode_batch
@@ -102,6 +103,17 @@ class KeyRangeCapture:
             return self._cut_page(results, at, keys, limit, rows_per_slice)
 
         return read_or_strongly(read, at, TWICE)
+
+    def measure_row(self, at: int, after: Key | None) -> float:
+        """How many bytes a row has on average: of the first few above ``after``; 0 where there is
+        none."""
+        keys = self._continue_after(after)
+
+        def measure(timestamp: int | None) -> float:
+            results = self._read_range(self._columns, keys, SAMPLE_ROWS, timestamp)
+            return average_row(results, len(self._columns))
+
+        return read_or_strongly(measure, at)
 
     @property
     def _columns(self) -> list[str]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
+from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import Decoder, build_schema, choose_decoder, decode_batches
@@ -137,6 +138,17 @@ class PollCapture:
             return next(self._query_values(statement, at, TypeCode.TIMESTAMP), None)
 
         return read_or_strongly(find, window.end)
+
+    def measure_row(self, window: Window) -> float:
+        """How many bytes a row of a window has on average: of the first few that Spanner gives; 0
+        where there is none."""
+        statement = statements.sample_window(self.table, window, SAMPLE_ROWS)
+        width = len(statements.list_selected_columns(self.table))
+
+        def measure(at: int | None) -> float:
+            return average_row(self.queries.stream.query(statement, at), width)
+
+        return read_or_strongly(measure, window.end)
 
     def _query_values(
         self, statement: Statement, read_timestamp: int | None, code: TypeCode

@@ -127,6 +127,13 @@ def select_window(
     return bind_window(sql, window, shards)
 
 
+def sample_window(table: WatchedTable, window: Window, limit: int) -> Statement:
+    """Some rows of a window, with the columns of ``list_selected_columns``."""
+    whole = select_window(table, window)
+    params, types = {**whole.params, "limit": str(limit)}, {**whole.types, "limit": INT64}
+    return Statement(f"{whole.sql} LIMIT @limit", params, types)
+
+
 def select_table(table: WatchedTable) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
     columns = ", ".join(quote_name(name) for name, _ in list_selected_columns(table))

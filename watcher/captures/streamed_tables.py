@@ -9,31 +9,23 @@ import pyarrow.compute as pc
 
 from watcher.captures import Look, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice, WatchedStream
+from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.limits import WindowLimit
 from watcher.captures.poll import PollCapture
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.window import Window
 
-SPAN_MIN = 1_000_000
-SPAN_FIRST = 60_000_000
-SPAN_GROWTH = 8
-
 
 class StreamedTables:
-    """The ``Source`` of tables whose changes come from a change stream.
-
-    A stream cannot be counted without being read. So a long window is cut by time: by the density
-    of the windows before it.
-    """
+    """The ``Source`` of tables whose changes come from a change stream."""
 
     def __init__(self, capture: ChangeStreamCapture, tables: Sequence[PollCapture]) -> None:
         """``tables`` read each table whole, for a backfill."""
         self._capture = capture
         self._tables = {each.table.name: each for each in tables}
-        self._span = SPAN_FIRST
-        self._last: tuple[int, int] | None = None
-        """Microseconds and changes of the previous window."""
+        self._cuts = StreamCuts(capture)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -80,14 +72,10 @@ class StreamedTables:
         return Look(max(at, *starts.values()), frozenset(self._tables))
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
-        """As ``Source.cut``: a time in which about ``max_rows`` changes are expected."""
+        """As ``Source.cut``, exactly: by a count of the stream's records."""
         start = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
-        if self._last is not None:
-            span, rows = self._last
-            fitting = span * max_rows // max(rows, 1)
-            self._span = max(SPAN_MIN, min(fitting, self._span * SPAN_GROWTH))
-        return min(end, start + self._span)
+        return self._cuts.find_end(Window(start, end), WindowLimit(rows=max_rows))
 
     def read(self, windows: Mapping[str, Window]) -> Iterator[StreamRows]:
         """As ``Source.read``: the changes of each key in commit order."""
@@ -99,11 +87,8 @@ class StreamedTables:
         )
         starts = {n: windows[n].start if n in windows else whole.end for n in self._tables}
         late = {name: start for name, start in starts.items() if start > whole.start}
-        rows = 0
         for changes in self._capture.read_window(whole):
-            rows += changes.batch.num_rows
             yield StreamRows(whole, drop_early(changes.batch, late), changes.shapes)
-        self._last = whole.end - whole.start, rows
 
 
 def drop_early(batch: pa.RecordBatch, starts: Mapping[str, int]) -> pa.RecordBatch:

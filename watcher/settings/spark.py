@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
 from watcher.change import Operation
@@ -123,8 +123,12 @@ class SourceOptions(SharedSettings):
     snapshot_timestamp: End = LATEST
     """Batch reads: as of when whole tables are read."""
     max_rows_per_batch: Annotated[int, Field(ge=0)] = 0
-    """Split a backlog into micro-batches of about this many rows; 0 is no limit. Not with a change
-    stream."""
+    """Split a backlog into micro-batches of about this many rows; 0 is no limit. Of a change
+    stream: at most this many changes, or one commit that has more."""
+    max_bytes_per_batch: Annotated[ByteSize, Field(ge=0)] = ByteSize(0)
+    """Split a backlog into micro-batches of about this size as Spanner sends it, such as ``64MiB``;
+    0 is no limit. Of a table: by the average of 200 rows. Of a change stream: at most this size of
+    records, or one commit that is larger."""
     max_span_per_batch: Duration = 0.0
     """Split a backlog by commit timestamps; 0 is no limit."""
     limit_first_batch: bool = False
@@ -221,11 +225,6 @@ def check_combinations(options: SourceOptions) -> None:
         raise ConfigurationError(
             "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"
             " changes: use one or the other"
-        )
-    if options.streamed and options.max_rows_per_batch:
-        raise ConfigurationError(
-            "'maxRowsPerBatch' does not work with a change stream, whose rows cannot be counted"
-            " without reading them: use 'maxSpanPerBatch', such as 5m"
         )
     if not options.streamed:
         for name in ("stream", "operations", "transaction_tag", "whole_rows"):

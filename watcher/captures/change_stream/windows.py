@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from google.api_core.exceptions import OutOfRange
 
@@ -13,14 +14,17 @@ from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
+    Heartbeat,
     Record,
     decode_records,
 )
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer
+from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.errors import StreamExpiredError
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Slice, Window
 
@@ -29,6 +33,22 @@ OPEN_HEARTBEAT_MILLISECONDS = 1_000
 """Spanner: the least. A quiet partition's watermark is so old at most."""
 
 EVERYTHING = ChangeFilter()
+
+Sized = TypeVar("Sized", DataRecord, RecordSize)
+"""What is read of a record: all of it, or how large it is."""
+
+
+class Reach(Protocol):
+    """How far to read: the end of a window, or one that moves while it is read."""
+
+    @property
+    def end(self) -> int:
+        """The last timestamp (inside)."""
+        ...
+
+
+PartitionQuery = Callable[[str | None, int, int], Iterator[Sized | Heartbeat | ChildPartition]]
+"""Reads a partition, or, without a token, the partitions; both timestamps are inside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,26 +112,49 @@ class ChangeStreamCapture:
         if part.window.empty:
             return
         buffer = ChangeBuffer(part.window, self.change_stream.keys)
-        for token, record in self._walk(part):
+        for token, record in self._walk(part, self._query, part.window):
             self._add(buffer, record, token)
             if buffer.rows >= batch_rows:
                 yield buffer.take()
         if buffer.rows:
             yield buffer.take()
 
-    def _walk(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+    def read_sizes(self, window: Window, reach: Reach) -> Iterator[RecordSize]:
+        """How large the records of a window are that pass the filter, in no certain order. What
+        comes after ``reach`` is not read; it may come closer meanwhile."""
+        if window.empty:
+            return
+        for _, size in self._walk(self._cover(window), self._query_sizes, reach):
+            yield size
+
+    def _walk(
+        self, part: PartitionSlice, query: PartitionQuery[Sized], reach: Reach
+    ) -> Iterator[tuple[str, Sized]]:
         """The records of a partition and its children, each with the token of its partition."""
         lineage = Lineage(part.window.end)
         place: ChildPartition | None = ChildPartition(part.token or "", (), part.window.start + 1)
         while place is not None:
-            for record in self._query(place.token or None, place.start, part.window.end):
-                if isinstance(record, DataRecord):
-                    yield place.token, record
-                elif isinstance(record, ChildPartition) and (
-                    part.with_partitions or is_child_reader(place.token, record)
-                ):
-                    lineage.announce(record)
+            if place.start <= reach.end:
+                yield from self._walk_one(part, place, query, reach, lineage)
             place = lineage.take_next()
+
+    def _walk_one(
+        self,
+        part: PartitionSlice,
+        place: ChildPartition,
+        query: PartitionQuery[Sized],
+        reach: Reach,
+        lineage: Lineage,
+    ) -> Iterator[tuple[str, Sized]]:
+        """The records of one partition; its children are announced."""
+        for record in query(place.token or None, place.start, reach.end):
+            if isinstance(record, ChildPartition):
+                if part.with_partitions or is_child_reader(place.token, record):
+                    lineage.announce(record)
+            elif not isinstance(record, Heartbeat):
+                if record.commit_timestamp > reach.end:
+                    return
+                yield place.token, record
 
     def _add(self, buffer: ChangeBuffer, record: DataRecord, token: str) -> None:
         if self.change_filter.accepts(record):
@@ -134,11 +177,23 @@ class ChangeStreamCapture:
     def _query(self, token: str | None, start: int, end: int | None = None) -> Iterator[Record]:
         """The records of a partition, or the partitions themselves; both ends are inside. Without
         an end the query stays open."""
+        return decode_records(self._stream_results(token, start, end))
+
+    def _query_sizes(
+        self, token: str | None, start: int, end: int
+    ) -> Iterator[RecordSize | ChildPartition]:
+        """As ``_query``, of how large the records are."""
+        results = self._stream_results(token, start, end)
+        return decode_sizes(results, self.change_filter.accepts_kind)
+
+    def _stream_results(
+        self, token: str | None, start: int, end: int | None
+    ) -> Iterator[ResultPart]:
         name = self.change_stream.name
         beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
         statement = statements.read_change_stream(name, start, end, token, beat)
         try:
-            yield from decode_records(self.queries.stream.query(statement, None, with_stats=False))
+            yield from self.queries.stream.query(statement, None, with_stats=False)
         except OutOfRange as error:
             raise StreamExpiredError(
                 f"change stream {name} cannot be read from {format_timestamp(start)}"

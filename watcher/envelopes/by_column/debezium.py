@@ -35,7 +35,7 @@ from watcher.json_columns.objects import COMPACT, NULL, Cells, join_object
 from watcher.json_columns.strings import wrap
 
 STYLE = COMPACT_CELLS
-EXISTED = pa.array([str(each) for each in (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)])
+EXISTED = (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
 """The operations on a row that was there before."""
 
 
@@ -82,7 +82,8 @@ def render_before(changes: ChangeColumns, chosen: Debezium) -> pa.Array | str:
     known = pc.and_(find_captured(changes, OLD), changes.knows_old)
     known = pc.and_(known, pc.or_(update, find_deleted_rows(changes)))
     if chosen.before == "required":
-        existed = pc.is_in(changes.operations, value_set=EXISTED)
+        names = pa.array([str(each) for each in EXISTED])
+        existed = pc.is_in(changes.operations, value_set=names)
         refuse_any(pc.and_not(existed, known))
     if not pc.any(known).as_py():
         return NULL

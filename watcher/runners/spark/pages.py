@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangePage
+from watcher.captures.limits import WindowLimit
 from watcher.errors import CheckpointError
 from watcher.runners.spark.scan import Scan
 from watcher.spanner.keys import Key
@@ -28,18 +29,23 @@ class Pages:
         """Before anything is delivered."""
         return self._tables[0], None
 
-    def plan(self, at: int, place: BackfillPlace, rows: int) -> BackfillPlace | None:
-        """Plans the next page of about ``rows`` rows; the place after it, None at the end."""
+    def plan(self, at: int, place: BackfillPlace, limit: WindowLimit) -> BackfillPlace | None:
+        """Plans the next page of about as much as a limit says; the place after it, None at the
+        end."""
         self._planned = []
         names = self._remaining_tables(place[0])
-        after = place[1]
+        after, rows, size = place[1], limit.rows, float(limit.bytes)
         for number, name in enumerate(names):
-            page = self._plan_one(name, at, after, None, rows)
+            average = self._capture(name).measure_row(at, after) if limit.bytes else 0.0
+            most = WindowLimit(rows, max(1, round(size)) if limit.bytes else 0)
+            page = self._plan_one(name, at, after, None, most.limit_rows(average))
             self._planned += page.slices
             rows -= page.rows
+            size -= page.rows * average
             if page.last is not None:
                 return name, page.last
-            if rows <= 0 and number + 1 < len(names):
+            full = rows <= 0 or (limit.bytes > 0 and size <= 0)
+            if full and number + 1 < len(names):
                 return names[number + 1], None
             after = None
         return None
@@ -69,8 +75,11 @@ class Pages:
     def _plan_one(
         self, name: str, at: int, after: Key | None, upto: Key | None, rows: int
     ) -> KeyRangePage:
-        capture = KeyRangeCapture(self._scan.capture(name))
-        return capture.plan_page(at, after, upto, rows, self._scan.options.rows_per_slice)
+        per_slice = self._scan.options.rows_per_slice
+        return self._capture(name).plan_page(at, after, upto, rows, per_slice)
+
+    def _capture(self, name: str) -> KeyRangeCapture:
+        return KeyRangeCapture(self._scan.capture(name))
 
     def _remaining_tables(self, name: str) -> Sequence[str]:
         if name not in self._tables:

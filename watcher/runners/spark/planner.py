@@ -10,6 +10,7 @@ from dataclasses import replace
 from google.api_core.exceptions import InvalidArgument, NotFound
 
 from watcher.captures import Look
+from watcher.captures.limits import WindowLimit
 from watcher.captures.poll_tables import shorten_window
 from watcher.errors import (
     CheckpointError,
@@ -148,16 +149,22 @@ class BatchPlanner:
     def _limit_end(
         self, current: ResolvedScan, windows: Mapping[str, Window], end: int, limit: ReadLimit
     ) -> int:
-        """The window's end, or an earlier one for the limits of rows and of time."""
+        """The window's end, or an earlier one for the limits of rows, of bytes and of time."""
         if isinstance(limit, ReadEverything):
             return end
         span = round(self._scan.options.max_span_per_batch * 1_000_000)
         if span:
             end = min(end, current.windows.find_first_change(windows) + span)
-        if isinstance(limit, ReadMaxRows):
+        most = self._convert_limit(limit)
+        if most.limited:
             shorter = {name: shorten_window(window, end) for name, window in windows.items()}
-            end = min(end, current.windows.cut(shorter, limit.max_rows))
+            end = min(end, current.windows.cut(shorter, most))
         return end
+
+    def _convert_limit(self, limit: ReadLimit) -> WindowLimit:
+        """Spark's limit of rows, with that of bytes from the options."""
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
+        return WindowLimit(rows, self._scan.options.max_bytes_per_batch)
 
     def _plan_page_end(
         self,
@@ -169,12 +176,11 @@ class BatchPlanner:
     ) -> Offset:
         if isinstance(limit, ReadEverything):
             return self.offsets.make(at, None, began, tables)
-        rows = self._scan.options.backfill_rows_per_batch
-        if isinstance(limit, ReadMaxRows):
-            rows = min(rows, limit.max_rows)
+        most, rows = self._convert_limit(limit), self._scan.options.backfill_rows_per_batch
+        page = replace(most, rows=min(rows, most.rows or rows))
         self._advanced_at = time.monotonic()
         pages = self._open_pages(at, tables)
-        end = self.offsets.make(at, pages.plan(at, place, rows), began, tables)
+        end = self.offsets.make(at, pages.plan(at, place, page), began, tables)
         pages.remember(json.dumps(end, sort_keys=True))
         return end
 

@@ -8,6 +8,8 @@ from typing import Protocol
 from watcher.captures import Look
 from watcher.captures.balance import plan_balanced
 from watcher.captures.change_stream import ChangeStreamCapture
+from watcher.captures.change_stream.cuts import StreamCuts
+from watcher.captures.limits import WindowLimit
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
 from watcher.runners.spark.scan import Scan
@@ -26,8 +28,8 @@ class WindowSource(Protocol):
         """A timestamp before which nothing in the windows changed."""
         ...
 
-    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
-        """An end at which the windows hold about so many rows."""
+    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
+        """An end at which the windows hold as much as a limit says, or about as much."""
         ...
 
     def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
@@ -57,9 +59,13 @@ class PolledWindows:
         """As ``WindowSource.find_first_change``."""
         return min(self._tables.capture(name).find_cut(w, 1) for name, w in windows.items())
 
-    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
-        """As ``WindowSource.cut``, by an index-only count."""
-        return self._tables.cut(windows, max_rows)
+    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
+        """As ``WindowSource.cut``, by an index-only count; bytes as rows of an average size."""
+        rows = limit.rows
+        if limit.bytes:
+            captures = [self._tables.capture(name) for name in windows]
+            rows = limit.limit_rows(max(c.measure_row(windows[c.table.name]) for c in captures))
+        return self._tables.cut(windows, rows) if rows else max(w.end for w in windows.values())
 
     def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``WindowSource.plan_slices``: of about the same size, by one query of the indexes."""
@@ -73,11 +79,12 @@ class PolledWindows:
 
 
 class StreamedWindows:
-    """From a change stream, which cannot be counted without being read."""
+    """From a change stream, which is counted by being read."""
 
     def __init__(self, scan: Scan, stream: ChangeStreamCapture) -> None:
         self._scan = scan
         self._stream = stream
+        self._cuts = StreamCuts(stream)
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
         """As ``WindowSource.look``: a call, and one a partition until one has a change."""
@@ -93,9 +100,11 @@ class StreamedWindows:
         """As ``WindowSource.find_first_change``: the start, because it is not known."""
         return min(window.start for window in windows.values())
 
-    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:  # noqa: ARG002
-        """As ``WindowSource.cut``: the end, because rows cannot be counted."""
-        return max(window.end for window in windows.values())
+    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
+        """As ``WindowSource.cut``, exactly: by a count of the stream's records."""
+        start = min(window.start for window in windows.values())
+        end = max(window.end for window in windows.values())
+        return self._cuts.find_end(Window(start, end), limit)
 
     def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``WindowSource.plan_slices``: the partitions that are active at its start."""

@@ -1,0 +1,54 @@
+"""How large the records of a change stream are: counted without their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from watcher.captures.change_stream.records import (
+    ChildPartition,
+    decode_children,
+    decode_timestamp,
+    parse_list,
+)
+from watcher.change import Operation
+from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell
+
+Accepts = Callable[[str, Operation, str], bool]
+"""Whether records of a table, an operation and a transaction tag are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSize:
+    """How many changes a data change record has, and its length in bytes as Spanner sends it.
+
+    ``commit_timestamp`` is in microseconds since 1970.
+    """
+
+    commit_timestamp: int
+    rows: int
+    bytes: int
+
+
+def decode_sizes(
+    results: Iterable[ResultPart], accepts: Accepts
+) -> Iterator[RecordSize | ChildPartition]:
+    """The sizes of a query's records and its child partitions, in the order in which Spanner sends
+    them. A record that is not accepted has no rows and no bytes."""
+    for values, _ in join_chunks(results):
+        for value in values:
+            for record in parse_list(value):
+                data, _, children = parse_list(record)
+                for each in parse_list(data):
+                    yield decode_size(parse_list(each), len(each), accepts)
+                for each in parse_list(children):
+                    yield from decode_children(parse_list(each))
+
+
+def decode_size(fields: Sequence[bytes], length: int, accepts: Accepts) -> RecordSize:
+    """The size of a data change record from its fields, which are in Spanner's order."""
+    at = decode_timestamp(fields[0])
+    table, operation = parse_cell(fields[4]).text, Operation(parse_cell(fields[7]).text)
+    if not accepts(table, operation, parse_cell(fields[11]).text):
+        return RecordSize(at, 0, 0)
+    return RecordSize(at, len(parse_list(fields[6])), length)
