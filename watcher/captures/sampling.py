@@ -11,8 +11,8 @@ from watcher.window import Window
 
 LOG = logging.getLogger("watcher.poll")
 
-SAMPLE_MIN = 256
-"""A sample of so many rows is wrong by a sixteenth, as a rule: so many shards are asked that their
+SAMPLE_MIN = 128
+"""A sample of so many rows is wrong by a tenth, as a rule: so many shards are asked that their
 rows are so many together, or all shards."""
 NUMBER_MIN = 4
 """Of fewer rows of a shard too little follows."""
