@@ -149,7 +149,7 @@ def delivery(run: RunResult) -> Figure:
     return {**latencies(run), **throughput(run), **costs(run)}
 
 
-def make_percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
+def make_percentiles_chart(title: str, runs: Sequence[RunResult]) -> Chart:
     """Latency by percentile; x is 1 / (1 - percentile), so that each nine has its own width."""
     lines = [
         Line(

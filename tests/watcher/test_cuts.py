@@ -161,7 +161,10 @@ def test_one_commit_above_the_limit_is_a_window_of_its_own(database: Database) -
     rows = 3 * MAX_ROWS
     commit(database, 0, rows)
     commit(database, rows)
-    assert [len(window) for window in read_windows(PolledTables([capture])) if window] == [rows, COMMIT]
+    assert [len(window) for window in read_windows(PolledTables([capture])) if window] == [
+        rows,
+        COMMIT,
+    ]
 
 
 BURST = 5_000
