@@ -163,7 +163,7 @@ def change_interval(plan: RunPlan, interval: float) -> RunPlan:
 def compare_runs(
     case: str, measures: Mapping[str, Measure], ours: RunResult, theirs: RunResult
 ) -> list[Figure]:
-    """A row a measure."""
+    """A row a measure; the other system's column has its name."""
     rows: list[Figure] = []
     for name, measure in measures.items():
         our_figure, their_figure = measure(ours), measure(theirs)
@@ -175,7 +175,7 @@ def compare_runs(
                 "case": case,
                 "figure": name,
                 "ours": our_figure,
-                "java": their_figure,
+                theirs.plan.consumer.system: their_figure,
                 "ratio": None if name in COUNTS else ratio(*better),
             }
         )
