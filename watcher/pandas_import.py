@@ -15,7 +15,10 @@ class PandasRefusal(MetaPathFinder):
     """Says, in the place of the import system, that pandas is not installed."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 (Python's signature)
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         """As ``MetaPathFinder.find_spec``. Raises ModuleNotFoundError for pandas."""
         if fullname == "pandas":

@@ -55,10 +55,10 @@ def run(settings: DebeziumSettings, bench: Bench) -> None:
                 make_percentiles_chart(f"{name}: latency by percentile", runs)
             )
     bench.outcome.notes.append(
-        "ratio: how many times ours is better. Ours ends in a callback, Debezium's in Kafka's topic,"
-        " where a consumer of librdkafka reads it. Its CPU is that of Kafka Connect alone, without"
-        " the broker's. Times and CPU count from when each runs, which for Debezium is when its task"
-        " says so: it then waits for partitions to be assigned by way of Kafka."
+        "ratio: how many times ours is better. Ours ends in a callback, Debezium's in a topic of"
+        " Kafka, where a consumer of librdkafka reads it. Its CPU is that of Kafka Connect alone,"
+        " without the broker's. Times and CPU count from when each runs, which for Debezium is when"
+        " its task says so: it then waits for partitions to be assigned by way of Kafka."
     )
 
 
