@@ -7,6 +7,7 @@ from html import escape
 
 from benchmarks.elements import TableColumn, fold, render_table
 from benchmarks.result import Cell, ScenarioResult
+from benchmarks.run_settings import PEERS
 from benchmarks.wording import find_column, format_column, is_number, rank_column
 
 SHOWN_COLUMNS = 6
@@ -109,14 +110,15 @@ def render_case(case: str, rows: list[Row]) -> str:
     """Figures of one case: what each is, then its values; those of a row have equal decimals."""
     measures = [str(row[MEASURE]) for row in rows]
     texts = [find_column(name).text for name in measures]
+    peer = next((name for name in PEERS if name in rows[0]), "java")
     values = [
-        format_column(name, [row.get("ours"), row.get("java")])
+        format_column(name, [row.get("ours"), row.get(peer)])
         for name, row in zip(measures, rows, strict=True)
     ]
     columns = [
         TableColumn("figure", texts, words=True),
         TableColumn("ours", [ours for ours, _ in values]),
-        TableColumn("Java", [java for _, java in values]),
+        TableColumn(find_column(peer).label, [theirs for _, theirs in values]),
         make_column("ratio", rows),
     ]
     return render_table(case, columns)

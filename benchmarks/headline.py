@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.result import Environment, RunResult, ScenarioResult
+from benchmarks.run_settings import PEERS
 from benchmarks.wording import NOT_MEASURED, PER_SECOND, ROWS, SECONDS
 
 REFERENCE = "latency"
@@ -38,12 +39,12 @@ class NamedRun:
 
 
 def list_runs(results: Sequence[ScenarioResult]) -> list[NamedRun]:
-    """The runs of this product; those of the Java watcher are there to compare with."""
+    """The runs of this product; those of others are there to compare with."""
     return [
         NamedRun(result.scenario, run)
         for result in results
         for run in result.runs
-        if run.plan.consumer.system != "java"
+        if run.plan.consumer.system not in PEERS
     ]
 
 

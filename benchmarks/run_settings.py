@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from benchmarks.workload import Workload
 from watcher.tables.values import TableSpec
 
-SystemName = Literal["watcher", "spark", "java"]
+SystemName = Literal["watcher", "spark", "java", "debezium"]
+PEERS: frozenset[SystemName] = frozenset(("java", "debezium"))
+"""Programs of others, to compare with: what they lose is measured, and no failure."""
 CaptureName = Literal["poll", "change-stream", "push"]
 """The index is polled; windows of a change stream are read; queries of one are kept open."""
 
@@ -86,6 +88,8 @@ class Consumer(BaseModel):
             raise ValueError("a change stream has no index to clear: set clear_every to 0")
         if self.streams and self.system == "java":
             raise ValueError("the Java watcher polls: set capture to poll")
+        if not self.streams and self.system == "debezium":
+            raise ValueError("Debezium reads a change stream: set capture to push")
         if self.system == "spark" and (self.capture == "push" or self.clear_every):
             raise ValueError(
                 "Spark reads windows and does not clear: set capture to poll or"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from benchmarks import experiment
 from benchmarks.experiment import Show, ignore_progress
 from benchmarks.result import Cell, Chart, Line, RunResult
-from benchmarks.run_settings import RunPlan
+from benchmarks.run_settings import PEERS, RunPlan
 from benchmarks.workload import Workload
 from watcher.errors import ConfigurationError
 from watcher.settings.fields import describe_validation_error
@@ -93,9 +93,9 @@ def set_rate(load: Workload, rate: float) -> Workload:
 
 
 def list_problems(run: RunResult) -> list[str]:
-    """What makes a run fail. The Java watcher's losses are what is measured, and no failure."""
+    """What makes a run fail. The losses of others are what is measured, and no failure."""
     verdict = run.verdict
-    if verdict.exact or run.plan.consumer.system == "java":
+    if verdict.exact or run.plan.consumer.system in PEERS:
         return []
     kinds = ("missing", "invented", "wrong", "duplicates", "reordered")
     losses = [f"{getattr(verdict, k):,} {k}" for k in kinds if getattr(verdict, k)]
@@ -149,7 +149,7 @@ def delivery(run: RunResult) -> Figure:
     return {**latencies(run), **throughput(run), **costs(run)}
 
 
-def make_percentiles_chart(title: str, runs: list[RunResult]) -> Chart:
+def make_percentiles_chart(title: str, runs: Sequence[RunResult]) -> Chart:
     """Latency by percentile; x is 1 / (1 - percentile), so that each nine has its own width."""
     lines = [
         Line(

@@ -80,6 +80,7 @@ COLUMNS = {
     "ready_again_s": Column("start with data", SECONDS, 2),
     "ours": Column("ours"),
     "java": Column("Java"),
+    "debezium": Column("Debezium"),
     "ratio": Column("ours is better", "times", 2),
     # Figures of the comparison with Java, a row each.
     "client CPU s/100k rows": Column("client's CPU time per 100,000 rows", SECONDS, 2),

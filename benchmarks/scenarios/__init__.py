@@ -6,6 +6,7 @@ from benchmarks.scenario import Scenario
 from benchmarks.scenarios import (
     backlog,
     captures,
+    debezium,
     decode,
     forms,
     index,
@@ -21,7 +22,10 @@ from watcher.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
 
 ALL = (
-    *(each.SCENARIO for each in (sustained, backlog, latency, published, captures, index, java)),
+    *(
+        each.SCENARIO
+        for each in (sustained, backlog, latency, published, captures, index, java, debezium)
+    ),
     *sweeps.SCENARIOS,
     *(each.SCENARIO for each in (spark, decode, forms, server)),
 )

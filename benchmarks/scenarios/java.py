@@ -18,6 +18,7 @@ from benchmarks.scenario import (
     plan_of,
     set_rate,
 )
+from benchmarks.scenarios.equal_cost import choose_equal_interval, measure_poll_cost
 from benchmarks.workload import Workload
 
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
@@ -26,7 +27,9 @@ SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
 class JavaSettings(RunPlan):
     """``sizes`` are the rows of each backlog, ``rates`` rows a second. ``equal_seconds`` is how
     long rows of bursts (of ``equal_rows`` rows with one commit timestamp, at a limit of
-    ``equal_limit`` rows a poll) are updated while the bursts are delivered; 0 leaves it out."""
+    ``equal_limit`` rows a poll) are updated while the bursts are delivered; 0 leaves it out. At
+    ``equal_cost_rates`` rows a second ours also polls as often as costs its client as much CPU as
+    Java's; ``probe_interval`` is where its polls are measured for that."""
 
     workload: Workload = Workload(seconds=20)
     preparation: Preparation = Preparation(shards=19)
@@ -38,9 +41,13 @@ class JavaSettings(RunPlan):
     equal_seconds: float = 20
     equal_rows: int = 5_000
     equal_limit: int = 1_000
+    equal_cost_rates: tuple[float, ...] = (1_000,)
+    probe_interval: float = 0.1
 
 
 Measure = Callable[[RunResult], float | None]
+Pair = tuple[RunResult, RunResult]
+"""A run of ours, and one of Java's."""
 
 
 def run(settings: JavaSettings, bench: Bench) -> None:
@@ -50,15 +57,12 @@ def run(settings: JavaSettings, bench: Bench) -> None:
     except MissingToolsError as error:
         bench.outcome.skipped.append(str(error))
         return
+    pairs: dict[str, Pair] = {}
     for name, plan in list_cases(settings):
-        runs = [bench.run(f"{name}, {system}", change_system(plan, system)) for system in SYSTEMS]
-        bench.outcome.figures += compare_runs(
-            name, MEASURES_OF_LOAD if plan.write else MEASURES, *runs
-        )
-        if plan.write:
-            bench.outcome.charts.append(
-                make_percentiles_chart(f"{name}: latency by percentile", runs)
-            )
+        pairs[name] = run_pair(bench, name, plan)
+        add_figures(bench, name, plan, pairs[name])
+    for rate in settings.equal_cost_rates:
+        compare_at_equal_cost(settings, bench, rate, pairs.get(name_rate(rate)))
     bench.outcome.notes.append(
         "ratio: how many times ours is better. Times and CPU count from when a watcher runs, so"
         " that the start of the JVM and of Python is in none; rows a second of a backlog until its"
@@ -66,16 +70,60 @@ def run(settings: JavaSettings, bench: Bench) -> None:
     )
 
 
+def run_pair(bench: Bench, name: str, plan: RunPlan) -> Pair:
+    """A case with ours, then with Java's."""
+    ours, java = (bench.run(f"{name}, {system}", change_system(plan, system)) for system in SYSTEMS)
+    return ours, java
+
+
+def add_figures(bench: Bench, name: str, plan: RunPlan, pair: Pair) -> None:
+    """The rows of a case, and its chart."""
+    measures = MEASURES_OF_LOAD if plan.write else MEASURES
+    bench.outcome.figures += compare_runs(name, measures, *pair)
+    if plan.write:
+        bench.outcome.charts.append(make_percentiles_chart(f"{name}: latency by percentile", pair))
+
+
+def compare_at_equal_cost(
+    settings: JavaSettings, bench: Bench, rate: float, pair: Pair | None
+) -> None:
+    """Ours at the interval that takes as much client CPU as Java's at its own."""
+    name, plan = name_rate(rate), plan_of_rate(settings, rate)
+    ours, java = pair or run_pair(bench, name, plan)
+    probe = bench.run(
+        f"{name}, watcher, every {settings.probe_interval:g} s",
+        change_interval(plan, settings.probe_interval),
+    )
+    long, short, goal = (measure_poll_cost(run) for run in (ours, probe, java))
+    if long is None or short is None or goal is None:
+        bench.outcome.skipped.append(f"{name} at equal client CPU: a client told no CPU time")
+        return
+    interval = choose_equal_interval(long, short, goal.cpu)
+    name = f"{name}, equal client CPU"
+    frequent = bench.run(f"{name}, every {interval:g} s", change_interval(plan, interval))
+    bench.outcome.notes.append(
+        f"{name}: ours every {interval:g} s, Java's every {plan.consumer.interval:g} s"
+    )
+    add_figures(bench, name, plan, (frequent, java))
+
+
 def list_cases(settings: JavaSettings) -> list[tuple[str, RunPlan]]:
     """The runs of each system, by name."""
     cases = [(f"backlog of {size:,}", backlog(settings, size)) for size in settings.sizes]
-    cases += [
-        (f"{rate:,.0f} rows/s", plan_of(settings, workload=set_rate(settings.workload, rate)))
-        for rate in settings.rates
-    ]
+    cases += [(name_rate(rate), plan_of_rate(settings, rate)) for rate in settings.rates]
     if settings.equal_seconds:
         cases.append(("equal-timestamps", equal_timestamps(settings)))
     return cases
+
+
+def name_rate(rate: float) -> str:
+    """The case of a rate, for people."""
+    return f"{rate:,.0f} rows/s"
+
+
+def plan_of_rate(settings: JavaSettings, rate: float) -> RunPlan:
+    """So many rows a second."""
+    return plan_of(settings, workload=set_rate(settings.workload, rate))
 
 
 def backlog(settings: JavaSettings, size: int) -> RunPlan:
@@ -107,10 +155,15 @@ def change_system(plan: RunPlan, system: SystemName) -> RunPlan:
     return plan_of(plan, consumer=plan.consumer.model_copy(update={"system": system}))
 
 
+def change_interval(plan: RunPlan, interval: float) -> RunPlan:
+    """The same, polled every so many seconds."""
+    return plan_of(plan, consumer=plan.consumer.model_copy(update={"interval": interval}))
+
+
 def compare_runs(
     case: str, measures: Mapping[str, Measure], ours: RunResult, theirs: RunResult
 ) -> list[Figure]:
-    """A row a measure."""
+    """A row a measure; the other system's column has its name."""
     rows: list[Figure] = []
     for name, measure in measures.items():
         our_figure, their_figure = measure(ours), measure(theirs)
@@ -122,7 +175,7 @@ def compare_runs(
                 "case": case,
                 "figure": name,
                 "ours": our_figure,
-                "java": their_figure,
+                theirs.plan.consumer.system: their_figure,
                 "ratio": None if name in COUNTS else ratio(*better),
             }
         )

@@ -19,6 +19,7 @@ from benchmarks.run_settings import Run
 from watcher import Watcher
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.consumers.states import State
+from watcher.pandas_import import keep_pandas_out
 
 LOOK_EVERY_SECONDS = 0.02
 START_LOOK_SECONDS = 0.001
@@ -141,7 +142,8 @@ def log_cpu(run: Run, process: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Watches until drained."""
+    """Watches until drained, in a process that is as large as that of ``spanner-watcher watch``."""
+    keep_pandas_out()
     run, number = Run.load(arguments[0]), int(arguments[1])
     process = f"watcher{number}"
     watcher = watcher_of(run, number)

@@ -14,6 +14,7 @@ from benchmarks.java_watcher import build
 from benchmarks.report import report
 from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import find_scenario, java
+from benchmarks.scenarios.equal_cost import INTERVAL_MIN, PollCost, choose_equal_interval
 from benchmarks.screen import print_result
 
 TINY = (
@@ -27,6 +28,7 @@ TINY = (
     "equal_seconds=2",
     "equal_rows=300",
     "equal_limit=100",
+    "equal_cost_rates=200",
 )
 
 
@@ -105,14 +107,15 @@ class TestSideBySide:
 
     def test_both_deliver_what_was_written(self, result: ScenarioResult) -> None:
         assert result.outcome == "passed"
-        assert [run.plan.consumer.system for run in result.runs] == ["watcher", "java"] * 3
+        systems = [run.plan.consumer.system for run in result.runs]
+        assert systems == [*["watcher", "java"] * 3, "watcher", "watcher"]
         for run in result.runs[:4]:
             assert run.verdict.lost_nothing
             assert run.verdict.written == run.verdict.delivered + run.verdict.superseded > 0
         assert all(not run.verdict.invented and not run.verdict.wrong for run in result.runs)
 
     def test_the_same_rows_are_written_for_both(self, result: ScenarioResult) -> None:
-        for ours, theirs in zip(result.runs[::2], result.runs[1::2], strict=True):
+        for ours, theirs in zip(result.runs[:6:2], result.runs[1:6:2], strict=True):
             assert ours.verdict.written == theirs.verdict.written
 
     def test_client_and_server_are_measured(self, result: ScenarioResult) -> None:
@@ -128,6 +131,18 @@ class TestSideBySide:
         assert len(rates) == 1
         assert all(rates[0][name] for name in ("ours", "java", "ratio"))
         cases = {str(row["case"]) for row in result.figures}
-        assert cases == {"backlog of 2,500", "200 rows/s", "equal-timestamps"}
+        rate = "200 rows/s"
+        equal = f"{rate}, equal client CPU"
+        assert cases == {"backlog of 2,500", rate, "equal-timestamps", equal}
         assert "backlog of 2,500" in render_text(result)
         assert "client&#x27;s CPU time per 100,000 rows (seconds)" in report([result])
+
+
+def test_the_interval_of_equal_cost_follows_from_what_polls_cost() -> None:
+    # 10 ms of rows and 5 ms a poll: 15 ms at 1 s, 60 ms at 0.1 s.
+    long, short = PollCost(1.0, 0.015), PollCost(0.1, 0.060)
+    assert choose_equal_interval(long, short, 0.060) == 0.1
+    assert choose_equal_interval(long, short, 0.035) == 0.2
+    assert choose_equal_interval(long, short, 0.010) == 1.0
+    assert choose_equal_interval(long, short, 10.0) == INTERVAL_MIN
+    assert choose_equal_interval(long, PollCost(0.1, 0.010), 0.035) == INTERVAL_MIN

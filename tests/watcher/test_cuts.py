@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -97,13 +97,14 @@ def commit(database: Database, low: int, rows: int = COMMIT) -> None:
     database.run_in_transaction(work)
 
 
-def read_windows(capture: PollCapture) -> list[dict[int, int]]:
+def read_windows(
+    tables: PolledTables, start: int = 0, max_rows: int = MAX_ROWS
+) -> list[dict[int, int]]:
     """Everything, window by window: the commit timestamp of each key."""
-    tables, windows = PolledTables([capture]), list[dict[int, int]]()
-    end = tables.look({"Singers": 0}).end
-    start = 0
+    windows: list[dict[int, int]] = []
+    end = tables.look({"Singers": start}).end
     while start < end:
-        cut = tables.cut({"Singers": Window(start, end)}, MAX_ROWS)
+        cut = tables.cut({"Singers": Window(start, end)}, max_rows)
         rows: dict[int, int] = {}
         for each in tables.read({"Singers": Window(start, cut)}):
             keys = each.batch.column("SingerId").to_pylist()
@@ -114,8 +115,8 @@ def read_windows(capture: PollCapture) -> list[dict[int, int]]:
     return windows
 
 
-def shard_and_capture(database: Database) -> PollCapture:
-    make_watchable(database, shards=SHARDS)
+def shard_and_capture(database: Database, shards: int = SHARDS) -> PollCapture:
+    make_watchable(database, shards=shards)
     return capture_of(database)
 
 
@@ -128,7 +129,7 @@ def test_a_backlog_costs_an_index_entry_a_row_and_two_shards_beside_its_rows(
         commit(database, low)
     stream = capture.queries.stream
     stream.counts_scans, before = True, stream.scanned_rows
-    windows = read_windows(capture)
+    windows = read_windows(PolledTables([capture]))
     scanned = stream.scanned_rows - before
     assert sum(map(len, windows)) == rows
     assert {key for window in windows for key in window} == set(range(rows))
@@ -143,7 +144,7 @@ def test_rows_that_have_changed_again_do_not_make_windows_larger(database: Datab
     for _ in range(6):
         for low in range(0, rows, COMMIT):
             commit(database, low)
-    windows = read_windows(capture)
+    windows = read_windows(PolledTables([capture]))
     assert max(len(window) for window in windows) <= MAX_ROWS * 1.2
     newest: dict[int, int] = {}
     for window in windows:
@@ -160,7 +161,77 @@ def test_one_commit_above_the_limit_is_a_window_of_its_own(database: Database) -
     rows = 3 * MAX_ROWS
     commit(database, 0, rows)
     commit(database, rows)
-    assert [len(window) for window in read_windows(capture) if window] == [rows, COMMIT]
+    assert [len(window) for window in read_windows(PolledTables([capture])) if window] == [
+        rows,
+        COMMIT,
+    ]
+
+
+BURST = 5_000
+BURST_LIMIT = 1_000
+JAVA_SHARDS = 19
+"""As ``bench run java`` has them: ``equal_rows``, ``equal_limit``, ``shards``."""
+
+
+def count_scans(capture: PollCapture, read: Callable[[], list[dict[int, int]]]) -> tuple[int, int]:
+    """How many rows were scanned for how many that came."""
+    stream = capture.queries.stream
+    stream.counts_scans, before = True, stream.scanned_rows
+    rows = sum(map(len, read()))
+    return stream.scanned_rows - before, rows
+
+
+@pytest.mark.ddl(SINGERS)
+def test_commits_above_the_limit_cost_at_most_two_scans_a_row(database: Database) -> None:
+    capture = shard_and_capture(database, JAVA_SHARDS)
+    for low in range(0, 3 * BURST, BURST):
+        commit(database, low, BURST)
+    tables = PolledTables([capture])
+    scanned, rows = count_scans(capture, lambda: read_windows(tables, 0, BURST_LIMIT))
+    assert rows == 3 * BURST
+    assert scanned <= 2 * rows
+
+
+@pytest.mark.ddl(SINGERS)
+def test_who_keeps_up_with_commits_above_the_limit_scans_at_most_two_rows_a_row(
+    database: Database,
+) -> None:
+    capture = shard_and_capture(database, JAVA_SHARDS)
+    tables = PolledTables([capture])
+
+    def keep_up() -> list[dict[int, int]]:
+        windows, start = list[dict[int, int]](), 0
+        for low in range(0, 3 * BURST, BURST):
+            commit(database, low, BURST)
+            for first in range(low, low + 1_500, 500):
+                write(database, first, 500)
+                windows += read_windows(tables, start, BURST_LIMIT)
+                start = max(max(window.values(), default=0) for window in windows)
+        return windows
+
+    scanned, rows = count_scans(capture, keep_up)
+    assert rows >= 3 * BURST
+    assert scanned <= 2 * rows
+
+
+@pytest.mark.ddl(SINGERS)
+def test_small_windows_are_cut_by_some_shards(database: Database) -> None:
+    capture, rows = shard_and_capture(database, JAVA_SHARDS), 10_000
+    for low in range(0, rows, 50):
+        commit(database, low, 50)
+    tables = PolledTables([capture])
+    sizes: list[int] = []
+
+    def read() -> list[dict[int, int]]:
+        windows = read_windows(tables, 0, BURST_LIMIT)
+        sizes.extend(map(len, windows))
+        return windows
+
+    scanned, count = count_scans(capture, read)
+    assert count == rows
+    assert max(sizes) <= BURST_LIMIT * 1.2
+    assert len(sizes) <= 2 * rows / BURST_LIMIT
+    assert scanned <= 2 * rows
 
 
 @dataclass(frozen=True)
@@ -181,8 +252,8 @@ class Indexed(PollCapture):
     def start_find_cut(self, window: Window, max_rows: int) -> Wait:
         return self.capture_at(window).start_find_cut(window, max_rows)
 
-    def find_nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
-        return self.capture_at(window).find_nth_of_shard(window, shard, number)
+    def find_nth_of_shards(self, window: Window, shards: Sequence[int], number: int) -> list[int]:
+        return self.capture_at(window).find_nth_of_shards(window, shards, number)
 
 
 def index_since(capture: PollCapture, since: int) -> Indexed:

@@ -16,7 +16,7 @@ import pytest
 from fixtures.consumers import make_tables_watchable
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of
-from fixtures.watcher_threads import ChangeCollector, run_in_thread
+from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -581,6 +581,22 @@ def test_an_adaptive_watcher_pauses_longer_the_longer_it_is_idle(music: Database
             add(music, singer)
             seen.wait(singer + 1)
     assert not raised
+
+
+def test_an_adaptive_watcher_polls_again_at_once_while_rows_keep_coming(music: Database) -> None:
+    seen = ChangeCollector()
+    watcher = Watcher(**options(music, adaptive=True, interval="1h"))
+
+    @watcher.on_change
+    def write_next(change: Change) -> None:
+        singer = change.key["SingerId"]
+        if singer < 3:
+            add(music, singer + 1)
+        seen(change)
+
+    add(music, 1)
+    with run_without_error(watcher):
+        assert keys(seen.wait(3)) == [("Singers", (singer,)) for singer in (1, 2, 3)]
 
 
 @pytest.mark.ddl(

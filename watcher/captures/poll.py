@@ -129,13 +129,15 @@ class PollCapture:
         values = self._query_values(statement, window.end, TypeCode.TIMESTAMP)
         return lambda: min(next(values, None) or window.end, window.end)
 
-    def find_nth_of_shard(self, window: Window, shard: int, number: int) -> int | None:
-        """The commit timestamp of the ``number``-th row of one shard in a window, as of its end;
-        None when there are fewer. Past version garbage collection as of now, like ``read``."""
-        statement = statements.find_nth_of_shard(self.table, window, shard, number)
+    def find_nth_of_shards(self, window: Window, shards: Sequence[int], number: int) -> list[int]:
+        """The commit timestamps of the ``number``-th rows of some shards in a window, as of its
+        end, sorted; of a shard with fewer there is none. Past version garbage collection as of now,
+        like ``read``."""
+        statement = statements.find_nth_of_shards(self.table, window, shards, number)
 
-        def find(at: int | None) -> int | None:
-            return next(self._query_values(statement, at, TypeCode.TIMESTAMP), None)
+        def find(at: int | None) -> list[int]:
+            values = self._query_values(statement, at, TypeCode.TIMESTAMP)
+            return sorted(value for value in values if value is not None)
 
         return read_or_strongly(find, window.end)
 

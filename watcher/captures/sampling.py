@@ -1,4 +1,4 @@
-"""Where a long window is cut, by one of its shards: a hash makes each a fair sample of all."""
+"""Where a long window is cut, by some of its shards: a hash makes each a fair sample of all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from watcher.window import Window
 
 LOG = logging.getLogger("watcher.poll")
 
-NUMBER_MIN = 256
-"""A sample of so many rows is wrong by a sixteenth, as a rule; smaller ones are not used."""
+SAMPLE_MIN = 128
+"""A sample of so many rows is wrong by a tenth, as a rule: so many shards are asked that their
+rows are so many together, or all shards."""
+NUMBER_MIN = 4
+"""Of fewer rows of a shard too little follows."""
 FILL = 0.9
 """How full windows are made, so that those whose sample is too small are not too large."""
 LOOKS_MAX = 48
@@ -25,9 +28,10 @@ OLDEST_MICROSECONDS = 7 * 24 * 3_600 * 1_000_000
 
 
 class SampledCuts:
-    """Cuts the windows of one table at about so many rows, for 2/N index entries a row of N shards.
+    """Cuts the windows of one table at about so many rows, for 2/N index entries a row of N shards
+    and each shard that is asked; one shard, where windows are long.
 
-    The shard that is asked changes with every window, so that a skewed one misleads only once in a
+    The shards that are asked change with every window, so that a skewed one misleads only once in a
     while. Each cut is exact: rows of one commit timestamp stay together.
     """
 
@@ -40,7 +44,7 @@ class SampledCuts:
         self._reach = 0
 
     def is_reliable(self, max_rows: int) -> bool:
-        """Whether a shard of this table is a good sample of windows of this size."""
+        """Whether shards of this table are a good sample of windows of this size."""
         return self._hashed and self._sample_number(max_rows) >= NUMBER_MIN
 
     def find_end(self, window: Window, max_rows: int) -> int:
@@ -52,14 +56,14 @@ class SampledCuts:
         was another at an earlier end, and Spanner refuses to look there, a later one is tried, at
         worst the window's own.
         """
-        number, shard = self._sample_number(max_rows), self._shards[self._turn % len(self._shards)]
-        self._turn += 1
+        number = self._sample_number(max_rows)
+        shards = self._choose_shards(number)
         end = min(window.end, window.start + self._reach) if self._reach else window.end
         cut: int | None = None
         looked, refused = window.end, window.start
         for look in range(LOOKS_MAX):
             try:
-                cut = self._capture.find_nth_of_shard(Window(window.start, end), shard, number)
+                cut = self._estimate(Window(window.start, end), shards, number)
             except REFUSALS as error:
                 if end == window.end or not is_schema_refusal(error):
                     raise
@@ -78,6 +82,19 @@ class SampledCuts:
 
     def _sample_number(self, max_rows: int) -> int:
         return int(max_rows * FILL) // max(1, len(self._shards))
+
+    def _choose_shards(self, number: int) -> list[int]:
+        """The shards whose turn it is: an odd count, so that one of their answers is the middle."""
+        count = min(len(self._shards), -(-SAMPLE_MIN // number) // 2 * 2 + 1)
+        first, self._turn = self._turn, (self._turn + count) % len(self._shards)
+        return [self._shards[(first + place) % len(self._shards)] for place in range(count)]
+
+    def _estimate(self, window: Window, shards: list[int], number: int) -> int | None:
+        """About where a window has all the rows that it may have: the middle of what the shards
+        answer, None where most have too few."""
+        cuts = self._capture.find_nth_of_shards(window, shards, number)
+        middle = (len(shards) - 1) // 2
+        return cuts[middle] if middle < len(cuts) else None
 
 
 def find_middle(low: int, high: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ddl.schema import Type, TypeCode
 from watcher.spanner.sql import Statement, WireValue, index_hint, quote_name, render_table
 from watcher.spanner.timestamps import format_timestamp
@@ -219,12 +221,19 @@ def find_cut(table: WatchedTable, window: Window, limit: int) -> Statement:
     return bind_window(sql, window, shards, limit=limit)
 
 
-def find_nth_of_shard(table: WatchedTable, window: Window, shard: int, number: int) -> Statement:
-    """The commit timestamp of the ``number``-th row of one shard in a window: in the order of the
-    index, so that no more entries are read."""
+def find_nth_of_shards(
+    table: WatchedTable, window: Window, shards: Sequence[int], number: int
+) -> Statement:
+    """The commit timestamp of the ``number``-th row of each shard in a window, for those that have
+    so many: in the order of the index, so that no more entries are read."""
     rows = f"SELECT {render_timestamp(table)} AS t {render_rows(table, None)}"
-    sql = f"{rows} AND {render_shard(table)} = @shard ORDER BY t LIMIT 1 OFFSET @skip"
-    return bind_window(sql, window, None, shard=shard, skip=number - 1)
+    each = (
+        f"SELECT t FROM ({rows} AND {render_shard(table)} = @shard{place}"  # noqa: S608
+        " ORDER BY t LIMIT 1 OFFSET @skip)"
+        for place in range(len(shards))
+    )
+    numbers = {f"shard{place}": shard for place, shard in enumerate(shards)}
+    return bind_window(" UNION ALL ".join(each), window, None, skip=number - 1, **numbers)
 
 
 def read_change_stream(

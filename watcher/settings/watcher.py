@@ -68,7 +68,7 @@ class WatchConfig(SharedSettings):
     interval: Duration = 1.0
     """The pause after a poll; there is none after a full window."""
     adaptive: bool = False
-    """Longer pauses while nothing changes, up to ten intervals."""
+    """No pause while rows keep coming; longer ones while nothing changes, up to ten intervals."""
     max_rows: Annotated[int, Field(ge=1)] = 100_000
     """Windows are cut at about this many rows."""
     shard_groups: Annotated[int, Field(ge=1)] = 1

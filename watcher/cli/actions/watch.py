@@ -12,6 +12,7 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.output import ERRORS
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import OutputClosedError
+from watcher.pandas_import import keep_pandas_out
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
 from watcher.runners.signals import stop_when_closed
@@ -29,6 +30,8 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
     """Runs a watcher until a signal stops it, or ``once`` up to now."""
     config = load_config(path, flags)
     configure_logging(config.log_format, verbose)
+    if config.delivery.callback is None:
+        keep_pandas_out()
     watcher = Watcher(config)
     watcher.deliver_to(make_sink(config))
     if ERRORS.is_terminal:

@@ -61,6 +61,8 @@ class WatcherRun:
         self._lease = lease
         self._tables = tables
         self._idle_polls = 0
+        self._rows_came = False
+        """Whether the latest poll brought rows."""
         self._not_before = 0.0
         self._registrar = Registrar(settings.config.start, connection, lease, settings.resolver)
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
@@ -130,7 +132,8 @@ class WatcherRun:
             schedule.every(seconds, "lease", self._lease.renew)
 
     def _poll(self) -> bool:
-        """Delivers a window unless paused or backing off; True when the next may follow at once."""
+        """Delivers a window unless paused or backing off; True when the next may follow at once: an
+        adaptive watcher does not wait while rows keep coming."""
         lifecycle = self._settings.lifecycle
         if lifecycle.paused or time.monotonic() < self._not_before:
             return False
@@ -146,7 +149,8 @@ class WatcherRun:
             return False
         if not more and until is not None:
             lifecycle.stop()
-        return more or until != lifecycle.drain_to
+        keeps_coming = self._settings.config.adaptive and self._rows_came
+        return more or keeps_coming or until != lifecycle.drain_to
 
     # Once.
 
@@ -210,7 +214,10 @@ class WatcherRun:
         self._recovery.reset()
         self._settings.totals.count_window(delivered.total)
         self._settings.metrics.count_window(delivered.rows, delivered.end)
-        self._idle_polls = 0 if delivered.total else self._idle_polls + 1
+        # An adaptive watcher polls at once behind rows; that this brings none is not idleness yet.
+        active = delivered.total > 0 or (config.adaptive and self._rows_came)
+        self._rows_came = delivered.total > 0
+        self._idle_polls = 0 if active else self._idle_polls + 1
         if config.adaptive and not delivered.more:
             pause = idle_seconds(self._idle_polls, config.interval)
             self._not_before = time.monotonic() + pause

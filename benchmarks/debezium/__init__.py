@@ -1,0 +1,1 @@
+"""Debezium's published connector for Spanner, with the Kafka broker and Kafka Connect it needs."""

@@ -1,0 +1,126 @@
+"""A broker of Kafka and a worker of Kafka Connect on this machine, as files of settings and
+processes."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import subprocess
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+STORAGE_TOOL = "kafka.tools.StorageTool"
+BROKER = "kafka.Kafka"
+CONNECT = "org.apache.kafka.connect.cli.ConnectStandalone"
+FORMAT_SECONDS_MAX = 120.0
+NAME = "spanner"
+"""The connector's; topics are ``NAME.table``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Free ports of this machine."""
+
+    broker: int
+    controller: int
+    rest: int
+
+    @classmethod
+    def choose(cls) -> Ports:
+        """Three that are free now."""
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+        numbers = [each.getsockname()[1] for each in sockets]
+        for each in sockets:
+            each.close()
+        return cls(*numbers)
+
+    @property
+    def bootstrap(self) -> str:
+        """The broker's address."""
+        return f"127.0.0.1:{self.broker}"
+
+
+def write_properties(path: Path, values: Mapping[str, object]) -> Path:
+    """A file of Java properties."""
+    path.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+    return path
+
+
+def set_up_broker(folder: Path, ports: Ports) -> dict[str, object]:
+    """The settings of a broker that is its own controller."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@127.0.0.1:{ports.controller}",
+        "listeners": f"PLAINTEXT://{ports.bootstrap},CONTROLLER://127.0.0.1:{ports.controller}",
+        "advertised.listeners": f"PLAINTEXT://{ports.bootstrap}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": folder / "data",
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "num.partitions": 1,
+    }
+
+
+def set_up_worker(folder: Path, ports: Ports) -> dict[str, object]:
+    """The settings of a worker: JSON without schemas."""
+    converter = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        "bootstrap.servers": ports.bootstrap,
+        "key.converter": converter,
+        "value.converter": converter,
+        "key.converter.schemas.enable": "false",
+        "value.converter.schemas.enable": "false",
+        "offset.storage.file.filename": folder / "offsets",
+        "offset.flush.interval.ms": 1_000,
+        "plugin.discovery": "only_scan",
+        "listeners": f"http://127.0.0.1:{ports.rest}",
+    }
+
+
+def set_up_connector(
+    database: str, emulator: str | None, stream: str, since: str, ports: Ports
+) -> dict[str, object]:
+    """The settings of the connector: its defaults, one task, from a timestamp on."""
+    _, project, _, instance, _, name = database.split("/")
+    values: dict[str, object] = {
+        "name": NAME,
+        "connector.class": "io.debezium.connector.spanner.SpannerConnector",
+        "tasks.max": 1,
+        "gcp.spanner.project.id": project,
+        "gcp.spanner.instance.id": instance,
+        "gcp.spanner.database.id": name,
+        "gcp.spanner.change.stream": stream,
+        "gcp.spanner.start.time": since,
+        "connector.spanner.sync.kafka.bootstrap.servers": ports.bootstrap,
+        "heartbeat.interval.ms": 1_000,
+    }
+    if emulator is not None:
+        values["gcp.spanner.emulator.host"] = f"http://{emulator}"
+    return values
+
+
+def start_broker(command: list[str], folder: Path, ports: Ports) -> subprocess.Popen[bytes]:
+    """Formats the broker's storage, and starts it. Raises CalledProcessError."""
+    settings = write_properties(folder / "server.properties", set_up_broker(folder, ports))
+    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode().replace("-", "A")
+    subprocess.run(
+        [*command, STORAGE_TOOL, "format", "-t", cluster, "-c", str(settings)],
+        check=True,
+        timeout=FORMAT_SECONDS_MAX,
+    )
+    return subprocess.Popen([*command, BROKER, str(settings)])
+
+
+def start_connect(
+    command: list[str], folder: Path, ports: Ports, connector: Mapping[str, object]
+) -> subprocess.Popen[bytes]:
+    """Starts a worker with one connector."""
+    worker = write_properties(folder / "worker.properties", set_up_worker(folder, ports))
+    settings = write_properties(folder / "connector.properties", connector)
+    return subprocess.Popen([*command, CONNECT, str(worker), str(settings)])
