@@ -80,13 +80,13 @@ class DatabaseWriter:
         before = self._storage.borrow()
         try:
             made = [
-                (reader.table, changed_rows(reader, before.connection, self.connection, rows))
+                (reader, changed_rows(reader, before.connection, self.connection, rows))
                 for name, rows in touched.rows.items()
                 if (reader := self.state.row_reader(name)) is not None
             ]
         finally:
             self._storage.give_back(before)
-        return changes_footprint(self.state.schema, made)
+        return changes_footprint(made)
 
     def apply(self, mutations: Sequence[Mutation], moment: Moment, before: int = 0) -> int:
         """Writes mutations inside the transaction; how many there were, as Spanner counts.
