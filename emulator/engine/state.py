@@ -8,8 +8,8 @@ import apsw
 import apsw.ext
 
 from ddl.schema import Schema, Type
-from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.cascades import cascading_keys
+from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.locks.footprints import RowReader, row_reader
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
