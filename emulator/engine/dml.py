@@ -20,7 +20,7 @@ from emulator.engine.refusals import (
 )
 from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, covers_any
+from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, indexes_updated
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
 from emulator.storage.sqlite import current_table, index_name
@@ -201,9 +201,9 @@ class DmlExecutor:
         sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"
         result = self.run(sql, values, statement, table)
         written = assigned | {c.name.casefold() for c in table.columns if c.on_update}
-        touched = [i for i in self.state.schema.indexes_of(table.name) if covers_any(i, written)]
         columns = written | {part.column.casefold() for part in table.primary_key}
-        self.count(result.row_count, len(columns) + len(touched))
+        replaced = indexes_updated(self.state.schema, table, written)
+        self.count(result.row_count, len(columns) + 2 * len(replaced))
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
                 self.refuse_future(table, column, moment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import apsw
@@ -89,27 +89,28 @@ def insert_rows(
 ) -> None:
     """Every row must be new."""
     tail = plan.insert.tail(moment)
-    for row in rows:
-        key = key_of(plan, row)
-        if (
-            plan.key_may_be_null
-            and None in key
-            and plan.identified
-            and exists(connection, plan, key)
-        ):
-            raise row_exists(plan.table.name, key)
-        insert_row(connection, plan, row, row + tail)
+    current: Row = ()
 
+    def values() -> Iterator[Row]:
+        nonlocal current
+        for current in rows:
+            if plan.key_may_be_null:
+                refuse_known_null_key(connection, plan, key_of(plan, current))
+            yield current + tail
 
-def insert_row(connection: apsw.Connection, plan: WritePlan, row: Row, values: Row) -> None:
-    """Inserts a row; an error names the row that has its key already."""
     try:
-        connection.execute(plan.insert.sql, values)
+        connection.executemany(plan.insert.sql, values())
     except apsw.ConstraintError as error:
-        key = key_of(plan, row)
+        key = key_of(plan, current)
         if "UNIQUE" in str(error) and plan.identified and exists(connection, plan, key):
             raise row_exists(plan.table.name, key) from error
         raise
+
+
+def refuse_known_null_key(connection: apsw.Connection, plan: WritePlan, key: Row) -> None:
+    """A key with a NULL must be new, too: SQLite takes NULLs for different."""
+    if None in key and plan.identified and exists(connection, plan, key):
+        raise row_exists(plan.table.name, key)
 
 
 def update_rows(

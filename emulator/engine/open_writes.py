@@ -173,6 +173,7 @@ class OpenWrites:
         writer.reader.scanned[0] = 0
         with watching(writer, check), touched.recorded(writer.connection):
             result = dml.execute(change, params, Moment.pending(writer.clock.now()))
+            writer.check_references()
         scanned = writer.reader.scanned[0]
         footprint = writer.footprint(touched)
         footprint.ranges |= kept_rows(dml)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from ddl.schema import Schema, Table
+from ddl.schema import ForeignKey, Schema, Table
 from emulator.errors import (
     SpannerError,
     already_exists,
@@ -276,16 +276,25 @@ def trigger_refusal(message: str) -> SpannerError:
 
 
 def broken_foreign_key(
-    name: str, referencing: str, referenced: str, key: str, *, removed: bool
+    key: ForeignKey, referencing: str, value: str, *, removed: bool, number: int
 ) -> SpannerError:
-    """A commit would leave a reference that leads nowhere."""
+    """A statement or a commit would leave a reference that leads nowhere."""
+    name = key.name or f"FK_{referencing}_{number + 1}"
     if removed:
         return failed_precondition(
             f"Foreign key constraint `{name}` is violated when deleting or updating referenced "
-            f"key {key} in table `{referenced}`. A row with that key exists in the referencing "
-            f"table `{referencing}`."
+            f"key {value} in table `{key.referenced_table}`. A row with that key exists in the "
+            f"referencing table `{referencing}`."
         )
     return failed_precondition(
-        f"Foreign key constraint `{name}` is violated on table `{referencing}`. "
-        f"Cannot find referenced key {key} in table `{referenced}`."
+        f"Foreign key constraint `{name}` is violated on table `{referencing}`. Cannot find "
+        f"referenced values in {key.referenced_table}({', '.join(key.referenced_columns)})."
+    )
+
+
+def referenced_row_deleted(table: str, columns: Sequence[str]) -> SpannerError:
+    """A commit writes and deletes a row to which a foreign key with ON DELETE CASCADE refers."""
+    return failed_precondition(
+        f"Cannot write a value for the referenced column `{table}.{columns[0]}` and delete it in "
+        "the same transaction."
     )

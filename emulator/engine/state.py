@@ -8,6 +8,7 @@ import apsw
 import apsw.ext
 
 from ddl.schema import Schema, Type
+from emulator.engine.cascades import cascading_keys
 from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.locks.footprints import RowReader, row_reader
 from emulator.engine.write_plans import WritePlan, plan_write
@@ -107,6 +108,7 @@ class SchemaState:
         self.since = since
         self.placement = placement
         self.has_references = any(table.foreign_keys for table in schema.tables)
+        self.cascading_keys = cascading_keys(schema)
         self._plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
         self._statements: dict[object, CompiledStatement] = {}
         self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}

@@ -102,7 +102,12 @@ class WritePlan:
     stampable: frozenset[str]
     timestamps: tuple[int, ...]
     mutations_per_row: int
+    mutations_per_update: int
     key_rule: KeyRule | None = None
+
+    def mutations_of(self, *, updates: bool) -> int:
+        """How many mutations a row counts, as Spanner counts them."""
+        return self.mutations_per_update if updates else self.mutations_per_row
 
 
 def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> WritePlan:
@@ -121,6 +126,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
     keys = tuple(places.get(c.name, -1) for c in key_columns)
     identified = -1 not in keys
     writer = PlanBuilder(schema, table, columns, places, key_columns)
+    written = columns[: len(columns) - len(left_out)]
     return WritePlan(
         table=table,
         columns=columns,
@@ -139,7 +145,9 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
             for place, c in enumerate(columns)
             if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
         ),
-        mutations_per_row=count_mutations(schema, table, columns[: len(columns) - len(left_out)]),
+        mutations_per_row=count_columns(table, written) + len(schema.indexes_of(table.name)),
+        mutations_per_update=count_columns(table, written)
+        + 2 * len(indexes_updated(schema, table, {c.name.casefold() for c in written})),
         key_rule=key_rule(schema, table, columns, key_columns),
     )
 
@@ -228,24 +236,25 @@ def key_column(table: Table, name: str) -> Column:
     return column
 
 
-def count_mutations(schema: Schema, table: Table, written: tuple[Column, ...]) -> int:
-    """How many mutations a row of these columns is, as Spanner's quotas count them.
+def count_columns(table: Table, written: tuple[Column, ...]) -> int:
+    """How many mutations a row of these columns is in the table itself, as Spanner's quotas say.
 
-    The columns, those of the key even when they are not written, and the index entries. In a table
-    with generated columns or defaults, which are columns like any other, those of the key count
-    once more.
+    The columns, and those of the key even when they are not written. In a table with generated
+    columns or defaults, which are columns like any other, those of the key count once more. What
+    is measured for indexes: a new row is one mutation in each of them, and an update is two in each
+    that has an updated column, because an entry goes and another comes. An upsert counts as a new
+    row, whether it is or not.
     """
     names = {column.name for column in written}
     keys = {key_column(table, part.column).name for part in table.primary_key}
     computed = {c.name for c in table.columns if has_value(c)} - names
-    columns = len(names | computed) + len(keys if computed else keys - names)
-    return columns + count_index_entries(schema, table, written)
+    return len(names | computed) + len(keys if computed else keys - names)
 
 
-def count_index_entries(schema: Schema, table: Table, columns: tuple[Column, ...]) -> int:
-    """How many index entries a written row changes, for the commit's statistics."""
-    written = {c.name.casefold() for c in columns}
-    return sum(1 for index in schema.indexes_of(table.name) if covers_any(index, written))
+def indexes_updated(schema: Schema, table: Table, written: set[str]) -> list[Index]:
+    """The indexes whose entries an update of these columns (in lower case) replaces."""
+    changed = written - {part.column.casefold() for part in table.primary_key}
+    return [index for index in schema.indexes_of(table.name) if covers_any(index, changed)]
 
 
 def covers_any(index: Index, written: set[str]) -> bool:

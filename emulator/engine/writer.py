@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import apsw
 
+from emulator.engine.cascades import CascadeRules
 from emulator.engine.change_streams.capture import ChangeCapture
 from emulator.engine.clock import Clock
 from emulator.engine.locks.buffer import SET_LAST_COMMIT, TouchedRows, WriteBuffer
@@ -80,13 +81,13 @@ class DatabaseWriter:
         before = self._storage.borrow()
         try:
             made = [
-                (reader.table, changed_rows(reader, before.connection, self.connection, rows))
+                (reader, changed_rows(reader, before.connection, self.connection, rows))
                 for name, rows in touched.rows.items()
                 if (reader := self.state.row_reader(name)) is not None
             ]
         finally:
             self._storage.give_back(before)
-        return changes_footprint(self.state.schema, made)
+        return changes_footprint(made)
 
     def apply(self, mutations: Sequence[Mutation], moment: Moment, before: int = 0) -> int:
         """Writes mutations inside the transaction; how many there were, as Spanner counts.
@@ -94,6 +95,7 @@ class DatabaseWriter:
         ``before`` is what the transaction's DML counts; it has no limit of its own in a commit.
         """
         state, connection = self.state, self.connection
+        self._refuse_contradictions(mutations, moment)
         count, marked = 0, False
         for mutation in mutations:
             if isinstance(mutation, RowWrite):
@@ -115,7 +117,8 @@ class DatabaseWriter:
             if plan is not None and isinstance(mutation, RowWrite):
                 rows = resolve(plan, mutation.rows, moment)
                 write_rows(connection, plan, mutation.kind, rows, moment)
-                count += plan.mutations_per_row * len(rows)
+                updates = mutation.kind is MutationKind.UPDATE
+                count += len(rows) * plan.mutations_of(updates=updates)
             elif not isinstance(mutation, RowWrite):
                 count += delete_rows(connection, state.schema, mutation, moment)
             if count > MUTATIONS_MAX:
@@ -123,6 +126,18 @@ class DatabaseWriter:
         if count > MUTATIONS_MAX:
             raise too_many_mutations()
         return before + count
+
+    def _refuse_contradictions(self, mutations: Sequence[Mutation], moment: Moment) -> None:
+        """Rows that are written and deleted where a foreign key cascades."""
+        if not self.state.cascading_keys:
+            return
+        rules = CascadeRules(self.connection, self.state.cascading_keys, moment)
+        for mutation in mutations:
+            if isinstance(mutation, RowWrite):
+                rules.note_write(mutation, self.state.write_plan(mutation.table, mutation.columns))
+            elif (table := self.state.schema.table(mutation.table)) is not None:
+                rules.note_delete(mutation, table)
+        rules.finish()
 
     def finish(self, micros: int, origin: TransactionOrigin = PLAIN_ORIGIN) -> None:
         """Prepares a COMMIT: saves counters, checks foreign keys, records for change streams.
@@ -134,7 +149,7 @@ class DatabaseWriter:
         self.capture.record(self.state.schema, micros, origin)
 
     def check_references(self) -> None:
-        """Foreign keys hold at the end of a transaction."""
+        """Foreign keys hold after each DML statement, and at the end of a commit."""
         if not self.state.has_references:
             return
         noted = self.connection.execute(
@@ -148,13 +163,12 @@ class DatabaseWriter:
                 broken_reference(table, number), (name, number)
             ).fetchone()
             if broken is not None:
-                key = table.foreign_keys[number]
                 raise broken_foreign_key(
-                    key.name or f"FK_{table.name}_{number + 1}",
+                    table.foreign_keys[number],
                     table.name,
-                    key.referenced_table,
                     str(broken[0]),
                     removed=bool(broken[1]),
+                    number=number,
                 )
         if noted:
             self.connection.execute('DELETE FROM "$references"')

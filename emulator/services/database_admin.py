@@ -11,10 +11,11 @@ from google.protobuf.empty_pb2 import Empty
 from ddl.errors import DdlError
 from ddl.parse import parse_statement
 from ddl.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
-from ddl.steps import CreateVerbatim, OtherStatement, Step
+from ddl.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
 from emulator import limits, unsupported
 from emulator.catalog.routines import role_rows
 from emulator.engine.clock import wall_micros
+from emulator.engine.schema_rules.options import retention_seconds
 from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.services.calls import Call, RpcContext
@@ -179,7 +180,7 @@ class DatabaseAdmin:
     def list_roles(self, request: Message, context: RpcContext) -> Message:
         """The roles of a database, the system's among them."""
         schema = self._registry.database(request.parent).engine.schema
-        names = [str(name) for name, _ in role_rows(schema)]
+        names = sorted(str(name) for name, _ in role_rows(schema))
         listed, token = cut_page(names, request)
         answer = m.ListDatabaseRolesResponse(next_page_token=token)
         for name in listed:
@@ -221,16 +222,20 @@ class DatabaseAdmin:
 
 
 def check_syntax(statements: Sequence[str], type_names: Sequence[str] = ()) -> None:
-    """Syntax errors are answered at once, before anything is executed.
+    """Syntax errors and retention periods that Spanner does not offer are answered at once, before
+    anything is executed.
 
     ``type_names`` are the types of the proto bundle, to which the statements may add.
     """
     names = set(type_names)
     for statement in statements:
         try:
-            names |= types_named(parse_statement(statement, type_names=names))
+            step = parse_statement(statement, type_names=names)
+            names |= types_named(step)
         except DdlError as error:
             raise refuse_syntax(statement, error) from error
+        if isinstance(step, AlterDatabase):
+            retention_seconds({name: value for name, value in step.options if value is not None})
 
 
 def types_named(step: Step) -> set[str]:
@@ -247,6 +252,11 @@ def operation_name(database: str, identifier: str = "") -> str:
     return f"{database}/operations/{identifier or f'_auto_op_{uuid.uuid4().hex}'}"
 
 
+def text_option(database: HostedDatabase, name: str, default: str) -> str:
+    """An option of a database, without its quotes."""
+    return (database.engine.schema.options.get(name) or default).strip("'\"")
+
+
 def database_message(database: HostedDatabase) -> Message:
     """A database as the API shows it."""
     proto = m.DatabaseProto(
@@ -254,9 +264,8 @@ def database_message(database: HostedDatabase) -> Message:
         state=READY,
         database_dialect=GOOGLESQL,
         enable_drop_protection=database.drop_protection,
-        version_retention_period=database.engine.schema.options.get(
-            "version_retention_period", "1h"
-        ).strip("'\""),
+        version_retention_period=text_option(database, "version_retention_period", "1h"),
+        default_leader=text_option(database, "default_leader", ""),
     )
     times.fill_timestamp(proto.create_time, database.create_time_micros)
     earliest = max(database.create_time_micros, database.engine.oldest_readable())

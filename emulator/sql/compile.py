@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+import grpc
 from sqlglot import exp
 
 from ddl.dialect import Parsed, parse_expression, parse_query
@@ -204,9 +205,10 @@ def unread_statement(sql: str) -> SpannerError:
 def refuse_structs(columns: Columns) -> None:
     """Spanner returns structs inside arrays only."""
     if any(each.type.code is TypeCode.STRUCT for each in columns):
-        raise errors.unimplemented(
-            "A struct value cannot be returned as a column value: select its fields, or"
-            " ARRAY(SELECT AS STRUCT ...); STRUCT as a result column"
+        raise errors.SpannerError(
+            grpc.StatusCode.UNIMPLEMENTED,
+            "Unsupported query shape: A struct value cannot be returned as a column value. "
+            "Rewrite the query to flatten the struct fields in the result.",
         )
 
 

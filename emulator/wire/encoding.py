@@ -2,8 +2,8 @@
 
 A result's values are field 2 of PartialResultSet, each a Value message. Building those messages
 object by object costs several times more than the query. Rows are encoded column by column, as text
-where possible: while every length is below 128, the framing bytes are ASCII, and one ``join`` and
-one ``encode`` make the bytes of some hundred rows.
+where possible: as long as every value is ASCII, each byte of the framing is a character of Latin-1,
+and one ``join`` and one ``encode`` make the bytes of some hundred rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, compress
 
 from ddl.schema import Type, TypeCode
 from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
@@ -24,15 +24,17 @@ Column = Sequence[Stored]
 VALUES_FIELD = b"\x12"
 NULL = b"\x08\x00"
 FALSE, TRUE = b"\x20\x00", b"\x20\x01"
-SHORT_MAX = 125
-SHORT_TEXT = [f"\x12{chr(n + 2)}\x1a{chr(n)}" for n in range(SHORT_MAX + 1)]
-"""The bytes before a short string: field and length of the Value, field and length inside."""
-SHORT = [text.encode() for text in SHORT_TEXT]
+HEADS_MADE = 1_024
 NULL_TEXT, FALSE_TEXT, TRUE_TEXT = "\x12\x02\x08\x00", "\x12\x02\x20\x00", "\x12\x02\x20\x01"
+NULL_VALUE = NULL_TEXT.encode()
 NUMBER = b"\x12\x09\x11"
 DOUBLE = struct.Struct("<d")
 
 PLAIN = {TypeCode.STRING, TypeCode.DATE, TypeCode.JSON, TypeCode.UUID, TypeCode.INTERVAL}
+
+
+ANY_TEXT = PLAIN - {TypeCode.DATE, TypeCode.UUID}
+"""The types whose values may be other than ASCII."""
 
 
 def varint(number: int) -> bytes:
@@ -49,6 +51,16 @@ def delimit(tag: bytes, content: bytes) -> bytes:
     """A field with a length."""
     return tag + varint(len(content)) + content
 
+
+def head_of_string(size: int) -> bytes:
+    """The bytes before a string of so many bytes: field and length of the Value, field and length
+    inside."""
+    inner = varint(size)
+    return VALUES_FIELD + varint(size + 1 + len(inner)) + b"\x1a" + inner
+
+
+HEADS = [head_of_string(size) for size in range(HEADS_MADE)]
+TEXT_HEADS = [head.decode("latin-1") for head in HEADS]
 
 TO_TEXT: dict[TypeCode, Callable[..., str]] = {
     TypeCode.INT64: str,
@@ -121,23 +133,29 @@ class RowEncoder:
         if all(column is not None for column in columns):
             self._text = [column for column in columns if column is not None]
         self._bytes = [bytes_column(type_) for type_ in self.types]
+        self._may_be_unicode = [type_.code in ANY_TEXT for type_ in self.types]
 
     def encode(self, rows: Sequence[Row]) -> bytes:
         """The values fields of these rows, one after another."""
         if not self.types or not rows:
             return b""
         columns = list(zip(*rows, strict=True))
-        if self._text is not None:
-            try:
-                parts = [f(c) for f, c in zip(self._text, columns, strict=True)]
-            except IndexError:
-                pass  # a string of more than SHORT_MAX characters
-            else:
-                text = "".join(chain.from_iterable(zip(*parts, strict=True)))
-                if text.isascii():
-                    return text.encode("ascii")
+        if self._text is not None and (data := self._encode_text(self._text, columns)):
+            return data
         pieces = [f(c) for f, c in zip(self._bytes, columns, strict=True)]
         return b"".join(chain.from_iterable(zip(*pieces, strict=True)))
+
+    def _encode_text(
+        self, encoders: Sequence[Callable[[Column], list[str]]], columns: Sequence[Column]
+    ) -> bytes:
+        """The rows by way of text; nothing when a value is long or not ASCII."""
+        if not all(map(is_ascii, compress(columns, self._may_be_unicode))):
+            return b""
+        try:
+            parts = [f(c) for f, c in zip(encoders, columns, strict=True)]
+        except IndexError:
+            return b""
+        return "".join(chain.from_iterable(zip(*parts, strict=True))).encode("latin-1")
 
     def values(self, row: Row) -> list[bytes]:
         """The insides of one row's Values."""
@@ -156,16 +174,21 @@ def text_column(type_: Type) -> Callable[[Column], list[str]] | None:
         return None
 
     def encode(column: Column) -> list[str]:
-        return [
-            NULL_TEXT if v is None else SHORT_TEXT[len(text := convert(v))] + text for v in column
-        ]
+        heads = TEXT_HEADS
+        return [NULL_TEXT if v is None else heads[len(text := convert(v))] + text for v in column]
 
     return encode
 
 
+def is_ascii(column: Column) -> bool:
+    """Whether all strings of a column are ASCII."""
+    return "".join(filter(None, column)).isascii()  # type: ignore[arg-type]
+
+
 def plain_text(column: Column) -> list[str]:
     """Strings that are sent as they are stored."""
-    return [NULL_TEXT if v is None else SHORT_TEXT[len(v)] + v for v in column]  # type: ignore[arg-type, operator]
+    heads = TEXT_HEADS
+    return [NULL_TEXT if v is None else heads[len(v)] + v for v in column]  # type: ignore[arg-type, operator]
 
 
 def bool_text(column: Column) -> list[str]:
@@ -199,16 +222,10 @@ def float_bytes(column: Column) -> list[bytes]:
 
 def plain_bytes(column: Column) -> list[bytes]:
     """Strings of any length and alphabet."""
-    out: list[bytes] = []
-    for v in column:
-        if v is None:
-            out.append(b"\x12\x02\x08\x00")
-            continue
-        data = v.encode() if isinstance(v, str) else str(v).encode()
-        size = len(data)
-        if size <= SHORT_MAX:
-            out.append(SHORT[size] + data)
-        else:
-            inner = varint(size)
-            out.append(b"\x12" + varint(size + 1 + len(inner)) + b"\x1a" + inner + data)
-    return out
+    return [NULL_VALUE if v is None else frame_string(str(v).encode()) for v in column]
+
+
+def frame_string(data: bytes) -> bytes:
+    """A string as one of the values of a PartialResultSet."""
+    size = len(data)
+    return (HEADS[size] if size < HEADS_MADE else head_of_string(size)) + data

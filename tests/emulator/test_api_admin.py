@@ -110,6 +110,34 @@ def test_a_syntax_error_is_answered_at_once(database: Database) -> None:
 
 
 @pytest.mark.ddl(TABLE)
+def test_a_retention_period_that_spanner_does_not_offer_is_refused_at_once(
+    database: Database,
+) -> None:
+    change = (
+        f"ALTER DATABASE `{database.database_id}` SET OPTIONS (version_retention_period = '%s')"
+    )
+    for period in ("0d", "59m", "8d", "soon"):
+        with pytest.raises(exceptions.InvalidArgument, match="version_retention_period"):
+            database.update_ddl(["CREATE ROLE never", change % period])
+    database.update_ddl([change % "2d"]).result(10)
+    database.reload()
+    assert database.version_retention_period == "2d"
+
+
+def test_the_leader_of_a_database_is_told(database: Database) -> None:
+    change = f"ALTER DATABASE `{database.database_id}` SET OPTIONS (default_leader = 'us-east4')"
+    database.update_ddl([change]).result(10)
+    database.reload()
+    assert database.default_leader == "us-east4"
+
+
+def test_roles_are_listed_by_name(database: Database) -> None:
+    database.update_ddl(["CREATE ROLE zoo", "CREATE ROLE ape"]).result(10)
+    names = [role.name.rpartition("/")[2] for role in database.list_database_roles()]
+    assert names == sorted(names)
+    assert {"ape", "public", "zoo"} <= set(names)
+
+
 def test_a_protected_database_is_not_dropped(database: Database) -> None:
     database.enable_drop_protection = True
     database.update(["enable_drop_protection"]).result(10)
@@ -141,7 +169,7 @@ def test_what_there_is_none_of_is_an_empty_list(instance: Instance, database: Da
     api = database._instance._client.database_admin_api
     assert list(api.list_backup_schedules(parent=database.name)) == []
     roles = [role.name.rpartition("/")[2] for role in database.list_database_roles()]
-    assert roles == ["public", "spanner_info_reader", "spanner_sys_reader", "reader"]
+    assert roles == ["public", "reader", "spanner_info_reader", "spanner_sys_reader"]
     partitions = instance._client.instance_admin_api
     assert list(partitions.list_instance_partitions(parent=instance.name)) == []
     assert list(partitions.list_instance_partition_operations(parent=instance.name)) == []

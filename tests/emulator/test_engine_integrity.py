@@ -21,7 +21,7 @@ from fixtures.engine_world import (
 
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
-from emulator.values.requests import KeyDelete, KeySet, RowWrite
+from emulator.values.requests import KeyDelete, KeyRange, KeySet, Mutation, RowWrite
 
 PARENT = "CREATE TABLE P (A INT64, V STRING(9)) PRIMARY KEY (A)"
 CHILD = "CREATE TABLE C (A INT64, B INT64) PRIMARY KEY (A, B), INTERLEAVE IN PARENT P"
@@ -98,7 +98,7 @@ def test_a_reference_must_lead_somewhere(orders: Database) -> None:
         lambda: write(orders, UPDATE, "Orders", "Id Customer", (11, 9)),
         lambda: commit_dml(orders, "UPDATE Orders SET Customer = 9 WHERE Id = 10"),
     ):
-        with pytest.raises(SpannerError, match=r"FK_Customer.*\[9\]") as error:
+        with pytest.raises(SpannerError, match=r"FK_Customer.*referenced values") as error:
             attempt()
         check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
     rows = query(orders, "SELECT Id, Customer FROM Orders ORDER BY Id")
@@ -112,18 +112,21 @@ def test_a_referenced_row_stays(orders: Database) -> None:
     delete(orders, "Customers", (2,))
 
 
-def test_foreign_keys_are_judged_at_the_end_of_the_transaction(orders: Database) -> None:
+def test_foreign_keys_are_judged_at_the_end_of_a_commit_and_of_a_statement(
+    orders: Database,
+) -> None:
     orders.write(
         [
             RowWrite(INSERT, "Orders", ("Id", "Customer"), [(12, 3)]),
             RowWrite(INSERT, "Customers", ("Id",), [(3,)]),
         ]
     )
-    commit_dml(
-        orders,
-        "INSERT INTO Orders (Id, Customer) VALUES (13, 4)",
-        "INSERT INTO Customers (Id) VALUES (4)",
-    )
+    referring = "INSERT INTO Orders (Id, Customer) VALUES (13, 4)"
+    referenced = "INSERT INTO Customers (Id) VALUES (4)"
+    with pytest.raises(SpannerError, match=r"referenced values in Customers\(Id\)") as error:
+        commit_dml(orders, referring, referenced)
+    check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
+    commit_dml(orders, referenced, referring)
     orders.write(
         [KeyDelete("Customers", KeySet(keys=((1,),))), KeyDelete("Orders", KeySet(keys=((10,),)))]
     )
@@ -139,6 +142,58 @@ def test_a_foreign_key_may_cascade() -> None:
         assert query(database, "SELECT Id FROM Orders") == [(11,)]
         then = exact_bound(before.commit_timestamp_micros)
         assert query(database, "SELECT COUNT(*) FROM Orders", then) == [(2,)]
+
+
+CARTS = (
+    "CREATE TABLE Customers (Id INT64, Name STRING(9)) PRIMARY KEY (Id)",
+    "CREATE TABLE Carts (Id INT64, Customer INT64, CONSTRAINT FK FOREIGN KEY (Customer)"
+    " REFERENCES Customers (Id) ON DELETE CASCADE) PRIMARY KEY (Id)",
+)
+ONE = KeySet(keys=((1,),))
+UP_TO_FIVE = KeySet(ranges=(KeyRange((), (5,), start_closed=True, end_closed=True),))
+CUSTOMER = RowWrite(INSERT, "Customers", ("Id",), [(1,)])
+CART = RowWrite(INSERT, "Carts", ("Id", "Customer"), [(7, 9)])
+WRITTEN_AND_DELETED = "Cannot write a value for the referenced column `Customers.Id` and delete it"
+NOT_THERE = r"`FK` is violated on table `Carts`. Cannot find referenced values in Customers\(Id\)"
+
+
+@pytest.mark.parametrize(
+    ("mutations", "message"),
+    [
+        ([CUSTOMER, KeyDelete("Customers", ONE)], WRITTEN_AND_DELETED),
+        ([KeyDelete("Customers", UP_TO_FIVE), CUSTOMER], WRITTEN_AND_DELETED),
+        ([KeyDelete("Customers", KeySet(all=True)), CUSTOMER], WRITTEN_AND_DELETED),
+        ([RowWrite(REPLACE, "Customers", ("Id",), [(9,)])], WRITTEN_AND_DELETED),
+        ([CART, KeyDelete("Customers", KeySet(keys=((9,),)))], NOT_THERE),
+        ([KeyDelete("Customers", KeySet(keys=((9,),))), CART], NOT_THERE),
+    ],
+)
+def test_a_commit_does_not_write_and_delete_a_row_whose_delete_cascades(
+    mutations: list[Mutation], message: str
+) -> None:
+    with open_database(*CARTS) as database:
+        write(database, INSERT, "Customers", "Id", (9,))
+        with pytest.raises(SpannerError, match=message) as error:
+            database.write(mutations)
+        check_refusal(grpc.StatusCode.FAILED_PRECONDITION, error)
+        assert query(database, "SELECT Id FROM Customers") == [(9,)]
+
+
+def test_other_writes_and_deletes_of_rows_whose_delete_cascades_are_allowed() -> None:
+    with open_database(*CARTS) as database:
+        write(database, INSERT, "Customers", "Id", (9,))
+        database.write([CART, CUSTOMER, KeyDelete("Customers", KeySet(keys=((8,),)))])
+        database.write(
+            [
+                RowWrite(UPDATE, "Customers", ("Id", "Name"), [(9, "x")]),
+                KeyDelete("Customers", ONE),
+            ]
+        )
+        commit_dml(
+            database, "INSERT INTO Customers (Id) VALUES (2)", "DELETE FROM Customers WHERE Id = 2"
+        )
+        assert query(database, "SELECT Id FROM Customers") == [(9,)]
+        assert query(database, "SELECT Id FROM Carts") == [(7,)]
 
 
 def test_a_foreign_key_is_added_only_when_it_holds(orders: Database) -> None:

@@ -379,12 +379,28 @@ def test_a_commit_has_a_greatest_number_of_mutations() -> None:
         _, committed = commit_dml(
             database, "DELETE FROM T WHERE K < 10", "UPDATE T SET V = 1 WHERE K < 20"
         )
-        assert committed.mutation_count == 10 * 2 + 10 * 3
-        commit_dml(database, *["UPDATE T SET V = V + 1 WHERE TRUE"] * 2)
+        assert committed.mutation_count == 10 * 2 + 10 * 4
+        commit_dml(database, *["UPDATE T SET V = V + 1 WHERE K < 20000"] * 2)
         write(database, INSERT, "T", "K V", *[(-n, n) for n in range(1, 50)])
         with pytest.raises(SpannerError, match="too many mutations"):
-            commit_dml(database, "UPDATE T SET V = V + 1 WHERE TRUE")
-        assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_705, 26_667)]
+            commit_dml(database, "UPDATE T SET V = V + 1 WHERE K < 20000")
+        assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_705, 26_665)]
+
+
+def test_index_entries_are_counted_as_spanner_counts_them() -> None:
+    ddl = (
+        "CREATE TABLE T (K INT64, A INT64, B INT64) PRIMARY KEY (K)",
+        "CREATE INDEX ByA ON T (A) STORING (B)",
+        "CREATE INDEX ByKey ON T (A, K)",
+    )
+    with open_database(*ddl) as database:
+        assert write(database, INSERT, "T", "K", (1,)).mutation_count == 1 + 2
+        assert write(database, INSERT, "T", "K A B", (2, 1, 1)).mutation_count == 3 + 2
+        assert write(database, UPDATE, "T", "K B", (1, 5)).mutation_count == 2 + 2 * 1
+        assert write(database, UPDATE, "T", "K A", (1, 5)).mutation_count == 2 + 2 * 2
+        assert write(database, UPDATE, "T", "K", (1,)).mutation_count == 1
+        _, committed = commit_dml(database, "UPDATE T SET B = 7 WHERE K = 1")
+        assert committed.mutation_count == 2 + 2 * 1
 
 
 def test_a_range_of_deleted_keys_is_one_mutation() -> None:

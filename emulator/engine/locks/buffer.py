@@ -36,6 +36,7 @@ class TouchedRows:
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[int, bool]] = {}
+        self._by_name: dict[str, dict[int, bool]] = {}
 
     @contextmanager
     def recorded(self, connection: apsw.Connection) -> Iterator[None]:
@@ -54,9 +55,16 @@ class TouchedRows:
                 before.setdefault(number, was_there)
 
     def _note(self, kind: int, _database: str, table: str, number: int) -> None:
-        if table.startswith(TABLE_PREFIX):
-            rows = self.rows.setdefault(table.removeprefix(TABLE_PREFIX).casefold(), {})
-            rows.setdefault(number, kind != apsw.SQLITE_INSERT)
+        rows = self._by_name.get(table)
+        if rows is None:
+            rows = self._by_name[table] = self._rows_of(table)
+        rows.setdefault(number, kind != apsw.SQLITE_INSERT)
+
+    def _rows_of(self, table: str) -> dict[int, bool]:
+        """Where the rows of a table of SQLite are recorded; only those of users' tables count."""
+        if not table.startswith(TABLE_PREFIX):
+            return {}
+        return self.rows.setdefault(table.removeprefix(TABLE_PREFIX).casefold(), {})
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -91,29 +91,62 @@ def key_conditions(
 
 
 @dataclass(frozen=True, slots=True)
+class Constraints:
+    """What the constraints of a table look at when a row is new or changed; all in lower case.
+
+    ``unique`` are the columns of unique indexes, each with those that must not be NULL.
+    ``referenced`` are the columns to which foreign keys of other tables refer. ``parent`` is the
+    table in which the rows are interleaved, and its key. ``references`` are foreign keys: the
+    other table, its columns, and those of this table.
+    """
+
+    unique: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    referenced: tuple[tuple[str, ...], ...]
+    parent: tuple[str, tuple[str, ...]] | None
+    references: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.unique or self.referenced or self.parent or self.references)
+
+
+@dataclass(frozen=True, slots=True)
 class RowReader:
-    """Reads the rows of a table that a lock must know, by their numbers in SQLite."""
+    """Reads the rows of a table that a lock must know, by their numbers in SQLite.
 
-    table: Table
+    The first ``key_size`` of the columns are the primary key.
+    """
+
+    table: str
     columns: tuple[str, ...]
-    keys: tuple[str, ...]
+    key_size: int
     sql: str
+    constraints: Constraints
 
-    def images(self, connection: apsw.Connection, rows: str) -> dict[int, Image]:
-        """The rows that are there, by number; ``rows`` are the numbers as JSON."""
-        return {
-            int(str(row[0])): dict(zip(self.columns, row[1:], strict=True))
-            for row in connection.execute(self.sql, (rows,))
-        }
+    def images(self, connection: apsw.Connection, rows: Iterable[int]) -> dict[int, Image]:
+        """The rows that are there, by number."""
+        found = self._read(connection, rows)
+        return {number: dict(zip(self.columns, row, strict=True)) for number, *row in found}
+
+    def inserted(self, connection: apsw.Connection, rows: Iterable[int]) -> list[RowChange]:
+        """The changes of rows that are all new."""
+        columns, end = self.columns, self.key_size + 1
+        return [
+            RowChange(row[1:end], None, dict(zip(columns, row[1:], strict=True)))
+            for row in self._read(connection, rows)
+        ]
 
     def key(self, image: Image) -> Key:
         """The primary key of a row."""
-        return tuple(image[column] for column in self.keys)
+        return tuple(image[column] for column in self.columns[: self.key_size])
+
+    def _read(self, connection: apsw.Connection, rows: Iterable[int]) -> apsw.Cursor:
+        return connection.execute(self.sql, (json.dumps(list(rows)),))
 
 
 def row_reader(schema: Schema, table: Table) -> RowReader:
     """Reads the key, and every column that an index or a foreign key names."""
     named: dict[str, None] = dict.fromkeys(part.column.casefold() for part in table.primary_key)
+    key_size = len(named)
     for index in schema.indexes_of(table.name):
         named |= dict.fromkeys(part.column.casefold() for part in index.parts)
         named |= dict.fromkeys(column.casefold() for column in filter_columns(index))
@@ -125,8 +158,36 @@ def row_reader(schema: Schema, table: Table) -> RowReader:
         f"SELECT rowid{listed} FROM {current_table(table.name)} "
         "WHERE rowid IN (SELECT value FROM json_each(?))"
     )
-    keys = tuple(part.column.casefold() for part in table.primary_key)
-    return RowReader(table, tuple(named), keys, sql)
+    constraints = constraints_of(schema, table)
+    return RowReader(table.name.casefold(), tuple(named), key_size, sql, constraints)
+
+
+def constraints_of(schema: Schema, table: Table) -> Constraints:
+    """What the constraints of a table look at."""
+    parent = schema.table(table.interleave.parent) if table.interleave is not None else None
+    return Constraints(
+        tuple(
+            (
+                tuple(part.column.casefold() for part in index.parts),
+                tuple(column.casefold() for column in filter_columns(index)),
+            )
+            for index in schema.indexes_of(table.name)
+            if index.unique
+        ),
+        tuple(referenced_columns(schema, table)),
+        None
+        if parent is None
+        else (parent.name.casefold(), tuple(p.column.casefold() for p in parent.primary_key)),
+        tuple(
+            (
+                key.referenced_table.casefold(),
+                tuple(column.casefold() for column in key.referenced_columns),
+                tuple(column.casefold() for column in key.columns),
+            )
+            for key in table.foreign_keys
+            if key.enforced
+        ),
+    )
 
 
 def referenced_columns(schema: Schema, table: Table) -> list[tuple[str, ...]]:
@@ -143,14 +204,19 @@ def changed_rows(
     reader: RowReader,
     before: apsw.Connection,
     now: apsw.Connection,
-    rows: Collection[int],
+    rows: Mapping[int, bool],
 ) -> list[RowChange]:
     """The changes of some rows: ``before`` shows what is committed, ``now`` what will be.
 
-    Rows of both that have the same number by chance are told apart by their keys.
+    ``rows`` says of each number whether a row had it before. A committed row whose number an
+    earlier statement has freed is locked since then. Rows of both that have the same number by
+    chance are told apart by their keys.
     """
-    numbers = json.dumps(list(rows))
-    old, new = reader.images(before, numbers), reader.images(now, numbers)
+    earlier = [number for number, was_there in rows.items() if was_there]
+    old = reader.images(before, earlier) if earlier else {}
+    if not old:
+        return reader.inserted(now, rows)
+    new = reader.images(now, rows)
     changes: list[RowChange] = []
     for number in rows:
         gone, there = old.get(number), new.get(number)
@@ -164,36 +230,38 @@ def changed_rows(
     return changes
 
 
-def constraint_ranges(schema: Schema, table: Table, changes: Iterable[RowChange]) -> set[RowRange]:
+def constraint_ranges(reader: RowReader, changes: Iterable[RowChange]) -> set[RowRange]:
     """What the constraints of a table have read to let new and changed rows in."""
+    if not reader.constraints:
+        return set()
     ranges: set[RowRange] = set()
     for change in changes:
         if change.new is not None:
-            ranges.update(row_constraints(schema, table, change.old or {}, change.new))
+            ranges.update(
+                row_constraints(reader.table, reader.constraints, change.old or {}, change.new)
+            )
     return ranges
 
 
-def row_constraints(schema: Schema, table: Table, old: Image, new: Image) -> Iterator[RowRange]:
+def row_constraints(
+    table: str, constraints: Constraints, old: Image, new: Image
+) -> Iterator[RowRange]:
     """The rows that must not be there (unique indexes), and those that must (parents)."""
-    name = table.name.casefold()
-    unique = [
-        tuple(part.column.casefold() for part in index.parts)
-        for index in schema.indexes_of(table.name)
-        if index.unique and all(new[c.casefold()] is not None for c in filter_columns(index))
-    ]
-    for columns in (*unique, *referenced_columns(schema, table)):
+    unique = (
+        columns
+        for columns, filtered in constraints.unique
+        if all(new[column] is not None for column in filtered)
+    )
+    for columns in (*unique, *constraints.referenced):
         if any(old.get(column) != new[column] or not old for column in columns):
-            yield equal_range(name, columns, columns, new)
-    parent = schema.table(table.interleave.parent) if table.interleave is not None else None
-    if parent is not None and not old:
-        keys = tuple(part.column.casefold() for part in parent.primary_key)
-        yield point_range(parent.name.casefold(), keys, tuple(new[c] for c in keys), existence=True)
-    for key in table.foreign_keys:
-        columns = tuple(column.casefold() for column in key.columns)
-        referenced = tuple(column.casefold() for column in key.referenced_columns)
+            yield equal_range(table, columns, columns, new)
+    if constraints.parent is not None and not old:
+        parent, keys = constraints.parent
+        yield point_range(parent, keys, tuple(new[c] for c in keys), existence=True)
+    for other, referenced, columns in constraints.references:
         changed = not old or any(old.get(column) != new[column] for column in columns)
-        if key.enforced and changed and all(new[column] is not None for column in columns):
-            yield equal_range(key.referenced_table.casefold(), referenced, columns, new)
+        if changed and all(new[column] is not None for column in columns):
+            yield equal_range(other, referenced, columns, new)
 
 
 def equal_range(
@@ -207,12 +275,10 @@ def equal_range(
     return RowRange(table, conditions, existence=True)
 
 
-def changes_footprint(
-    schema: Schema, changes: Iterable[tuple[Table, list[RowChange]]]
-) -> Footprint:
+def changes_footprint(changes: Iterable[tuple[RowReader, list[RowChange]]]) -> Footprint:
     """The locks of changed rows, and of what their constraints have read."""
     footprint = Footprint()
-    for table, made in changes:
-        footprint.changes[table.name.casefold()] = made
-        footprint.ranges |= constraint_ranges(schema, table, made)
+    for reader, made in changes:
+        footprint.changes[reader.table] = made
+        footprint.ranges |= constraint_ranges(reader, made)
     return footprint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage.sqlite import PENDING
@@ -97,8 +98,7 @@ class RowRange:
         return any(is_pending(new.get(column)) for column, _ in self.conditions)
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange:
+class RowChange(NamedTuple):
     """A row that a transaction has changed: as others see it, and as it will be. None is no row."""
 
     key: Key

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 
 from emulator.engine.locks.ranges import Footprint, Key, RowChange, RowRange
 from emulator.errors import SpannerError, aborted
@@ -63,12 +64,14 @@ class Owner:
 
 @dataclass(slots=True)
 class TableLocks:
-    """What an owner has locked in one table: ``points`` are the ranges of one row, by key, and
-    ``whole`` is every row, exclusively, for a commit under way."""
+    """What an owner has locked in one table: ``points`` are the ranges of one row, by key,
+    ``changes`` are the first of each row and ``repeated`` those after it, and ``whole`` is every
+    row, exclusively, for a commit under way."""
 
     points: set[Key] = field(default_factory=set)
     ranges: set[RowRange] = field(default_factory=set)
-    changes: dict[Key, list[RowChange]] = field(default_factory=dict)
+    changes: dict[Key, RowChange] = field(default_factory=dict)
+    repeated: list[RowChange] = field(default_factory=list)
     whole: bool = False
 
     def add(self, ranges: Iterable[RowRange], changes: Iterable[RowChange]) -> None:
@@ -79,7 +82,8 @@ class TableLocks:
             else:
                 self.ranges.add(each)
         for change in changes:
-            self.changes.setdefault(change.key, []).append(change)
+            if self.changes.setdefault(change.key, change) is not change:
+                self.repeated.append(change)
 
     def conflicts_with(self, ranges: Collection[RowRange], changes: Collection[RowChange]) -> bool:
         """Whether another owner cannot have these locks at the same time."""
@@ -90,7 +94,7 @@ class TableLocks:
     def _is_read_changed(self, read: RowRange) -> bool:
         if read.point is not None:
             return read.point in self.changes
-        return any(read.is_changed_by(each) for made in self.changes.values() for each in made)
+        return any(map(read.is_changed_by, chain(self.changes.values(), self.repeated)))
 
     def _is_change_read(self, change: RowChange) -> bool:
         if change.key in self.points or change.key in self.changes:
