@@ -28,6 +28,7 @@ from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
+from watcher.runners.spark.table_batches import BatchWindow
 from watcher.runners.spark.window_sources import make_window_source
 from watcher.runners.table_rules import map_change_sets
 from watcher.settings.fields import EARLIEST, resolve_start
@@ -205,6 +206,16 @@ class BatchPlanner:
         return (
             attach_captures(scan, make_window_source(scan).plan_slices(windows)) if windows else []
         )
+
+    def describe_window(self, start: Offset, end: Offset) -> BatchWindow | None:
+        """The window of a batch; None for one that has none, because nothing was planned."""
+        before, after = self.offsets.parse(start), self.offsets.parse(end)
+        if before == after or after.position is None:
+            return None
+        begin = after.began_at if after.first_end else before.position
+        scan = self._resolve_at(after.position).scan.select_tables(after.tables)
+        starts = self._list_starts(scan.tables, replace(before, position=begin))
+        return BatchWindow(after.position, starts)
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink."""
