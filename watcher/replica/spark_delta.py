@@ -23,7 +23,9 @@ APPLICATION = "spark.databricks.delta.write.txnAppId"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
-NO_TABLE = frozenset({"DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND"})
+NO_TABLE = frozenset(
+    {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
+)
 LIMITS = (20, 1000)
 """How many commits are looked at for the newest one of this consumer; compactions are others'."""
 
