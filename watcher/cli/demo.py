@@ -53,7 +53,10 @@ def command(
     ] = 5.0,
     to: Annotated[
         DemoTarget,
-        typer.Option(help="parquet: every change, in files; delta: a replica, which is verified."),
+        typer.Option(
+            metavar="FORMAT",
+            help="parquet: every change, in files; delta: a replica, which is verified.",
+        ),
     ] = DemoTarget.PARQUET,
     seed: Annotated[
         int, typer.Option(metavar="NUMBER", help="Seed of the writer's random choices.")

@@ -34,7 +34,7 @@ def command(
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="delta-rs|spark", help="What writes: this process (the default), or Spark."
+            metavar="ENGINE", help="What writes: delta-rs (in this process, the default) or spark."
         ),
     ] = None,
     config: ConfigOption = None,

@@ -26,6 +26,8 @@ EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 NO_TABLE = frozenset(
     {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
 )
+MORE_COMMITS = 10
+"""How many commits of others may follow a write before it is looked up."""
 LIMITS = (20, 1000)
 """How many commits are looked at for the newest one of this consumer; compactions are others'."""
 
@@ -58,6 +60,7 @@ class SparkDeltaCopy:
         before = self.read_state()
         if before is not None and before.end >= end:
             return before, 0
+        self._spark.conf.unset(LAST_VERSION)
         (
             rows.write.format("delta")
             .mode("overwrite")
@@ -68,9 +71,7 @@ class SparkDeltaCopy:
             .save(self._path)
         )
         state = self._check_committed(before, end)
-        metrics = self._read_history(state.version - (before.version if before else -1))
-        rows_written = next(each for each in metrics if each["version"] == state.version)
-        return state, int((rows_written["operationMetrics"] or {}).get("numOutputRows", 0))
+        return state, self._count_written(state.version)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
@@ -84,6 +85,7 @@ class SparkDeltaCopy:
                 METADATA: self._describe("merge", end),
             }
         ):
+            self._spark.conf.unset(LAST_VERSION)
             self._spark.sql(sql).collect()
         self._spark.catalog.dropTempView(SOURCE)
         return self._check_committed(before, end)
@@ -123,11 +125,15 @@ class SparkDeltaCopy:
     def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
         """The state after a write. Raises CopyConflictError where Delta has refused it, because
         another instance was faster, or where one has written between."""
-        version = int(self._spark.conf.get(LAST_VERSION, "-1") or -1)
         known = before.version if before is not None else -1
-        commits = self._read_history(version - known) if version > known else []
-        ends = [at for each in commits if (at := self._read_end(each))]
-        if ends != [end]:
+        committed = self._spark.conf.get(LAST_VERSION, None)
+        version = int(committed) if committed else known
+        between = [
+            commit
+            for commit in self._read_history(version - known + MORE_COMMITS)
+            if known < commit["version"] < version and self._read_end(commit)
+        ]
+        if version == known or between:
             self._known = None
             raise CopyConflictError(
                 f"another writer has changed {self._path}, which was at version {known}: run one"
@@ -136,6 +142,13 @@ class SparkDeltaCopy:
             )
         self._known = CopyState(version, end, self.read_schema(version))
         return self._known
+
+    def _count_written(self, version: int) -> int:
+        """The rows that a commit has written."""
+        for commit in self._read_history(MORE_COMMITS):
+            if commit["version"] == version:
+                return int((commit["operationMetrics"] or {}).get("numOutputRows", 0))
+        return 0
 
     def _find_end(self, version: int) -> int:
         """The end of this consumer's newest commit; 0 if it is not among the newest commits."""
