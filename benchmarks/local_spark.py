@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
 from watcher.runners.java import ensure_java
+
+NOTHING: Mapping[str, str] = {}
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
 KEEP_EVERY_BATCH = {
@@ -17,8 +20,8 @@ KEEP_EVERY_BATCH = {
 }
 
 
-def session(name: str) -> SparkSession:
-    """A session that keeps the log of every micro-batch."""
+def session(name: str, more: Mapping[str, str] = NOTHING) -> SparkSession:
+    """A session that keeps the log of every micro-batch, with ``more`` settings."""
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName(name)
@@ -27,6 +30,7 @@ def session(name: str) -> SparkSession:
         "spark.python.daemon.module": "watcher.spark_daemon",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        **more,
     }
     for key, value in settings.items():
         builder = builder.config(key, value)

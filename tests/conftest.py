@@ -8,6 +8,7 @@ pytest_plugins = [
     "fixtures.queries",
     "fixtures.everything",
     "fixtures.spark",
+    "fixtures.spark_formats",
     "fixtures.consumers",
     "fixtures.kafka",
     "fixtures.pubsub",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from watcher.extras import require_extras
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from watcher.change import Change as Change
     from watcher.change import Operation as Operation
+    from watcher.replica.frame_reading import FramesAt
     from watcher.runners.watcher import Watcher as Watcher
 
 MODULES = {
@@ -23,7 +26,7 @@ MODULES = {
 }
 """The modules of the public classes, which are loaded when they are first used."""
 
-__all__ = ["Change", "Operation", "Watcher", "newest_per_key", "register"]
+__all__ = ["Change", "Operation", "Watcher", "as_of", "newest_per_key", "register", "replicate"]
 
 
 def __getattr__(name: str) -> object:
@@ -53,3 +56,38 @@ def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:
     from watcher.runners.spark import newest  # noqa: PLC0415
 
     return newest.newest_per_key(df, keys)
+
+
+def replicate(
+    spark: SparkSession,
+    *,
+    database: str,
+    tables: Sequence[str],
+    to: str,
+    format: str = "delta",  # noqa: A002 (Spark's word)
+    once: bool = False,
+    **more: Any,
+) -> StreamingQuery:
+    """Starts a query that keeps a copy of each table in the folder ``to``, and the manifest of cuts
+    at which all copies equal Spanner (docs/replicas-spark.md).
+
+    ``tables`` are names or globs. ``once`` copies up to now, then ends. ``more``: the arguments of
+    ``watcher.runners.spark_replica.ReplicaRequest``, such as ``stream`` and ``consumer``. Raises
+    ConfigurationError, TableNotFoundError, NotWatchableError.
+    """
+    require_extras("spark")
+    from watcher.runners import spark_replica  # noqa: PLC0415
+
+    if once:
+        more["interval_seconds"] = None
+    request = spark_replica.ReplicaRequest(database, tables, to, format, **more)
+    return spark_replica.start_replica(spark, request)
+
+
+def as_of(spark: SparkSession, manifest: str, timestamp: datetime | str | None = None) -> FramesAt:
+    """The tables of a replica as of one Spanner timestamp: the latest exact cut at or before
+    ``timestamp`` (None: the latest). ``manifest`` is the replica's folder. Raises ReplicaError."""
+    require_extras("spark")
+    from watcher.replica import frame_reading  # noqa: PLC0415
+
+    return frame_reading.as_of(spark, manifest, timestamp)

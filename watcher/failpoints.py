@@ -13,6 +13,7 @@ NAMES = (
     "after-cleared-to-before-clearing",
     "after-replica-table",
     "after-replica-tables",
+    "after-replica-cut",
 )
 
 

@@ -47,6 +47,9 @@ class Follower:
             if number not in self._counted:
                 self._counted.add(number)
                 self.delivered += sum(map(count_rows, list_files(self._settings.sink, number)))
+        if self._settings.cuts_log.exists():
+            lines = self._settings.cuts_log.read_text().splitlines()
+            self.delivered = sum(json.loads(line)["rows"] for line in lines)
 
     @property
     def micro_batches(self) -> int:

@@ -5,16 +5,22 @@ A process of its own, so that it can be killed. A user's job looks like ``start`
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
 from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
 from benchmarks.local_spark import session
+from watcher.replica.commits import CutReport
+from watcher.replica.packages import make_format_settings
+
+PARQUET = "parquet"
 
 
 def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
@@ -39,6 +45,29 @@ def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> 
         .trigger(processingTime=f"{settings.trigger_seconds} seconds")
         .start()
     )
+
+
+def start_replica(spark: SparkSession, settings: DemoSettings) -> StreamingQuery:
+    """Starts the query that keeps a replica; after a crash it goes on by itself."""
+    return watcher.replicate(
+        spark,
+        database=f"spanner://{settings.database_name}",
+        tables=[TABLE],
+        to=str(settings.lake),
+        format=settings.to,
+        consumer=CONSUMER,
+        checkpoint=str(settings.checkpoint),
+        interval_seconds=settings.trigger_seconds,
+        report=lambda report: log_cut(settings, report),
+        options={"shardGroups": settings.shard_groups, "idleSeconds": 1},
+    )
+
+
+def log_cut(settings: DemoSettings, report: CutReport) -> None:
+    """A line for the screen."""
+    rows = sum(report.merged.values())
+    with settings.cuts_log.open("a") as file:
+        file.write(json.dumps({"end": report.cut.end, "rows": rows}) + "\n")
 
 
 def wait_and_drain(query: StreamingQuery, settings: DemoSettings) -> None:
@@ -73,9 +102,15 @@ def find_newest_batch(query: StreamingQuery) -> int:
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.query SETTINGS STARTING_TIMESTAMP``."""
     settings = DemoSettings.load(Path(arguments[0]))
-    spark = session("spanner-watcher demo")
+    replica = settings.to != PARQUET
+    formats = make_format_settings(settings.to, pyspark.__version__) if replica else {}
+    spark = session("spanner-watcher demo", formats)
     try:
-        wait_and_drain(start_query(spark, settings, arguments[1]), settings)
+        if replica:
+            query = start_replica(spark, settings)
+        else:
+            query = start_query(spark, settings, arguments[1])
+        wait_and_drain(query, settings)
     finally:
         spark.stop()
 

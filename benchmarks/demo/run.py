@@ -18,6 +18,7 @@ from benchmarks.demo.database import create_database, read_rows_by_key
 from benchmarks.demo.delivered import read_ground_truth, read_micro_batches
 from benchmarks.demo.preparation import make_watchable
 from benchmarks.demo.progress import count_index_rows
+from benchmarks.demo.replica import ReplicaSummary, show_replica, verify_replica
 from benchmarks.demo.settings import DemoOptions, DemoSettings
 from benchmarks.demo.streaming import Streaming
 from benchmarks.demo.summary import DemoSummary, show, summarise
@@ -48,7 +49,7 @@ class Demo:
         self._json = json_output
         self._console = Console(stderr=json_output)
 
-    def run(self) -> DemoSummary:
+    def run(self) -> DemoSummary | ReplicaSummary:
         """Does everything; raises when a part breaks, returns a verdict when all ran."""
         with make_directory(self._keep) as directory, spawn(directory / "spanner") as server:
             settings = DemoSettings(
@@ -60,6 +61,8 @@ class Demo:
             database = self._load(settings)
             watching = make_watchable(settings, database, self._console)
             before = Streaming(settings, database, watching, self._console).run()
+            if settings.to != "parquet":
+                return self._verify_replica(settings)
             self._console.print("verifying row by row ...")
             batches = read_micro_batches(settings, watching.beginning_micros)
             verdict = verify(read_ground_truth(settings), batches, read_rows_by_key(database))
@@ -69,6 +72,15 @@ class Demo:
             Console().print_json(data=summary.as_json())
         else:
             show(summary, self._console)
+        return summary
+
+    def _verify_replica(self, settings: DemoSettings) -> ReplicaSummary:
+        self._console.print("comparing the replica with Spanner ...")
+        summary = verify_replica(settings, read_ground_truth(settings))
+        if self._json:
+            Console().print_json(data=summary.as_json())
+        else:
+            show_replica(summary, self._console)
         return summary
 
     def _load(self, settings: DemoSettings) -> Database:

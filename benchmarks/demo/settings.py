@@ -36,6 +36,8 @@ class DemoOptions:
     clear_every_seconds: float = 5.0
     driver_kills: int = 0
     seed: int = 1
+    to: str = "parquet"
+    """``parquet``: every change in files. ``delta``: a replica, compared by ``verify``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,16 @@ class DemoSettings(DemoOptions):
     def sink(self) -> Path:
         """The Parquet files."""
         return self.directory / "parquet"
+
+    @property
+    def lake(self) -> Path:
+        """The replica."""
+        return self.directory / "lake"
+
+    @property
+    def cuts_log(self) -> Path:
+        """What the replica reports: a JSON line a cut."""
+        return self.directory / "cuts.jsonl"
 
     @property
     def checkpoint(self) -> Path:

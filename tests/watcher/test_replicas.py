@@ -32,12 +32,13 @@ from google.cloud.spanner_v1.database import Database
 from ddl.strategies import Strategy
 from watcher.captures import TableRows
 from watcher.errors import ConfigurationError, ReplicaError
+from watcher.replica.commits import CutReport, ReplicaTarget
 from watcher.replica.copies import TableCopy
-from watcher.replica.cuts import Cut, describe_table
+from watcher.replica.cuts import DELTA, Cut, describe_table
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import as_of
-from watcher.replica.sink import CutReport, ReplicaSink, ReplicaTarget
+from watcher.replica.sink import ReplicaSink
 from watcher.window import Window
 
 HOUR = 3_600_000_000
@@ -295,7 +296,9 @@ def test_a_table_that_joins_with_a_backlog_does_not_disturb_the_others(
 
 
 def make_sink(database: Database, folder: Path, reports: list[CutReport]) -> ReplicaSink:
-    target = ReplicaTarget(open_delta_copies(str(folder), CONSUMER), Manifest(str(folder)), HOUR)
+    target = ReplicaTarget(
+        open_delta_copies(str(folder), CONSUMER), Manifest(str(folder)), HOUR, DELTA
+    )
     return ReplicaSink(database.name, CONSUMER, target, lambda: None, reports.append)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,13 @@ import typer
 
 from watcher.cli import actions
 from watcher.cli.options import JsonOption
+
+
+class DemoTarget(StrEnum):
+    """Where Spark writes."""
+
+    PARQUET = "parquet"
+    DELTA = "delta"
 
 
 def command(
@@ -43,6 +51,13 @@ def command(
             min=0.5, metavar="SECONDS", help="Seconds between two clearings of the index."
         ),
     ] = 5.0,
+    to: Annotated[
+        DemoTarget,
+        typer.Option(
+            metavar="FORMAT",
+            help="parquet: every change, in files; delta: a replica, which is verified.",
+        ),
+    ] = DemoTarget.PARQUET,
     seed: Annotated[
         int, typer.Option(metavar="NUMBER", help="Seed of the writer's random choices.")
     ] = 1,
@@ -70,5 +85,6 @@ def command(
         "shard_groups": shard_groups,
         "clear_every_seconds": clear_every,
         "seed": seed,
+        "to": to.value,
     }
     actions.demo.run_demo(options, keep, json_output)

@@ -31,6 +31,12 @@ def command(
             metavar="delta:FOLDER", help="Where the copies are: Delta tables in a folder."
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE", help="What writes: delta-rs (in this process, the default) or spark."
+        ),
+    ] = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -49,7 +55,7 @@ def command(
     json_output: JsonOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
 ) -> None:
-    """Keep copies of tables as Delta tables, without Spark.
+    """Keep copies of tables as Delta tables, without Spark or with it.
 
     Loads each table whole at one timestamp, then merges the changes of every window. After each
     window it records a cut: the version of each copy that is Spanner's table at the window's end.
@@ -71,6 +77,7 @@ def command(
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
         "replica.to": to,
+        "replica.engine": engine,
     }
     actions.replicate.replicate(
         config, flags, once=once, dry_run=dry_run, json_output=json_output, verbose=verbose

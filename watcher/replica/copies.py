@@ -23,23 +23,13 @@ class CopyState:
     schema: pa.Schema
 
 
-class TableCopy(Protocol):
-    """One table of a replica. Every write is one commit that carries the window's end, and raises
-    CopyConflictError when another instance has written since ``read_state``, or since the last
-    write."""
+class StoredCopy(Protocol):
+    """One table of a replica, as it is stored. Every write is one commit that carries the window's
+    end, and raises CopyConflictError when another instance has written since ``read_state``, or
+    since the last write."""
 
     def read_state(self) -> CopyState | None:
         """The copy as it is now; None where there is none."""
-        ...
-
-    def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
-        """Puts the rows in the place of all that was there; nothing is changed if the batches
-        raise, and what they raised is raised."""
-        ...
-
-    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
-        """Puts each row in the place of that of its key, if it is newer; removes those that are
-        ``DELETED_COLUMN``."""
         ...
 
     def read_schema(self, version: int) -> pa.Schema:
@@ -51,8 +41,23 @@ class TableCopy(Protocol):
         ...
 
 
-OpenCopy = Callable[[str], TableCopy]
+class TableCopy(StoredCopy, Protocol):
+    """A copy that this process writes, from Arrow."""
+
+    def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
+        """Puts the rows in the place of all that was there; nothing is changed if the batches
+        raise, and what they raised is raised."""
+        ...
+
+    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        """Puts each row in the place of that of its key, if it is newer; removes those that are
+        ``DELETED_COLUMN``."""
+        ...
+
+
+OpenCopy = Callable[[str], StoredCopy]
 """The copy of a table, by the table's name."""
+OpenTableCopy = Callable[[str], TableCopy]
 
 
 def same_columns(schema: pa.Schema, other: pa.Schema) -> bool:

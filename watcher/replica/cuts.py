@@ -11,6 +11,7 @@ from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 
 FORMAT = 1
+DELTA = "delta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Cut:
     exact: bool
     tables: Mapping[str, TableCut] = field(default_factory=dict)
     exact_from: int = 0
+    copies: str = DELTA
+    """The format of the copies."""
 
     def to_text(self) -> str:
         """As it is stored."""
@@ -59,6 +62,7 @@ class Cut:
                 "timestamp": format_timestamp(self.end),
                 "exact": self.exact,
                 "exact_from": self.exact_from,
+                "copies": self.copies,
                 "tables": tables,
             },
             indent=1,
@@ -86,6 +90,7 @@ class Cut:
             stored["exact"],
             tables,
             stored["exact_from"],
+            stored.get("copies", DELTA),
         )
 
 

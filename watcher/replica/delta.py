@@ -12,7 +12,7 @@ from pyarrow.dataset import Dataset
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenCopy
+from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenTableCopy
 from watcher.replica.cuts import FORMAT
 from watcher.spanner.timestamps import format_timestamp
 
@@ -211,7 +211,7 @@ def match_keys(key: Sequence[str]) -> str:
     )
 
 
-def open_delta_copies(folder: str, consumer: str) -> OpenCopy:
+def open_delta_copies(folder: str, consumer: str) -> OpenTableCopy:
     """The copies of a replica, each in the folder of its table's name."""
     base = folder.rstrip("/")
     return lambda table: DeltaCopy(f"{base}/{table}", consumer)

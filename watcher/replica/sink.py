@@ -1,12 +1,10 @@
-"""Writes windows to the copies of a replica, and then the cut: docs/replica-protocol.md."""
+"""The sink of a watcher that keeps a replica: the rows of a window, held as Arrow tables."""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,110 +14,81 @@ from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.change import Change
-from watcher.errors import ConfigurationError, VersionExpiredError
-from watcher.failpoints import failpoint
-from watcher.replica.copies import CopyState, OpenCopy, TableCopy, same_columns
-from watcher.replica.cuts import Cut, describe_table
-from watcher.replica.manifest import Manifest
+from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWindow, ReplicaWriter
+from watcher.replica.copies import CopyState, TableCopy
 from watcher.replica.rows import arrange_changes, arrange_rows, copy_schema, reduce_changes
-from watcher.spanner.sql import Statement, quote_name
-from watcher.spanner.timestamps import format_timestamp
 from watcher.window import BEGINNING, Window
 
-LOG = logging.getLogger("watcher.replica")
-REFRESH_SECONDS = 300.0
-"""How often the versions of idle copies are read anew: someone may have compacted them."""
-PRUNE_SECONDS = 3600.0
 
+@dataclass
+class HeldRows:
+    """The ``WindowRows`` of one window, in memory."""
 
-@dataclass(frozen=True, slots=True)
-class CutReport:
-    """A window that was written. ``loaded`` and ``merged`` map tables to numbers of rows."""
+    check: Callable[[], None]
+    tables: dict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
 
-    cut: Cut
-    loaded: Mapping[str, int]
-    merged: Mapping[str, int]
+    @property
+    def changed(self) -> Collection[str]:
+        """As ``WindowRows.changed``."""
+        return self.tables.keys()
 
+    def load(self, copy: TableCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """As ``WindowRows.load``: reads the table in this process."""
+        count = 0
 
-@dataclass(slots=True)
-class ReplicaWindow:
-    """A window on its way to the copies."""
+        def read() -> Iterator[pa.RecordBatch]:
+            nonlocal count
+            for batch in iterate_table(capture, end):
+                self.check()
+                count += batch.num_rows
+                yield batch
 
-    end: int
-    captures: Mapping[str, PollCapture]
-    loads: frozenset[str]
-    forward: bool
-    """Not before the last cut: a table that joins late has windows of its own before that."""
-    rows: dict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
-    loaded: dict[str, int] = field(default_factory=dict)
-    merged: dict[str, int] = field(default_factory=dict)
+        return copy.load(copy_schema(capture), read(), end), count
 
-
-@dataclass(frozen=True)
-class ReplicaTarget:
-    """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
-    kept."""
-
-    copies: OpenCopy
-    manifest: Manifest
-    keep_seconds: float
+    def merge(self, copy: TableCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """As ``WindowRows.merge``."""
+        key = capture.table.primary_key
+        rows = reduce_changes(self.tables.pop(capture.table.name), key)
+        self.check()
+        return copy.merge(rows, key, end), rows.num_rows
 
 
 class ReplicaSink:
-    """A ``WindowSink`` over a replica. One commit a table and window, then the cut.
-
-    ``check`` raises when this instance must not write any more: it is called before every commit.
-    """
+    """A ``WindowSink`` over a replica. ``check`` raises when this instance must not write any
+    more."""
 
     def __init__(
         self,
         database: str,
         consumer: str,
-        target: ReplicaTarget,
+        target: ReplicaTarget[TableCopy],
         check: Callable[[], None],
         report: Callable[[CutReport], object] = lambda _: None,
     ) -> None:
         self._database = database
-        self._consumer = consumer
-        self._target = target
         self._check = check
-        self._report = report
-        self._copies: dict[str, TableCopy] = {}
-        self._states: dict[str, CopyState] = {}
-        self._last: Cut | None = None
-        self._fresh = True
+        self._writer = ReplicaWriter(database, consumer, target, check, report)
         self._window: ReplicaWindow | None = None
-        self._refreshed_at = self._pruned_at = time.monotonic()
-
-    # As WindowSink.
+        self._rows = HeldRows(check)
 
     def begin_window(
         self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
     ) -> None:
-        """As ``WindowSink.begin_window``: decides which copies are loaded."""
-        if self._fresh:
-            self._last = self._read_last()
-            self._fresh = False
-        forward = self._last is None or end >= self._last.end
-        if forward:
-            # A table that is gone, and comes back, is another one.
-            self._states = {n: state for n, state in self._states.items() if n in captures}
-        self._refresh()
-        usable = {name for name in captures if self._is_usable(name, starts[name])}
-        changed = {name for name in usable if not self._has_columns(name, captures[name])}
-        loads = frozenset(captures.keys() - usable | changed)
-        self._window = ReplicaWindow(end, captures, loads, forward)
+        """As ``WindowSink.begin_window``."""
+        self._rows = HeldRows(self._check)
+        self._window = self._writer.begin(end, starts, captures)
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``. Holds the window, which ``max_rows`` bounds."""
         window = self._require_window()
         if isinstance(rows, TableRows):
             if rows.table.name not in window.loads:
-                window.rows[rows.table.name].append(arrange_rows(rows))
+                self._rows.tables[rows.table.name].append(arrange_rows(rows))
             return
         for name, changes in group_changes(rows, self._database).items():
             if name in window.captures and name not in window.loads:
-                window.rows[name].append(arrange_changes(changes, window.captures[name]))
+                arranged = arrange_changes(changes, window.captures[name])
+                self._rows.tables[name].append(arranged)
 
     def resolved(self, micros: int) -> None:
         """The window's end is known since ``begin_window``."""
@@ -128,169 +97,17 @@ class ReplicaSink:
         """As ``Sink.flush``: commits every table that changed, and writes the cut."""
         if self._window is None:
             return
-        window = self._window
-        self._note_strong_reads(window)
-        for name in window.captures:
-            if name in window.loads:
-                self._load(window, name)
-            elif window.rows.get(name):
-                self._merge(window, name)
-        failpoint("after-replica-tables")
-        self._write_cut(window)
+        self._writer.commit(self._window, self._rows)
         self._window = None
 
     def discard(self) -> None:
         """As ``Sink.discard``. What is stored is read anew."""
         self._window = None
-        self._states = {}
-        self._fresh = True
-
-    # What is there already.
-
-    def _read_last(self) -> Cut | None:
-        last = self._target.manifest.read_last()
-        mine = (self._database, self._consumer)
-        if last is not None and (last.database, last.consumer) != mine:
-            raise ConfigurationError(
-                f"the folder is the replica of {last.database} by consumer '{last.consumer}', not"
-                f" of {self._database} by '{self._consumer}': use another folder, or that consumer"
-            )
-        return last
-
-    def _open(self, name: str) -> TableCopy:
-        if name not in self._copies:
-            self._copies[name] = self._target.copies(name)
-        return self._copies[name]
-
-    def _refresh(self) -> None:
-        """Reads the versions of all copies anew, now and then."""
-        if time.monotonic() - self._refreshed_at < REFRESH_SECONDS:
-            return
-        known, self._states = self._states, {}
-        for name, before in known.items():
-            state = self._open(name).read_state()
-            # Where another instance has written, the last cut says whether the copy can be used.
-            if state is not None and state.end == before.end:
-                self._states[name] = state
-        self._refreshed_at = time.monotonic()
-
-    def _is_usable(self, name: str, start: int) -> bool:
-        """Whether a copy has everything up to the table's position: rule 1."""
-        if name in self._states:
-            return True
-        state = self._open(name).read_state()
-        if state is None:
-            return False
-        listed = self._last.tables.get(name) if self._last and self._last.end >= start else None
-        covered = listed is not None and listed.version <= state.version
-        # A table that was dropped and is back begins at the beginning; its copy is the old one's.
-        if not (covered or BEGINNING < start <= state.end):
-            return False
-        self._states[name] = state
-        return True
-
-    def _has_columns(self, name: str, capture: PollCapture) -> bool:
-        return same_columns(self._states[name].schema, copy_schema(capture))
+        self._writer.discard()
 
     def _require_window(self) -> ReplicaWindow:
         assert self._window is not None, "begin_window comes before the rows of a window"
         return self._window
-
-    # Commits.
-
-    def _note_strong_reads(self, window: ReplicaWindow) -> None:
-        """Where the end is no longer readable, rows may have been read as of now, or be missing
-        because they changed since: cuts are not exact until windows end after that. Written before
-        anything is committed."""
-        capture = next(iter(window.captures.values()), None)
-        if capture is None or is_readable(capture, window.end):
-            return
-        now = capture.queries.fetch_read_timestamp()
-        LOG.warning(
-            "the window to %s is older than version_retention_period: cuts before %s are not exact",
-            format_timestamp(window.end),
-            format_timestamp(now),
-        )
-        last = self._last or Cut(self._database, self._consumer, window.end, exact=False)
-        self._put(replace(last, exact_from=now))
-
-    def _load(self, window: ReplicaWindow, name: str) -> None:
-        """Loads a table whole at the window's end; as of now where that cannot be read any more."""
-        capture = whole_capture(window.captures[name])
-        end = window.end
-        try:
-            state = self._load_at(window, name, capture, end)
-        except VersionExpiredError:
-            end = capture.queries.fetch_read_timestamp()
-            state = self._load_at(window, name, capture, end)
-        self._states[name] = state
-        LOG.info(
-            "table %s is loaded as of %s: %d rows",
-            name,
-            format_timestamp(end),
-            window.loaded[name],
-        )
-        failpoint("after-replica-table")
-
-    def _load_at(
-        self, window: ReplicaWindow, name: str, capture: PollCapture, end: int
-    ) -> CopyState:
-        window.loaded[name] = 0
-
-        def read() -> Iterator[pa.RecordBatch]:
-            for batch in iterate_table(capture, end):
-                self._check()
-                window.loaded[name] += batch.num_rows
-                yield batch
-
-        self._check()
-        return self._open(name).load(copy_schema(capture), read(), end)
-
-    def _merge(self, window: ReplicaWindow, name: str) -> None:
-        """Merges the rows of a table. One without a key has one row at most, and is loaded."""
-        if not (key := window.captures[name].table.primary_key):
-            self._load(window, name)
-            return
-        rows = reduce_changes(window.rows.pop(name), key)
-        self._check()
-        if self._states[name].end >= window.end:
-            LOG.info("table %s is at %d already", name, self._states[name].end)
-            return
-        self._states[name] = self._open(name).merge(rows, key, window.end)
-        window.merged[name] = rows.num_rows
-        failpoint("after-replica-table")
-
-    # The cut.
-
-    def _write_cut(self, window: ReplicaWindow) -> None:
-        tables = {
-            name: describe_table(capture.table, self._states[name].version)
-            for name, capture in window.captures.items()
-        }
-        ahead = [name for name in tables if self._states[name].end > window.end]
-        exact_from = self._last.exact_from if self._last is not None else 0
-        exact = window.end >= exact_from and not ahead
-        cut = Cut(self._database, self._consumer, window.end, exact, tables, exact_from)
-        self._check()
-        if not window.forward:
-            LOG.info("no cut at %s: there is a later one", format_timestamp(cut.end))
-            return
-        self._put(cut)
-        if not exact:
-            LOG.warning(
-                "the cut at %s is not exact: %s",
-                format_timestamp(cut.end),
-                f"ahead are {', '.join(ahead)}" if ahead else "a window was read too late",
-            )
-        self._report(CutReport(cut, dict(window.loaded), dict(window.merged)))
-
-    def _put(self, cut: Cut) -> None:
-        manifest = self._target.manifest
-        manifest.write(cut)
-        self._last = cut
-        if time.monotonic() - self._pruned_at >= PRUNE_SECONDS:
-            manifest.remove_before(cut.end - int(self._target.keep_seconds * 1_000_000))
-            self._pruned_at = time.monotonic()
 
 
 def group_changes(rows: StreamRows, database: str) -> dict[str, list[Change]]:
@@ -299,25 +116,6 @@ def group_changes(rows: StreamRows, database: str) -> dict[str, list[Change]]:
     for change in iterate_changes(rows, database):
         groups[change.table].append(change)
     return groups
-
-
-def is_readable(capture: PollCapture, at: int) -> bool:
-    """Whether versions of a timestamp are still kept; then they were until now."""
-    statement = Statement(f"SELECT 1 FROM {quote_name(capture.table.name)} LIMIT 1")  # noqa: S608
-    try:
-        capture.queries.stream.query_numbers(statement, at)
-    except VersionExpiredError:
-        return False
-    return True
-
-
-def whole_capture(capture: PollCapture) -> PollCapture:
-    """The capture that reads the table whole. The timestamps of change sets are in another
-    table: its rows have none."""
-    if capture.table.change_sets is None:
-        return capture
-    table = replace(capture.table, change_sets=None, timestamp_column="", shard_column=None)
-    return replace(capture, table=table)
 
 
 def iterate_table(capture: PollCapture, at: int) -> Iterator[pa.RecordBatch]:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError
-from watcher.replica.copies import same_columns
+from watcher.replica.commits import CutReport, ReplicaTarget
+from watcher.replica.copies import TableCopy, same_columns
+from watcher.replica.cuts import DELTA
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.rows import copy_schema
-from watcher.replica.sink import CutReport, ReplicaSink, ReplicaTarget
+from watcher.replica.sink import ReplicaSink
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
@@ -54,10 +56,10 @@ class Replicator:
         return self.config.consumer
 
     @property
-    def _target(self) -> ReplicaTarget:
+    def _target(self) -> ReplicaTarget[TableCopy]:
         folder = self._replica.folder
         copies = open_delta_copies(folder, self.consumer)
-        return ReplicaTarget(copies, Manifest(folder), self._replica.keep_cuts)
+        return ReplicaTarget(copies, Manifest(folder), self._replica.keep_cuts, DELTA)
 
     def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:
         path = self.config.address.path

@@ -109,11 +109,20 @@ class ReplicaConfig(Section):
     """The copies: ``delta:FOLDER``."""
     keep_cuts: Duration = 7 * 86_400.0
     """For how long cuts are kept."""
+    engine: Literal["delta-rs", "spark"] = "delta-rs"
+    """What writes: this process, or Spark."""
+    spark: Mapping[Text, str] = {}
+    """Settings of the Spark session, such as ``"spark.master" = "local[4]"``."""
 
     @property
     def folder(self) -> str:
         """The folder."""
         return self.to.partition(":")[2]
+
+    @property
+    def format(self) -> str:
+        """The format of the copies."""
+        return self.to.partition(":")[0]
 
 
 class StreamConfig(Section):

@@ -15,6 +15,7 @@ from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
 from watcher.errors import ConfigurationError
 from watcher.settings.fields import (
+    EARLIEST,
     LATEST,
     Duration,
     End,
@@ -26,6 +27,7 @@ from watcher.settings.fields import (
 )
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead
+from watcher.tables.values import TableSpec
 
 OUTAGE_SECONDS = 600.0
 
@@ -172,6 +174,18 @@ class SourceOptions(SharedSettings):
     envelope_options: Annotated[Mapping[str, object], BeforeValidator(convert_json)] = {}
     """The options of that format, as a JSON object."""
 
+    arrow_rows: bool = False
+    """With ``tables``: rows are Arrow batches of one table each, in its own columns, as
+    ``watcher.replicate`` reads them."""
+    deleted_columns: Annotated[Mapping[str, str], BeforeValidator(convert_json)] = {}
+    """With ``arrowRows``: the soft-delete columns of tables, as a JSON object: ``{"Singers":
+    "IsDeleted"}``."""
+
+    @property
+    def specs(self) -> Mapping[str, TableSpec]:
+        """What the schema does not say about single tables."""
+        return {name: TableSpec(deleted=column) for name, column in self.deleted_columns.items()}
+
     @property
     def streamed(self) -> bool:
         """True if the changes come from a change stream."""
@@ -221,6 +235,7 @@ def check_combinations(options: SourceOptions) -> None:
             "use either the option 'table' (one table with its own columns) or 'tables' (several"
             " tables, an envelope for each change)"
         )
+    check_arrow_rows(options)
     if options.reads_changes and "snapshot_timestamp" in options.model_fields_set:
         raise ConfigurationError(
             "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"
@@ -232,3 +247,18 @@ def check_combinations(options: SourceOptions) -> None:
                 raise ConfigurationError(
                     f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"
                 )
+
+
+def check_arrow_rows(options: SourceOptions) -> None:
+    """Checks what goes with ``arrowRows``. Raises ConfigurationError."""
+    if options.deleted_columns and not options.arrow_rows:
+        raise ConfigurationError("'deletedColumns' needs 'arrowRows' = 'true'")
+    if not options.arrow_rows:
+        return
+    if options.tables is None or options.envelope is not None:
+        raise ConfigurationError("'arrowRows' needs 'tables', and no 'envelope'")
+    if options.starting_timestamp == EARLIEST:
+        raise ConfigurationError(
+            "'arrowRows' has no backfill: read whole tables with 'snapshotTimestamp', and their"
+            " changes from there"
+        )

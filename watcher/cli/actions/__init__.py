@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from watcher.cli.actions import page as page
     from watcher.cli.actions import replay as replay
     from watcher.cli.actions import replicate as replicate
+    from watcher.cli.actions import replicate_spark as replicate_spark
     from watcher.cli.actions import status as status
     from watcher.cli.actions import status_watch as status_watch
     from watcher.cli.actions import trial as trial
@@ -38,6 +39,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "page": ("page",),
     "replay": (),
     "replicate": ("delta",),
+    "replicate_spark": ("spark",),
     "status": (),
     "status_watch": (),
     "trial": ("emulator",),

@@ -13,7 +13,9 @@ from benchmarks.demo.settings import DemoOptions
 from watcher.terminal.console import print_error
 
 
-def run_demo(options: Mapping[str, int | float], keep: Path | None, json_output: bool) -> None:
+def run_demo(
+    options: Mapping[str, int | float | str], keep: Path | None, json_output: bool
+) -> None:
     """Runs the demo; exits with 1 unless every row was verified."""
     try:
         summary = Demo(DemoOptions(**options), keep, json_output).run()  # type: ignore[arg-type]

@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from watcher.cli import actions
 from watcher.cli.actions.config import load_config
 from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE, print_json
-from watcher.replica.sink import CutReport
+from watcher.replica.commits import CutReport
 from watcher.runners.replicator import Replicator
 from watcher.spanner.timestamps import format_timestamp
+
+SPARK = "spark"
 
 
 def replicate(
@@ -27,6 +30,9 @@ def replicate(
     config = load_config(path, flags)
     configure_logging(config.log_format, verbose)
     printer: Callable[[CutReport], None] = print_json_cut if json_output else CutPrinter().print
+    if config.replica is not None and config.replica.engine == SPARK and not dry_run:
+        actions.replicate_spark.replicate(config, printer, once=once)
+        return
     replicator = Replicator(config, printer)
     if dry_run:
         print_plan(replicator, json_output)

@@ -34,6 +34,8 @@ ACQUISITION_SECONDS = 0.2
 """How often a name is asked for while the lease of another query may run out."""
 EARLIER_ROWS = "start with 'startingTimestamp' = 'earliest' and a new checkpoint"
 NOTHING: Mapping[str, str] = {}
+OPERATOR_ASKED = "an operator asked consumer"
+"""How the error begins with which an operator's command ends a query."""
 
 
 class QueryConsumer:
@@ -114,7 +116,7 @@ class QueryConsumer:
         self._hold()
         if self._command in (Command.STOP, Command.DRAIN):
             raise WatcherError(
-                f"an operator asked consumer '{self._name}' to {self._command}: to continue, run"
+                f"{OPERATOR_ASKED} '{self._name}' to {self._command}: to continue, run"
                 f" 'spanner-watcher ctl resume {self._name}' and restart the query"
             )
         return self._command is Command.PAUSE

@@ -26,6 +26,7 @@ from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
 from watcher.runners.spark.spark_versions import ReadEverything, ReadLimit, ReadMaxRows
+from watcher.runners.spark.table_batches import BatchWindow
 from watcher.runners.spark.window_sources import make_window_source
 from watcher.runners.table_rules import map_change_sets
 from watcher.settings.fields import EARLIEST, resolve_start
@@ -233,6 +234,16 @@ class BatchPlanner:
         rest = OffsetPlace(before.position, tables=before.tables)
         pages = self._plan_page(before, rest, before.position, end)
         return pages + self._plan_window(replace(before, backfill=None), after, position, end)
+
+    def describe_window(self, start: Offset, end: Offset) -> BatchWindow | None:
+        """The window of a batch; None for one that has none, because nothing was planned."""
+        before, after = self.offsets.parse(start), self.offsets.parse(end)
+        if before == after or after.position is None:
+            return None
+        begin = after.began_at if after.first_end else before.position
+        scan = self._resolve_at(after.position).scan.select_tables(after.tables)
+        starts = self._list_starts(scan.tables, replace(before, position=begin))
+        return BatchWindow(after.position, starts)
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink."""

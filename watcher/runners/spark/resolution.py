@@ -31,6 +31,7 @@ from watcher.runners.spark.shapes import (
     STREAM_FIELDS,
     resolve_format,
 )
+from watcher.runners.spark.table_batches import TABLE_BATCHES
 from watcher.runners.spark.variants import use_variants
 from watcher.settings.fields import EARLIEST
 from watcher.settings.spark import JsonType, SourceOptions, split_names
@@ -77,6 +78,8 @@ def make_scan_queries(options: SourceOptions) -> QueryClient:
 
 def make_shown_schema(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
     """The columns of a query. Raises ConfigurationError for VARIANT where there can be none."""
+    if options.arrow_rows:
+        return TABLE_BATCHES
     variant = options.json_type is JsonType.VARIANT
     if options.envelope is not None:
         if variant:
@@ -156,7 +159,7 @@ def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterat
     if options.table is not None:
         yield find_watched_table(schema, options.table, database)
         return
-    tables = select(schema, make_scan_selection(options), {}, database)
+    tables = select(schema, make_scan_selection(options), options.specs, database)
     yield from sorted(tables, key=lambda table: table.name)
 
 

@@ -23,6 +23,7 @@ from watcher.runners.spark.shapes import (
     shape_typed,
 )
 from watcher.runners.spark.spark_versions import convert_to_arrow_schema
+from watcher.runners.spark.table_batches import encode_rows
 from watcher.runners.spark.variants import convert_to_variants, use_texts
 from watcher.settings.spark import SchemaChange, SourceOptions
 from watcher.spanner.queries import QueryClient
@@ -128,6 +129,8 @@ class Scan:
 
     def _shape_texts(self, rows: Changed) -> pa.RecordBatch:
         options = self.options
+        if options.arrow_rows:
+            return encode_rows(rows)
         if options.envelope is not None:
             return shape_messages(rows, options.address.path, resolve_format(options), self._texts)
         if options.uniform:

@@ -49,7 +49,12 @@ class StartlessReader(StreamReader):
     def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 (older Spark's)
         """The end of the next batch; the start itself when there is nothing to deliver."""
         options = self._scan.options
-        if not self._limits_hold and (options.max_rows_per_batch or options.max_span_per_batch):
+        limits = (
+            options.max_rows_per_batch,
+            options.max_bytes_per_batch,
+            options.max_span_per_batch,
+        )
+        if not self._limits_hold and any(limits):
             LOG.warning(UNLIMITED, pyspark.__version__)
         limit = self._limit if self._limits_hold else ReadEverything()
         self._planned_to = self._plan_end(self._planned_to or self.initialOffset(), limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -19,6 +20,14 @@ from watcher.runners.spark.spark_versions import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
+from watcher.runners.spark.table_batches import BatchWindow
+
+
+@dataclass
+class WindowPartition(InputPartition):
+    """The input partition with the row that says what the window is."""
+
+    window: BatchWindow
 
 
 class StreamReader(DataSourceStreamReader):
@@ -54,10 +63,16 @@ class StreamReader(DataSourceStreamReader):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch."""
         parts = call_with_retries(self._scan, lambda: self._planner.plan_slices(start, end))
-        return [SlicePartition(part) for part in parts]
+        slices: list[InputPartition] = [SlicePartition(part) for part in parts]
+        if not self._scan.options.arrow_rows:
+            return slices
+        window = call_with_retries(self._scan, lambda: self._planner.describe_window(start, end))
+        return slices if window is None else [*slices, WindowPartition(window)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, as they were at the batch's end."""
+        if isinstance(partition, WindowPartition):
+            return iter([partition.window.to_row()])
         assert isinstance(partition, SlicePartition)
         return read_slice(self._scan, partition.planned)
 

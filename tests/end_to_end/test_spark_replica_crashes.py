@@ -1,0 +1,69 @@
+"""A query that is killed anywhere: the next one makes the replica equal, and no cut lies."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fixtures.changing_schemas import watchable_ddl
+from fixtures.replicas import assert_equal, last_cut, list_commits, read_rows
+from fixtures.server import CreateDatabase
+from fixtures.spark_replica_process import run_replicate, write_config
+from google.cloud.spanner_v1.database import Database
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+TABLES = ("A", "B")
+PLACES = ("after-replica-table", "after-replica-tables", "after-replica-cut")
+STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
+
+
+@pytest.fixture
+def database(create_database: CreateDatabase) -> Database:
+    """Two tables that can be polled, and a change stream of them."""
+    return create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)), STREAM)
+
+
+def write_everywhere(database: Database, number: int) -> None:
+    """One transaction over all tables."""
+    with database.batch() as batch:
+        for name in TABLES:
+            rows = [(key, number) for key in range(number % 3, 12, 2)]
+            batch.insert_or_update(name, ("Id", "Version"), rows)
+
+
+def versions_of(folder: Path, table: str) -> dict[int, int]:
+    return {row["Id"]: row["Version"] for row in read_rows(folder, table)}
+
+
+@pytest.mark.parametrize(("place", "stream"), [*((p, None) for p in PLACES), (PLACES[0], "S")])
+def test_a_replica_is_exact_after_a_kill_at_any_place(
+    database: Database,
+    delta: Mapping[str, str],
+    tmp_path: Path,
+    place: str,
+    stream: str | None,
+) -> None:
+    config, lake = write_config(tmp_path / "job.toml", delta), tmp_path / "lake"
+    flags = ("--stream", stream) if stream else ()
+    write_everywhere(database, 1)
+    killed = run_replicate(database, config, TABLES, *flags, place=place)
+    assert killed == -signal.SIGKILL, "during the initial load"
+    assert run_replicate(database, config, TABLES, *flags) == 0
+    assert_equal(database, lake)
+    assert [c["operation"] for c in list_commits(lake, "A")].count("WRITE") == 1, "loaded twice"
+    before, rows = last_cut(lake), versions_of(lake, "A")
+    write_everywhere(database, 2)
+    killed = run_replicate(database, config, TABLES, *flags, place=place)
+    assert killed == -signal.SIGKILL, "during the changes"
+    assert_equal(database, lake)
+    if place != "after-replica-cut":
+        assert last_cut(lake) == before
+        assert {name: versions_of(lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
+    assert run_replicate(database, config, TABLES, *flags) == 0
+    assert_equal(database, lake)
+    assert versions_of(lake, "A") == versions_of(lake, "B") != rows
+    for name in TABLES:
+        assert [c["operation"] for c in list_commits(lake, name)] == ["MERGE", "WRITE"]

@@ -1,0 +1,296 @@
+"""Commits windows to the copies of a replica, and then the cut: docs/replica-protocol.md.
+
+What the rows of a window are, and who writes them, is the caller's: Arrow tables and delta-rs, or
+data frames and Spark.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+from watcher.captures.poll import PollCapture
+from watcher.errors import ConfigurationError, VersionExpiredError
+from watcher.failpoints import failpoint
+from watcher.replica.copies import CopyState, StoredCopy, same_columns
+from watcher.replica.cuts import Cut, describe_table
+from watcher.replica.manifest import Manifest
+from watcher.replica.rows import copy_schema
+from watcher.spanner.sql import Statement, quote_name
+from watcher.spanner.timestamps import format_timestamp
+from watcher.window import BEGINNING
+
+LOG = logging.getLogger("watcher.replica")
+REFRESH_SECONDS = 300.0
+"""How often the versions of idle copies are read anew: someone may have compacted them."""
+PRUNE_SECONDS = 3600.0
+
+Copy = TypeVar("Copy", bound=StoredCopy)
+
+
+@dataclass(frozen=True, slots=True)
+class CutReport:
+    """A window that was written. ``loaded`` and ``merged`` map tables to numbers of rows."""
+
+    cut: Cut
+    loaded: Mapping[str, int]
+    merged: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class ReplicaWindow:
+    """A window on its way to the copies."""
+
+    end: int
+    captures: Mapping[str, PollCapture]
+    loads: frozenset[str]
+    forward: bool
+    """Not before the last cut: a table that joins late has windows of its own before that."""
+    loaded: dict[str, int] = field(default_factory=dict)
+    merged: dict[str, int] = field(default_factory=dict)
+
+
+class WindowRows(Protocol[Copy]):
+    """The rows of a window, and how they are written."""
+
+    @property
+    def changed(self) -> Collection[str]:
+        """The tables that have rows in the window."""
+        ...
+
+    def load(self, copy: Copy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """Puts the table as it is at a timestamp in the place of the copy: its state, and how many
+        rows. Raises VersionExpiredError, with nothing changed, where it cannot be read then."""
+        ...
+
+    def merge(self, copy: Copy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """Merges the newest row of each key: the copy's state, and how many rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReplicaTarget(Generic[Copy]):
+    """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
+    kept. ``format`` is that of the copies."""
+
+    copies: Callable[[str], Copy]
+    manifest: Manifest
+    keep_seconds: float
+    format: str
+
+
+class ReplicaWriter(Generic[Copy]):
+    """One commit a table and window, then the cut.
+
+    ``check`` raises when this instance must not write any more: it is called before every commit.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        consumer: str,
+        target: ReplicaTarget[Copy],
+        check: Callable[[], None] = lambda: None,
+        report: Callable[[CutReport], object] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._consumer = consumer
+        self._target = target
+        self._check = check
+        self._report = report
+        self._copies: dict[str, Copy] = {}
+        self._states: dict[str, CopyState] = {}
+        self._last: Cut | None = None
+        self._fresh = True
+        self._refreshed_at = self._pruned_at = time.monotonic()
+
+    def begin(
+        self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
+    ) -> ReplicaWindow:
+        """A window: which copies are loaded. ``starts`` is where it starts for each table."""
+        if self._fresh:
+            self._last = self._read_last()
+            self._fresh = False
+        forward = self._last is None or end >= self._last.end
+        if forward:
+            # A table that is gone, and comes back, is another one.
+            self._states = {n: state for n, state in self._states.items() if n in captures}
+        self._refresh()
+        usable = {name for name in captures if self._is_usable(name, starts[name])}
+        changed = {name for name in usable if not self._has_columns(name, captures[name])}
+        loads = frozenset(captures.keys() - usable | changed)
+        return ReplicaWindow(end, captures, loads, forward)
+
+    def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
+        """Commits every table that changed, and writes the cut."""
+        self._note_strong_reads(window)
+        for name in window.captures:
+            if name in window.loads:
+                self._load(window, name, rows)
+            elif name in rows.changed:
+                self._merge(window, name, rows)
+        failpoint("after-replica-tables")
+        self._write_cut(window)
+        failpoint("after-replica-cut")
+
+    def discard(self) -> None:
+        """What is stored is read anew."""
+        self._states = {}
+        self._fresh = True
+
+    # What is there already.
+
+    def _read_last(self) -> Cut | None:
+        last = self._target.manifest.read_last()
+        if last is None:
+            return None
+        if (last.database, last.consumer) != (self._database, self._consumer):
+            raise ConfigurationError(
+                f"the folder is the replica of {last.database} by consumer '{last.consumer}', not"
+                f" of {self._database} by '{self._consumer}': use another folder, or that consumer"
+            )
+        if last.copies != self._target.format:
+            raise ConfigurationError(
+                f"the replica has copies of format {last.copies}, not {self._target.format}: use"
+                " another folder, or that format"
+            )
+        return last
+
+    def _open(self, name: str) -> Copy:
+        if name not in self._copies:
+            self._copies[name] = self._target.copies(name)
+        return self._copies[name]
+
+    def _refresh(self) -> None:
+        """Reads the versions of all copies anew, now and then."""
+        if time.monotonic() - self._refreshed_at < REFRESH_SECONDS:
+            return
+        known, self._states = self._states, {}
+        for name, before in known.items():
+            state = self._open(name).read_state()
+            # Where another instance has written, the last cut says whether the copy can be used.
+            if state is not None and state.end == before.end:
+                self._states[name] = state
+        self._refreshed_at = time.monotonic()
+
+    def _is_usable(self, name: str, start: int) -> bool:
+        """Whether a copy has everything up to the table's position: rule 1."""
+        if name in self._states:
+            return True
+        state = self._open(name).read_state()
+        if state is None:
+            return False
+        listed = self._last.tables.get(name) if self._last and self._last.end >= start else None
+        covered = listed is not None and listed.version <= state.version
+        # A table that was dropped and is back begins at the beginning; its copy is the old one's.
+        if not (covered or BEGINNING < start <= state.end):
+            return False
+        self._states[name] = state
+        return True
+
+    def _has_columns(self, name: str, capture: PollCapture) -> bool:
+        return same_columns(self._states[name].schema, copy_schema(capture))
+
+    # Commits.
+
+    def _note_strong_reads(self, window: ReplicaWindow) -> None:
+        """Where the end is no longer readable, rows may have been read as of now, or be missing
+        because they changed since: cuts are not exact until windows end after that. Written before
+        anything is committed."""
+        capture = next(iter(window.captures.values()), None)
+        if capture is None or is_readable(capture, window.end):
+            return
+        now = capture.queries.fetch_read_timestamp()
+        LOG.warning(
+            "the window to %s is older than version_retention_period: cuts before %s are not exact",
+            format_timestamp(window.end),
+            format_timestamp(now),
+        )
+        last = self._last or self._make_cut(window.end, exact=False)
+        self._put(replace(last, exact_from=now))
+
+    def _load(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
+        """Loads a table whole at the window's end; as of now where that cannot be read any more."""
+        capture = whole_capture(window.captures[name])
+        end = window.end
+        self._check()
+        try:
+            state, count = rows.load(self._open(name), capture, end)
+        except VersionExpiredError:
+            end = capture.queries.fetch_read_timestamp()
+            state, count = rows.load(self._open(name), capture, end)
+        self._states[name] = state
+        window.loaded[name] = count
+        LOG.info("table %s is loaded as of %s: %d rows", name, format_timestamp(end), count)
+        failpoint("after-replica-table")
+
+    def _merge(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
+        """Merges the rows of a table. One without a key has one row at most, and is loaded."""
+        capture = window.captures[name]
+        if not capture.table.primary_key:
+            self._load(window, name, rows)
+            return
+        if self._states[name].end >= window.end:
+            LOG.info("table %s is at %d already", name, self._states[name].end)
+            return
+        self._check()
+        self._states[name], count = rows.merge(self._open(name), capture, window.end)
+        window.merged[name] = count
+        failpoint("after-replica-table")
+
+    # The cut.
+
+    def _write_cut(self, window: ReplicaWindow) -> None:
+        tables = {
+            name: describe_table(capture.table, self._states[name].version)
+            for name, capture in window.captures.items()
+        }
+        ahead = [name for name in tables if self._states[name].end > window.end]
+        exact_from = self._last.exact_from if self._last is not None else 0
+        exact = window.end >= exact_from and not ahead
+        cut = replace(self._make_cut(window.end, exact), tables=tables, exact_from=exact_from)
+        self._check()
+        if not window.forward:
+            LOG.info("no cut at %s: there is a later one", format_timestamp(cut.end))
+            return
+        self._put(cut)
+        if not exact:
+            LOG.warning(
+                "the cut at %s is not exact: %s",
+                format_timestamp(cut.end),
+                f"ahead are {', '.join(ahead)}" if ahead else "a window was read too late",
+            )
+        self._report(CutReport(cut, dict(window.loaded), dict(window.merged)))
+
+    def _make_cut(self, end: int, exact: bool) -> Cut:
+        return Cut(self._database, self._consumer, end, exact, copies=self._target.format)
+
+    def _put(self, cut: Cut) -> None:
+        manifest = self._target.manifest
+        manifest.write(cut)
+        self._last = cut
+        if time.monotonic() - self._pruned_at >= PRUNE_SECONDS:
+            manifest.remove_before(cut.end - int(self._target.keep_seconds * 1_000_000))
+            self._pruned_at = time.monotonic()
+
+
+def is_readable(capture: PollCapture, at: int) -> bool:
+    """Whether versions of a timestamp are still kept; then they were until now."""
+    statement = Statement(f"SELECT 1 FROM {quote_name(capture.table.name)} LIMIT 1")  # noqa: S608
+    try:
+        capture.queries.stream.query_numbers(statement, at)
+    except VersionExpiredError:
+        return False
+    return True
+
+
+def whole_capture(capture: PollCapture) -> PollCapture:
+    """The capture that reads the table whole. The timestamps of change sets are in another
+    table: its rows have none."""
+    if capture.table.change_sets is None:
+        return capture
+    table = replace(capture.table, change_sets=None, timestamp_column="", shard_column=None)
+    return replace(capture, table=table)

@@ -1,0 +1,29 @@
+"""The copies of each format that Spark writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from watcher.errors import ConfigurationError
+from watcher.replica.cuts import DELTA
+from watcher.replica.frames import OpenFrameCopy
+from watcher.replica.spark_delta import SparkDeltaCopy, check_delta
+
+FORMATS = (DELTA,)
+
+
+def make_open_copy(spark: SparkSession, format_: str, folder: str, consumer: str) -> OpenFrameCopy:
+    """The copies of a replica. Raises ConfigurationError for a format that is not known, or that
+    the session does not have."""
+    base = make_spark_path(folder)
+    if format_ == DELTA:
+        check_delta(spark)
+        return lambda session, table: SparkDeltaCopy(session, f"{base}/{table}", consumer)
+    raise ConfigurationError(f"invalid format '{format_}': use {' or '.join(FORMATS)}")
+
+
+def make_spark_path(folder: str) -> str:
+    """A folder as Spark names it, whatever its default file system is."""
+    return folder.rstrip("/") if "://" in folder else Path(folder).resolve().as_uri()

@@ -1,0 +1,206 @@
+"""Copies as Delta tables, by Spark. What it commits is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.replica.copies import CopyState
+from watcher.replica.cuts import FORMAT
+from watcher.replica.frames import arrow_schema, quote, render_merge, scan_frame
+from watcher.spanner.timestamps import format_timestamp
+
+SOURCE = "spanner_watcher_rows"
+LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
+APPLICATION = "spark.databricks.delta.write.txnAppId"
+TRANSACTION = "spark.databricks.delta.write.txnVersion"
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+NO_TABLE = frozenset(
+    {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
+)
+MORE_COMMITS = 10
+"""How many commits of others may follow a write before it is looked up."""
+LIMITS = (20, 1000)
+"""How many commits are looked at for the newest one of this consumer; compactions are others'."""
+
+
+class SparkDeltaCopy:
+    """The ``FrameCopy`` in a folder. Compactions by others are no conflicts.
+
+    Delta itself refuses what an instance that was taken over writes: its transaction is not above
+    the stored one.
+    """
+
+    def __init__(self, spark: SparkSession, path: str, consumer: str) -> None:
+        self._spark = spark
+        self._path = path
+        self._consumer = consumer
+        self._known: CopyState | None = None
+
+    def read_state(self) -> CopyState | None:
+        """As ``StoredCopy.read_state``."""
+        commits = self._read_history(1)
+        if not commits:
+            return None
+        version = int(commits[0]["version"])
+        schema = self.read_schema(version)
+        self._known = CopyState(version, self._find_end(version), schema)
+        return self._known
+
+    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
+        """As ``FrameCopy.load_frame``."""
+        before = self.read_state()
+        if before is not None and before.end >= end:
+            return before, 0
+        self._spark.conf.unset(LAST_VERSION)
+        (
+            rows.write.format("delta")
+            .mode("overwrite")
+            .option("overwriteSchema", "true")
+            .option("txnAppId", self._application)
+            .option("txnVersion", str(end))
+            .option("userMetadata", self._describe("load", end))
+            .save(self._path)
+        )
+        state = self._check_committed(before, end)
+        return state, self._count_written(state.version)
+
+    def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
+        """As ``FrameCopy.merge_frame``."""
+        before = self._known or self.read_state()
+        rows.createOrReplaceTempView(SOURCE)
+        sql = render_merge(self._table, SOURCE, rows.columns, key)
+        with self._settings(
+            {
+                APPLICATION: self._application,
+                TRANSACTION: str(end),
+                METADATA: self._describe("merge", end),
+            }
+        ):
+            self._spark.conf.unset(LAST_VERSION)
+            self._spark.sql(sql).collect()
+        self._spark.catalog.dropTempView(SOURCE)
+        return self._check_committed(before, end)
+
+    def read_frame(self, version: int) -> DataFrame:
+        """As ``FrameCopy.read_frame``."""
+        reader = self._spark.read.format("delta").option("versionAsOf", version)
+        try:
+            return reader.load(self._path)
+        except PySparkException as error:
+            raise ReplicaError(
+                f"cannot read version {version} of {self._path}: {first_line(error)}; where VACUUM"
+                " or the clean-up of its log has removed it, use a later cut"
+            ) from error
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return arrow_schema(self.read_frame(version))
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        return scan_frame(self.read_frame(version), columns)
+
+    @property
+    def _table(self) -> str:
+        return f"delta.{quote(self._path)}"
+
+    @property
+    def _application(self) -> str:
+        return f"spanner-watcher/{self._consumer}"
+
+    def _describe(self, kind: str, end: int) -> str:
+        """The user metadata of a commit."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        return json.dumps({"spanner_watcher": values})
+
+    def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
+        """The state after a write. Raises CopyConflictError where Delta has refused it, because
+        another instance was faster, or where one has written between."""
+        known = before.version if before is not None else -1
+        committed = self._spark.conf.get(LAST_VERSION, None)
+        version = int(committed) if committed else known
+        between = [
+            commit
+            for commit in self._read_history(version - known + MORE_COMMITS)
+            if known < commit["version"] < version and self._read_end(commit)
+        ]
+        if version == known or between:
+            self._known = None
+            raise CopyConflictError(
+                f"another writer has changed {self._path}, which was at version {known}: run one"
+                f" instance of consumer '{self._consumer}' at a time, and start the query again;"
+                f" the window to {format_timestamp(end)} is then tried again"
+            )
+        self._known = CopyState(version, end, self.read_schema(version))
+        return self._known
+
+    def _count_written(self, version: int) -> int:
+        """The rows that a commit has written."""
+        for commit in self._read_history(MORE_COMMITS):
+            if commit["version"] == version:
+                return int((commit["operationMetrics"] or {}).get("numOutputRows", 0))
+        return 0
+
+    def _find_end(self, version: int) -> int:
+        """The end of this consumer's newest commit; 0 if it is not among the newest commits."""
+        for limit in LIMITS:
+            for commit in self._read_history(limit):
+                if end := self._read_end(commit):
+                    return end
+            if limit > version:
+                break
+        return 0
+
+    def _read_end(self, commit: Row) -> int:
+        """The end that a commit carries; 0 for one that is not this consumer's."""
+        try:
+            values: Any = json.loads(commit["userMetadata"] or "{}")["spanner_watcher"]
+        except (ValueError, KeyError, TypeError):
+            return 0
+        return int(values["end"]) if values.get("consumer") == self._consumer else 0
+
+    def _read_history(self, limit: int) -> list[Row]:
+        """The newest commits, the latest first; none where there is no table."""
+        try:
+            return self._spark.sql(f"DESCRIBE HISTORY {self._table} LIMIT {limit}").collect()
+        except AnalysisException as error:
+            if error.getCondition() in NO_TABLE:
+                return []
+            raise
+
+    @contextmanager
+    def _settings(self, values: Mapping[str, str]) -> Iterator[None]:
+        """Settings of the session for one statement."""
+        for name, value in values.items():
+            self._spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in values:
+                self._spark.conf.unset(name)
+
+
+def check_delta(spark: SparkSession) -> None:
+    """Raises ConfigurationError unless the session has Delta."""
+    extensions = spark.conf.get("spark.sql.extensions", "") or ""
+    if EXTENSION not in extensions:
+        raise ConfigurationError(
+            "the Spark session has no Delta: set spark.sql.extensions to"
+            f" {EXTENSION}, spark.sql.catalog.spark_catalog to"
+            " org.apache.spark.sql.delta.catalog.DeltaCatalog, and spark.jars.packages to the"
+            " io.delta:delta-spark of its version (docs/replicas-spark.md)"
+        )
+
+
+def first_line(error: PySparkException) -> str:
+    """What Spark says, without its plan."""
+    return str(error).partition("\n")[0]

@@ -1,0 +1,164 @@
+"""``spanner-watcher replicate`` with Spark: a session of its own, and one query until it ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+
+import pyspark
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from watcher.errors import ConfigurationError, WatcherError
+from watcher.replica.commits import CutReport
+from watcher.replica.packages import make_format_settings
+from watcher.runners.java import ensure_java
+from watcher.runners.replicator import require_replica
+from watcher.runners.spark.consumer import OPERATOR_ASKED
+from watcher.runners.spark_replica import ReplicaRequest, start_replica
+from watcher.settings.watcher import WatchConfig
+from watcher.tables.values import TableSpec
+
+LOG = logging.getLogger("watcher.replica")
+STOP_CHECK_SECONDS = 1
+SESSION_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+UNUSED = (
+    "start",
+    "backfill",
+    "backfill_rows",
+    "adaptive",
+    "transactions",
+    "refresh",
+    "standby",
+    "grace",
+    "on_missing_index",
+    "log_values",
+    "endpoint",
+    "clearing",
+    "delivery",
+    "metrics",
+)
+"""Fields of a watcher's file that a query of Spark has no use for."""
+
+
+def run_job(config: WatchConfig, report: Callable[[CutReport], object], once: bool) -> None:
+    """Replicates until it is stopped, or ``once`` up to now. Raises ConfigurationError, and
+    WatcherError when the query fails."""
+    request = make_request(config, report, once)
+    spark = open_session(config)
+    try:
+        query = start_replica(spark, request)
+        await_end(query)
+    finally:
+        spark.stop()
+
+
+def await_end(query: StreamingQuery) -> None:
+    """Until the query ends. Raises WatcherError when it fails; an operator may end it."""
+    try:
+        while not query.awaitTermination(STOP_CHECK_SECONDS):
+            pass
+    except StreamingQueryException as error:
+        if OPERATOR_ASKED in str(error):
+            LOG.info("an operator has ended the query")
+            return
+        raise WatcherError(f"the Spark query has failed: {error}") from error
+    except KeyboardInterrupt:
+        query.stop()
+
+
+def open_session(config: WatchConfig) -> SparkSession:
+    """A session with the format of the copies. The file's own settings come first."""
+    ensure_java()
+    replica = require_replica(config)
+    settings = SESSION_SETTINGS | choose_format_settings(replica.format, replica.spark)
+    builder = SparkSession.builder.appName(f"spanner-watcher replicate {replica.folder}")
+    if "spark.master" not in replica.spark:
+        builder = builder.master("local[*]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def choose_format_settings(format_: str, own: Mapping[str, str]) -> dict[str, str]:
+    """The settings that bring a format; where the file names jars, those are taken."""
+    settings = dict(make_format_settings(format_, pyspark.__version__))
+    if "spark.jars" in own:
+        settings.pop("spark.jars.packages", None)
+    return settings | dict(own)
+
+
+def make_request(
+    config: WatchConfig, report: Callable[[CutReport], object], once: bool
+) -> ReplicaRequest:
+    """What the file asks for. Raises ConfigurationError for what a query of Spark cannot do."""
+    replica = require_replica(config)
+    check_unused(config)
+    streamed = config.capture == "change-stream"
+    return ReplicaRequest(
+        database=str(config.address),
+        tables=config.tables,
+        to=replica.folder,
+        format=replica.format,
+        exclude=config.exclude,
+        consumer=config.consumer,
+        stream=(config.stream.name or True) if streamed else False,
+        deleted=list_deleted(config.table),
+        keep_seconds=replica.keep_cuts,
+        interval_seconds=None if once else config.interval,
+        report=report,
+        options=make_options(config),
+    )
+
+
+def check_unused(config: WatchConfig) -> None:
+    """Raises ConfigurationError for settings that would have no effect."""
+    given = [name for name in UNUSED if name in config.model_fields_set]
+    if config.positions.keep != "spanner" or config.positions.database is not None:
+        given.append("positions")
+    if config.stream.operations or config.stream.tag or config.stream.push:
+        given.append("stream.operations, tag and push")
+    if config.capture == "change-set":
+        given.append("capture = 'change-set'")
+    if given:
+        raise ConfigurationError(
+            f"replica.engine = 'spark' does not work with {given[0]}: remove it, or the engine"
+        )
+
+
+def list_deleted(specs: Mapping[str, TableSpec]) -> dict[str, str]:
+    """The soft-delete columns of tables. Raises ConfigurationError for other settings of them."""
+    columns = {}
+    for name, spec in specs.items():
+        if replace(spec, deleted=None) != TableSpec():
+            given = [f.name for f in fields(spec) if f.name != "deleted"]
+            raise ConfigurationError(
+                f"[table.{name}] has settings that replica.engine = 'spark' does not have: of"
+                f" {', '.join(given)} remove those that are set"
+            )
+        if spec.deleted is not None:
+            columns[name] = spec.deleted
+    return columns
+
+
+def make_options(config: WatchConfig) -> dict[str, object]:
+    """The options of the source that the file sets."""
+    options: dict[str, object] = {"positionsTable": config.positions.table}
+    given = config.model_fields_set
+    names = {
+        "nanoseconds": ("nanoseconds", config.nanoseconds.value),
+        "lease": ("leaseSeconds", config.lease),
+        "shard_groups": ("shardGroups", config.shard_groups),
+        "max_rows": ("maxRowsPerBatch", config.max_rows),
+    }
+    options |= {option: value for name, (option, value) in names.items() if name in given}
+    if config.priority is not None:
+        options["priority"] = config.priority.value
+    if config.directed_read is not None:
+        raise ConfigurationError("replica.engine = 'spark' does not work with directed_read")
+    return options

@@ -1,0 +1,259 @@
+"""A Spark query that keeps copies of tables: docs/replicas-spark.md."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ddl.schema import Schema
+from watcher.captures.poll import PollCapture
+from watcher.errors import ConfigurationError, VersionExpiredError
+from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
+from watcher.replica.copies import DELETED_COLUMN, CopyState
+from watcher.replica.frame_copies import make_open_copy, make_spark_path
+from watcher.replica.frames import FrameCopy, OpenFrameCopy
+from watcher.replica.manifest import Manifest
+from watcher.runners.replicator import name_consumer
+from watcher.runners.spark.newest import SEQUENCE_COLUMN, newest_per_key
+from watcher.runners.spark.registration import register_source
+from watcher.runners.spark.resolution import resolve_scan, resolve_scan_again
+from watcher.runners.spark.scan import Scan
+from watcher.runners.spark.source import FORMAT as SOURCE
+from watcher.runners.spark.table_batches import BatchWindow, TableDecoder
+from watcher.settings.spark import SourceOptions, parse_source_options
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.epochs import Epochs
+
+LOG = logging.getLogger("watcher.replica")
+CHECKPOINT = "_checkpoint"
+KEEP_SECONDS = 7 * 86_400.0
+OWN_OPTIONS = frozenset(
+    {"tables", "table", "arrowRows", "startingTimestamp", "endingTimestamp", "snapshotTimestamp"}
+    | {"envelope", "operations", "transactionTag", "wholeRows", "consumer", "exclude", "capture"}
+)
+OWN_OPTIONS_ADVICE = "use the arguments of replicate, and of the source's options the others"
+
+
+@dataclass(frozen=True)
+class SparkReplicaSettings:
+    """What a query replicates, and to where. ``options`` are those of the source.
+
+    ``keep_seconds``: for how long cuts are kept. ``interval_seconds``: the least time between the
+    starts of two micro-batches; None runs up to now, and ends.
+    """
+
+    options: Mapping[str, str]
+    folder: str
+    format: str
+    checkpoint: str
+    keep_seconds: float
+    interval_seconds: float | None
+    report: Callable[[CutReport], object]
+
+    @property
+    def source(self) -> SourceOptions:
+        """The options, validated. Raises ConfigurationError."""
+        return parse_source_options(self.options)
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """The ``WindowRows`` of a micro-batch. ``counts`` are the changes of each table."""
+
+    spark: SparkSession
+    options: Mapping[str, str]
+    batch: DataFrame
+    counts: Mapping[str, int]
+
+    @property
+    def changed(self) -> Collection[str]:
+        """As ``WindowRows.changed``."""
+        return self.counts.keys()
+
+    def load(self, copy: FrameCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """As ``WindowRows.load``: executors read Spanner's partitions of the table."""
+        if not is_readable(capture, end):
+            raise VersionExpiredError(
+                f"{capture.table.name} cannot be read at {format_timestamp(end)} any more"
+            )
+        options = dict(self.options) | {
+            "tables": capture.table.name,
+            "snapshotTimestamp": format_timestamp(end),
+        }
+        for name in ("startingTimestamp", "exclude", "consumer"):
+            options.pop(name, None)
+        rows = self.spark.read.format(SOURCE).options(**options).load()
+        kept = decode(rows, capture).where(~f.col(DELETED_COLUMN))
+        return copy.load_frame(kept.drop(DELETED_COLUMN, SEQUENCE_COLUMN), end)
+
+    def merge(self, copy: FrameCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """As ``WindowRows.merge``."""
+        table = capture.table
+        rows = decode(self.batch.where(f.col("table") == table.name), capture)
+        newest = newest_per_key(rows, table.primary_key).drop(SEQUENCE_COLUMN)
+        return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
+
+
+def decode(rows: DataFrame, capture: PollCapture) -> DataFrame:
+    """Rows of one table in its own columns."""
+    decoder = TableDecoder(capture)
+    return rows.select("batch").mapInArrow(decoder, from_arrow_schema(decoder.schema))
+
+
+class SparkReplica:
+    """Writes each micro-batch of a query: commits of the copies, then the cut."""
+
+    def __init__(self, settings: SparkReplicaSettings, copies: OpenFrameCopy) -> None:
+        self._settings = settings
+        self._copies = copies
+        self._scan = resolve_scan(settings.source)
+        self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
+        self._session: SparkSession | None = None
+        self._writer = self._make_writer()
+
+    def write(self, batch: DataFrame, batch_id: int) -> None:
+        """As the function of ``foreachBatch``."""
+        self._session = batch.sparkSession
+        batch.persist()
+        try:
+            window, counts = summarize(batch)
+            if window is None:
+                LOG.info("micro-batch %d has no window", batch_id)
+                return
+            captures = self._resolve_captures(window)
+            writing = self._writer.begin(window.end, window.starts, captures)
+            rows = FrameRows(batch.sparkSession, self._settings.options, batch, counts)
+            self._writer.commit(writing, rows)
+        finally:
+            batch.unpersist()
+
+    def _resolve(self, schema: Schema) -> Scan:
+        return resolve_scan_again(self._scan, schema)
+
+    def _resolve_captures(self, window: BatchWindow) -> dict[str, PollCapture]:
+        """The tables in the schema of the window's end, as the source has read them."""
+        try:
+            scan = self._epochs.at(window.end)
+        except VersionExpiredError:
+            _, scan = self._epochs.latest()
+        captures = {name: scan.capture(name) for name in scan.tables if name in window.starts}
+        for name, capture in captures.items():
+            check_supported(name, capture)
+        return captures
+
+    def _make_writer(self) -> ReplicaWriter[FrameCopy]:
+        settings, source = self._settings, self._settings.source
+        assert source.consumer is not None, "make_settings names the consumer"
+        manifest = Manifest(settings.folder)
+        target = ReplicaTarget(self._open, manifest, settings.keep_seconds, settings.format)
+        return ReplicaWriter(source.address.path, source.consumer, target, report=settings.report)
+
+    def _open(self, table: str) -> FrameCopy:
+        assert self._session is not None, "copies are opened by micro-batches"
+        return self._copies(self._session, table)
+
+
+def summarize(batch: DataFrame) -> tuple[BatchWindow | None, dict[str, int]]:
+    """The window of a micro-batch, and how many changes each table has."""
+    rows = batch.groupBy("table").agg(f.sum("row_count"), f.max("window")).collect()
+    texts = [text for name, _, text in rows if name is None]
+    window = BatchWindow.from_text(texts[0]) if texts else None
+    return window, {name: int(count) for name, count, _ in rows if name is not None and count}
+
+
+def check_supported(name: str, capture: PollCapture) -> None:
+    """Raises ConfigurationError for a table that Spark cannot replicate."""
+    if capture.table.change_sets is not None:
+        raise ConfigurationError(
+            f"table {name} is polled through change sets, which replicas by Spark cannot load: use"
+            " 'spanner-watcher replicate' without Spark, or a change stream"
+        )
+
+
+@dataclass(frozen=True)
+class ReplicaRequest:
+    """What ``watcher.replicate`` was asked for. ``stream``: a change stream's name, or True for the
+    only one; ``deleted`` maps tables to their soft-delete columns."""
+
+    database: str
+    tables: Sequence[str]
+    to: str
+    format: str = "delta"
+    exclude: Sequence[str] = ()
+    consumer: str | None = None
+    stream: str | bool = False
+    deleted: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: str | None = None
+    keep_seconds: float = KEEP_SECONDS
+    interval_seconds: float | None = 1.0
+    report: Callable[[CutReport], object] = lambda _: None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def resolve(self) -> SparkReplicaSettings:
+        """The settings. Raises ConfigurationError, AddressError."""
+        taken = sorted(OWN_OPTIONS.intersection(self.options))
+        if taken:
+            raise ConfigurationError(
+                f"the option '{taken[0]}' is the replica's own: {OWN_OPTIONS_ADVICE}"
+            )
+        settings = SparkReplicaSettings(
+            self._make_options(),
+            self.to,
+            self.format,
+            self.checkpoint or f"{make_spark_path(self.to)}/{CHECKPOINT}",
+            self.keep_seconds,
+            self.interval_seconds,
+            self.report,
+        )
+        _ = settings.source
+        return settings
+
+    def _make_options(self) -> dict[str, str]:
+        address = DatabaseAddress.parse(self.database)
+        options = {
+            "project": address.project,
+            "instance": address.instance,
+            "database": address.database,
+            "tables": ",".join(self.tables),
+            "exclude": ",".join(self.exclude),
+            "consumer": self.consumer or name_consumer(self.to),
+            "arrowRows": "true",
+            "deletedColumns": json.dumps(dict(self.deleted)),
+        }
+        if self.stream:
+            options |= {"capture": "change-stream", "wholeRows": "true"}
+        if isinstance(self.stream, str):
+            options["stream"] = self.stream
+        return options | {name: to_text(value) for name, value in self.options.items()}
+
+
+def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuery:
+    """Starts the query. Raises ConfigurationError, TableNotFoundError, NotWatchableError."""
+    settings = request.resolve()
+    consumer = settings.source.consumer
+    assert consumer is not None, "a request names the consumer"
+    copies = make_open_copy(spark, settings.format, settings.folder, consumer)
+    register_source(spark)
+    replica = SparkReplica(settings, copies)
+    changes = spark.readStream.format(SOURCE).options(**settings.options).load()
+    writer = (
+        changes.writeStream.foreachBatch(replica.write)
+        .option("checkpointLocation", settings.checkpoint)
+        .queryName(settings.source.consumer or "")
+    )
+    if settings.interval_seconds is None:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.interval_seconds} seconds").start()
+
+
+def to_text(value: object) -> str:
+    """A value as an option of Spark."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
