@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from fixtures.server import connect
 from fixtures.singers import address_of, fetch_now
-from fixtures.versions import TABLES, Writes, versions_by_row
+from fixtures.versions import PARTITION_MODES, TABLES, Writes, set_partition_mode, versions_by_row
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import given
@@ -39,6 +39,7 @@ from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
 OLD_AND_NEW = STREAM.format("OLD_AND_NEW_VALUES")
+with_each_mode = pytest.mark.parametrize("mode", PARTITION_MODES)
 ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
 
 
@@ -81,11 +82,12 @@ def create_churning_database() -> Iterator[Callable[[str], Database]]:
         yield create
 
 
+@with_each_mode
 @pytest.mark.parametrize("seed", range(3))
 def test_every_version_comes_once_and_in_order_while_partitions_move(
-    create_churning_database: Callable[[str], Database], seed: int
+    create_churning_database: Callable[[str], Database], seed: int, mode: str
 ) -> None:
-    database = create_churning_database(OLD_AND_NEW)
+    database = create_churning_database(set_partition_mode(OLD_AND_NEW, mode))
     capture, choice = capture_of(database), random.Random(seed)
     writes = Writes(database, seed)
     ends = [fetch_now(database)]
@@ -106,8 +108,11 @@ def test_every_version_comes_once_and_in_order_while_partitions_move(
     assert {change.id for change in apart} == {change.id for change in changes}
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Database) -> None:
+@with_each_mode
+def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
     writes = Writes(database, 5)
     writes.write(30)
@@ -120,8 +125,11 @@ def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Data
         assert versions_by_row(changes + rest) == writes.truth
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_a_transaction_says_who_it_is(database: Database) -> None:
+@with_each_mode
+def test_a_transaction_says_who_it_is(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
 
     def write(transaction: Transaction) -> None:
@@ -142,8 +150,11 @@ def test_a_transaction_says_who_it_is(database: Database) -> None:
     }
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
+@with_each_mode
+def test_tables_operations_and_tags_can_be_chosen(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
     writes = Writes(database, 11)
     writes.write(40)
@@ -166,11 +177,12 @@ def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
     assert read_changes(replace(capture, change_filter=ChangeFilter(tag="nobody")), window) == []
 
 
+@with_each_mode
 @pytest.mark.parametrize("captured", list(ValueCapture))
 def test_whole_rows_are_there_whatever_the_stream_captures(
-    create_database: Callable[..., Database], captured: ValueCapture
+    create_database: Callable[..., Database], captured: ValueCapture, mode: str
 ) -> None:
-    database = create_database(*TABLES, STREAM.format(captured))
+    database = create_database(*TABLES, set_partition_mode(STREAM.format(captured), mode))
     begin = fetch_now(database)
     with database.batch() as batch:
         batch.insert("T", ["Id", "Version", "Text"], [(1, 1, "first")])
@@ -196,8 +208,11 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     assert olds == ([{}, {"Version": 1}, {"Text": "first"}] if captured.keeps_old else [None] * 3)
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database) -> None:
+@with_each_mode
+def test_a_start_before_the_stream_is_refused_with_what_to_do(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     capture = capture_of(database)
     database.reload()
     with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
@@ -224,10 +239,11 @@ def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
     assert find_stream(schema, "s", ("T",), "d").name == "S"
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+@with_each_mode
 def test_streams_that_break_go_on_without_loss_or_repetition(
-    database: Database, faults: Callable[..., None]
+    create_database: Callable[..., Database], faults: Callable[..., None], mode: str
 ) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
     writes = Writes(database, 3)
     writes.write(60)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from google.api_core.exceptions import OutOfRange
 
 from watcher.captures import StreamRows, statements
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
+from watcher.captures.change_stream.messages import decode_messages
+from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
+    MovingRecord,
     Record,
     decode_records,
 )
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer
+from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.errors import StreamExpiredError
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Slice, Window
 
@@ -35,7 +41,7 @@ EVERYTHING = ChangeFilter()
 class PartitionSlice(Slice):
     """A partition of a stream that is active when the window begins, and those of its children that
     are its to read. Without a token: the records that the query for the partitions itself returned;
-    with ``with_partitions``, all that the window holds."""
+    with ``with_partitions``, all that the window holds. ``stream`` names the function: READ_..."""
 
     stream: str
     token: str | None
@@ -56,18 +62,30 @@ class ChangeStreamCapture:
 
     def plan(self, window: Window) -> Sequence[PartitionSlice]:
         """As ``Capture.plan``: the partitions that are active when the window begins, by one call.
+        Where keys move between partitions, the window in shorter ones; the call checks its start.
 
         Raises StreamExpiredError when the stream no longer keeps records as old as that.
         """
         if window.empty:
             return ()
+        if self.change_stream.keys_move:
+            for name in self.change_stream.functions:
+                any(True for _ in self._execute(name, None, window.start, window.end))
+            return [part for span in divide_window(window) for part in self._cover(span)]
+        return [
+            part
+            for name in self.change_stream.functions
+            for part in self._plan_partitions(name, window)
+        ]
+
+    def _plan_partitions(self, name: str, window: Window) -> Sequence[PartitionSlice]:
+        """The partitions of a function."""
         tokens: list[str | None] = []
-        for record in self._query(None, window.start + 1, window.end):
+        for record in self._query(name, None, window.start + 1, window.end):
             if isinstance(record, ChildPartition):
                 tokens.append(record.token)
             elif isinstance(record, DataRecord) and None not in tokens:
                 tokens.append(None)
-        name = self.change_stream.name
         return [PartitionSlice(window, stream=name, token=token) for token in tokens]
 
     def read(self, part: PartitionSlice) -> Iterator[StreamRows]:
@@ -77,22 +95,26 @@ class ChangeStreamCapture:
 
     def read_window(self, window: Window) -> Iterator[StreamRows]:
         """The changes of a whole window: of each key in commit order."""
-        return self._read(self._cover(window), BATCH_ROWS)
+        for part in self._cover(window):
+            yield from self._read(part, BATCH_ROWS)
 
     def has_changes(self, window: Window) -> bool:
         """Whether a window holds any change; reads no further than the first."""
-        return any(True for _ in self._read(self._cover(window), 1))
+        return any(True for part in self._cover(window) for _ in self._read(part, 1))
 
-    def _cover(self, window: Window) -> PartitionSlice:
-        """A slice that has everything of a window."""
-        name = self.change_stream.name
-        return PartitionSlice(window, stream=name, token=None, with_partitions=True)
+    def _cover(self, window: Window) -> Sequence[PartitionSlice]:
+        """A slice a function, which has everything of a window."""
+        return [
+            PartitionSlice(window, stream=name, token=None, with_partitions=True)
+            for name in self.change_stream.functions
+        ]
 
     def _read(self, part: PartitionSlice, batch_rows: int) -> Iterator[StreamRows]:
         if part.window.empty:
             return
         buffer = ChangeBuffer(part.window, self.change_stream.keys)
-        for token, record in self._walk(part):
+        walk = self._walk_moving if self.change_stream.keys_move else self._walk
+        for token, record in walk(part):
             self._add(buffer, record, token)
             if buffer.rows >= batch_rows:
                 yield buffer.take()
@@ -104,7 +126,8 @@ class ChangeStreamCapture:
         lineage = Lineage(part.window.end)
         place: ChildPartition | None = ChildPartition(part.token or "", (), part.window.start + 1)
         while place is not None:
-            for record in self._query(place.token or None, place.start, part.window.end):
+            token, end = place.token or None, part.window.end
+            for record in self._query(part.stream, token, place.start, end):
                 if isinstance(record, DataRecord):
                     yield place.token, record
                 elif isinstance(record, ChildPartition) and (
@@ -113,6 +136,14 @@ class ChangeStreamCapture:
                     lineage.announce(record)
             place = lineage.take_next()
 
+    def _walk_moving(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+        """The same of a stream whose partitions live on while their keys move."""
+
+        def query(token: str | None, start: int, end: int) -> Generator[MovingRecord]:
+            yield from decode_messages(self._execute(part.stream, token, start, end))
+
+        return read_moving_keys(query, part.window.start, part.window.end)
+
     def _add(self, buffer: ChangeBuffer, record: DataRecord, token: str) -> None:
         if self.change_filter.accepts(record):
             record = self.change_filter.narrow(record)
@@ -120,7 +151,8 @@ class ChangeStreamCapture:
 
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
-        return OpenQueries(self._query, start)
+        (name,) = self.change_stream.functions
+        return OpenQueries(partial(self._query, name), start)
 
     def convert_records(
         self, records: Iterable[tuple[str, DataRecord]], window: Window
@@ -131,17 +163,24 @@ class ChangeStreamCapture:
             self._add(buffer, record, token)
         return buffer.take() if buffer.rows else None
 
-    def _query(self, token: str | None, start: int, end: int | None = None) -> Iterator[Record]:
+    def _query(
+        self, name: str, token: str | None, start: int, end: int | None = None
+    ) -> Iterator[Record]:
         """The records of a partition, or the partitions themselves; both ends are inside. Without
         an end the query stays open."""
-        name = self.change_stream.name
+        return decode_records(self._execute(name, token, start, end))
+
+    def _execute(
+        self, name: str, token: str | None, start: int, end: int | None
+    ) -> Iterator[ResultPart]:
+        """The results of a call of a stream's function."""
         beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
         statement = statements.read_change_stream(name, start, end, token, beat)
         try:
-            yield from decode_records(self.queries.stream.query(statement, None, with_stats=False))
+            yield from self.queries.stream.query(statement, None, with_stats=False)
         except OutOfRange as error:
             raise StreamExpiredError(
-                f"change stream {name} cannot be read from {format_timestamp(start)}"
-                f" ({error.message}); what it no longer keeps is lost to this reader: give the"
-                " reader a new position or checkpoint, with a backfill"
+                f"change stream {self.change_stream.name} cannot be read from"
+                f" {format_timestamp(start)} ({error.message}); what it no longer keeps is lost to"
+                " this reader: give the reader a new position or checkpoint, with a backfill"
             ) from error
