@@ -47,9 +47,9 @@ class Place:
             self.advance(record.timestamp + 1)
             return True
         timestamp, identity = identify(record)
+        self.advance(timestamp)
         if timestamp < self.at or identity in self.taken:
             return False
-        self.advance(timestamp)
         self.taken.add(identity)
         return True
 
