@@ -9,9 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from fixtures.everything import rows as everything_rows
+from fixtures.everything import write as write_everything
 from fixtures.server import connect
 from fixtures.singers import address_of, fetch_now
-from fixtures.versions import PARTITION_MODES, TABLES, Writes, set_partition_mode, versions_by_row
+from fixtures.versions import (
+    TABLES,
+    Writes,
+    set_partition_mode,
+    versions_by_row,
+    with_each_mode,
+)
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import given
@@ -39,7 +48,6 @@ from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
 OLD_AND_NEW = STREAM.format("OLD_AND_NEW_VALUES")
-with_each_mode = pytest.mark.parametrize("mode", PARTITION_MODES)
 ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
 
 
@@ -126,9 +134,7 @@ def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(
 
 
 @with_each_mode
-def test_a_transaction_says_who_it_is(
-    create_database: Callable[..., Database], mode: str
-) -> None:
+def test_a_transaction_says_who_it_is(create_database: Callable[..., Database], mode: str) -> None:
     database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
 
@@ -250,6 +256,65 @@ def test_streams_that_break_go_on_without_loss_or_repetition(
     window = Window(begin, fetch_now(database))
     faults(unavailable_after_rows=2, latency_seconds=0.001)
     assert versions_by_row(read_changes(capture_of(database), window)) == writes.truth
+
+
+def test_each_partition_mode_delivers_the_same_values_of_every_type(everything: Database) -> None:
+    kinds = "value_capture_type = 'NEW_ROW_AND_OLD_VALUES'"
+    moving = "partition_mode = 'MUTABLE_KEY_RANGE'"
+    statements = [
+        f"CREATE CHANGE STREAM Still FOR Everything OPTIONS ({kinds})",
+        f"CREATE CHANGE STREAM Moving FOR Everything OPTIONS ({kinds}, {moving})",
+    ]
+    everything.update_ddl(statements).result(60)
+    begin = fetch_now(everything)
+    update_everything(everything)
+    window = Window(begin, fetch_now(everything))
+    still, moved = (read_rows(capture_of(everything, n), window) for n in ("Still", "Moving"))
+    assert len(still) > 2
+    assert moved == still
+
+
+def update_everything(database: Database) -> None:
+    """Rows with every value of every type come, change, and go."""
+    new = [row | {"Id": 1_000 + row["Id"]} for row in everything_rows()]
+    write_everything(database, new)
+    with database.batch() as batch:
+        batch.update("Everything", ["Id", "St"], [(row["Id"], "then") for row in new])
+    with database.batch() as batch:
+        batch.delete("Everything", KeySet(keys=[(new[0]["Id"],)]))
+
+
+def read_rows(capture: ChangeStreamCapture, window: Window) -> list[dict[str, object]]:
+    """The columns of the changes, without those that name the partition and its records."""
+    apart = {"partition_token", "record_sequence", "mod_number", "id", "shape"}
+    apart |= {"last_in_transaction_in_partition", "records_in_transaction"}
+    apart |= {"partitions_in_transaction"}
+    found = [row for rows in capture.read_window(window) for row in rows.batch.to_pylist()]
+    shown = [{name: cell for name, cell in row.items() if name not in apart} for row in found]
+    return sorted(shown, key=lambda row: (str(row["key"]), str(row["commit_timestamp"])))
+
+
+@with_each_mode
+def test_the_functions_of_placements_are_read_together(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    """The embedded server has no placements; another stream's function stands for one's."""
+    streams = [OLD_AND_NEW.replace("S FOR ALL", f"S_{t} FOR {t}") for t in ("T", "U")]
+    database = create_database(
+        *TABLES, OLD_AND_NEW, *(set_partition_mode(each, mode) for each in streams)
+    )
+    begin = fetch_now(database)
+    writes = Writes(database, 4)
+    writes.write(30)
+    capture = capture_of(database, "S_T")
+    both = replace(capture.change_stream, name="S", placements=("T", "U"))
+    assert both.functions == ("S_T", "S_U")
+    window = Window(begin, fetch_now(database))
+    capture = replace(capture, change_stream=both)
+    assert versions_by_row(read_changes(capture, window)) == writes.truth
+    apart = read_in_slices(capture, window, random.Random(1))
+    apart.sort(key=lambda each: each.commit_timestamp)
+    assert versions_by_row(apart) == writes.truth
 
 
 # The order of partitions, without a server.

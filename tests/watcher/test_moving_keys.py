@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from watcher.captures.change_stream.spans import SPAN_MICROS_MIN, SPANS_MAX, div
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.window import Window
 
-Change = tuple[int, int]
+KeyChange = tuple[int, int]
 """A key, and when it changed."""
 
 FULL = 12
@@ -55,7 +56,7 @@ class Stream:
     owners: dict[int, str]
     spans: dict[str, tuple[int, int | None]]
     records: dict[str, list[MovingRecord]] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[KeyChange] = field(default_factory=list)
     opened: int = 0
 
     def write(self, token: str, record: MovingRecord) -> None:
@@ -80,8 +81,8 @@ class Stream:
             giver = self.owners[key]
             sources.setdefault(taker, set()).add(giver)
             sources.setdefault(giver, set())
-        for token, given in sources.items():
-            self.write(token, PartitionMove(at, "1", tuple(sorted(given - {token}))))
+        for token, givers in sources.items():
+            self.write(token, PartitionMove(at, "1", tuple(sorted(givers - {token}))))
         self.owners |= moves
 
     def end(self, token: str, at: int) -> None:
@@ -99,7 +100,8 @@ class Stream:
             yield PartitionStart(start, "0", tuple(self.list_active(start)))
             return
         began, ended = self.spans[token]
-        assert began <= start and (ended is None or start <= ended), "refused by Spanner"
+        assert began <= start, "refused by Spanner"
+        assert ended is None or start <= ended, "refused by Spanner"
         sent = 0
         for record in self.records.get(token, []):
             at = record.commit_timestamp if isinstance(record, DataRecord) else time_of(record)
@@ -163,7 +165,7 @@ def act(stream: Stream, step: str, at: int, choice: random.Random) -> None:
             stream.end(token, at)
 
 
-def read(stream: Stream, start: int, end: int) -> list[Change]:
+def read(stream: Stream, start: int, end: int) -> list[KeyChange]:
     """The changes of a window, in the order in which they come."""
     records = read_moving_keys(stream.query, start, end)
     return [(int(r.shape.table), r.commit_timestamp) for _, r in records]
@@ -176,7 +178,7 @@ def test_every_change_comes_once_and_those_of_a_key_in_order(
     last = max(at for _, at in stream.changes)
     cuts = sorted(data.draw(st.sets(st.integers(1, last - 1), max_size=4)))
     ends = [1, *(c for c in cuts if c > 1), last]
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(ends):
         changes = read(stream, start, end)
         assert sorted(changes) == sorted(c for c in stream.changes if start < c[1] <= end)
         for key in range(KEYS):
@@ -218,5 +220,5 @@ def test_a_long_window_is_divided_without_a_gap() -> None:
         spans = divide_window(Window(5, 5 + length))
         assert len(spans) == max(1, min(SPANS_MAX, length // SPAN_MICROS_MIN))
         assert (spans[0].start, spans[-1].end) == (5, 5 + length)
-        for before, after in zip(spans, spans[1:], strict=False):
+        for before, after in pairwise(spans):
             assert before.end == after.start

@@ -36,8 +36,8 @@ class WatchedStream:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The names of the functions that read it, after ``READ_``: of the stream, or of placements.
-        Each has partitions of its own."""
+        """The functions that read it, without ``READ_``: its own, or those of placements. Each has
+        partitions of its own."""
         if not self.placements:
             return (self.name,)
         return tuple(f"{self.name}_{placement}" for placement in self.placements)
