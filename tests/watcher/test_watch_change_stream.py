@@ -235,6 +235,14 @@ def test_what_does_not_go_together_is_refused(database: Database) -> None:
         deliver(database, stream={"name": "X"})
 
 
+@pytest.mark.parametrize("mode", ["MUTABLE_KEY_RANGE"])
+def test_queries_that_must_have_an_end_are_not_kept_open(database: Database) -> None:
+    with pytest.raises(ConfigurationError, match="S has partition_mode = 'MUTABLE_KEY_RANGE'"):
+        deliver(database, stream={"push": True})
+    with pytest.raises(ConfigurationError, match=r"remove stream\.push or stream\.placements"):
+        parse_watch_config(options(database, stream={"push": True, "placements": ["a"]}))
+
+
 # Queries that stay open.
 
 
