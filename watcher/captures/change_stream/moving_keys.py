@@ -144,8 +144,8 @@ def read_on(
 
 
 def choose_least(places: Iterable[Place]) -> Place | None:
-    """The one that was read least far."""
-    return min(places, key=lambda place: (place.at, place.token), default=None)
+    """The one that was read least far; of several, the one that was announced first."""
+    return min(places, key=lambda place: place.at, default=None)
 
 
 def identify(
