@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.spark import batch, changes, drain, parquet
-from fixtures.versions import TABLES, Row, Version, Writes
+from fixtures.versions import TABLES, Row, Version, Writes, set_partition_mode, with_each_mode
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
@@ -31,8 +31,14 @@ WINDOWS = int(os.environ.get("REPLICA_WINDOWS", "30"))
 
 
 @pytest.fixture
-def database(create_database: Callable[..., Database]) -> Database:
-    return create_database(*TABLES, STREAM)
+def mode() -> str:
+    """The partition mode of the stream; some tests are run with each."""
+    return "IMMUTABLE_KEY_RANGE"
+
+
+@pytest.fixture
+def database(create_database: Callable[..., Database], mode: str) -> Database:
+    return create_database(*TABLES, set_partition_mode(STREAM, mode))
 
 
 def now(database: Database) -> str:
@@ -61,6 +67,7 @@ def versions(rows: list[dict[str, object]]) -> dict[Row, list[Version]]:
     return ordered
 
 
+@with_each_mode
 def test_every_version_arrives_once_over_restarts(
     spark: SparkSession, database: Database, tmp_path: Path
 ) -> None:
@@ -76,6 +83,7 @@ def test_every_version_arrives_once_over_restarts(
     assert versions(batch(spark, database, **more).toArrow().to_pylist()) == writes.truth
 
 
+@with_each_mode
 def test_whole_tables_come_first(spark: SparkSession, database: Database, tmp_path: Path) -> None:
     writes = Writes(database, 2)
     writes.write(30)
@@ -168,6 +176,7 @@ def test_what_a_stream_does_not_tell_is_refused(
         changes(spark, database, table="T", wholeRows=True)
 
 
+@with_each_mode
 def test_keys_and_values_of_an_envelope(
     spark: SparkSession, database: Database, tmp_path: Path
 ) -> None:
@@ -230,6 +239,7 @@ def contents(database: Database, at: object = None) -> list[list[object]]:
     return cells
 
 
+@with_each_mode
 def test_a_replica_is_equal_at_the_end_of_every_window(
     spark: SparkSession,
     database: Database,

@@ -40,6 +40,7 @@ from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.discovery import discover_table
 
 Capture: TypeAlias = Literal["poll", "change-stream"]
+PartitionMode: TypeAlias = Literal["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"]
 
 CHURN_SECONDS = 0.3
 """So often partitions split, merge or move."""
@@ -67,8 +68,15 @@ class Report:
 class World:
     """A server with its data directory, a database, writers, and a watcher process."""
 
-    def __init__(self, folder: Path, seed: int, capture: Capture = "poll") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        seed: int,
+        capture: Capture = "poll",
+        mode: PartitionMode = "IMMUTABLE_KEY_RANGE",
+    ) -> None:
         self.folder = folder
+        self.mode = mode
         self.seed = seed
         self.capture = capture
         self.churn = CHURN_SECONDS if capture == "change-stream" else 0.0
@@ -92,7 +100,7 @@ class World:
 
     def _prepare(self, database: Database) -> None:
         if self.capture == "change-stream":
-            kind = f"value_capture_type = '{self.captured}'"
+            kind = f"value_capture_type = '{self.captured}', partition_mode = '{self.mode}'"
             watched = ", ".join(WATCHED)
             stream = f"CREATE CHANGE STREAM Changes FOR {watched} OPTIONS ({kind})"
             database.update_ddl([stream]).result(60)
@@ -363,11 +371,17 @@ def micros(text: str) -> int:
 
 
 def run(
-    folder: Path, seed: int, seconds: float, *, strikes: bool = True, capture: Capture = "poll"
+    folder: Path,
+    seed: int,
+    seconds: float,
+    *,
+    strikes: bool = True,
+    capture: Capture = "poll",
+    mode: PartitionMode = "IMMUTABLE_KEY_RANGE",
 ) -> Report:
     """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
     before = os.environ.get(VARIABLE)
-    world = World(folder, seed, capture)
+    world = World(folder, seed, capture, mode)
     truth, stop = Truth(), threading.Event()
     writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
     threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]

@@ -20,24 +20,26 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from nemesis.run import Capture, run  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.run import Capture, PartitionMode, run  # noqa: E402 (the tests' folder has to be on the path first)
 
 RUN_SECONDS_MAX = 300
 
 
-def run_once(seed: int, seconds: float, capture: Capture) -> dict[str, Any]:
+def run_once(seed: int, seconds: float, capture: Capture, mode: PartitionMode) -> dict[str, Any]:
     """The report of a run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return asdict(run(Path(folder), seed, seconds, capture=capture))
+            return asdict(run(Path(folder), seed, seconds, capture=capture, mode=mode))
         except AssertionError as error:
             return {"seed": seed, "problems": [str(error)]}
 
 
-def run_in_process(seed: int, seconds: float, capture: Capture) -> dict[str, Any]:
+def run_in_process(
+    seed: int, seconds: float, capture: Capture, mode: PartitionMode
+) -> dict[str, Any]:
     """The report of a run in a process of its own."""
     command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(seconds)]
-    command += ["--capture", capture]
+    command += ["--capture", capture, "--partition-mode", mode]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
     )
@@ -55,12 +57,19 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=4, help="how long each run writes")
     parser.add_argument("--capture", choices=["poll", "change-stream"], default="poll")
+    parser.add_argument(
+        "--partition-mode",
+        choices=["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"],
+        default="IMMUTABLE_KEY_RANGE",
+        help="of the change stream",
+    )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        print(json.dumps(run_once(options.one, options.seconds, options.capture)), flush=True)
+        report = run_once(options.one, options.seconds, options.capture, options.partition_mode)
+        print(json.dumps(report), flush=True)
         os._exit(0)  # a writer may hang in the client's retries against a server that is gone
     known = []
     if options.results.exists():
@@ -69,7 +78,10 @@ def main() -> int:
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
     with options.results.open("a") as file, ThreadPoolExecutor(options.parallel) as threads:
         for report in threads.map(
-            lambda seed: run_in_process(seed, options.seconds, options.capture), missing
+            lambda seed: run_in_process(
+                seed, options.seconds, options.capture, options.partition_mode
+            ),
+            missing,
         ):
             file.write(json.dumps(report) + "\n")
             file.flush()

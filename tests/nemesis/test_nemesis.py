@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.run import run
+from nemesis.run import PartitionMode, run
 
 
 @pytest.mark.slow
@@ -26,16 +26,24 @@ def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [11, 12])
-def test_a_change_stream_delivers_every_version_whatever_strikes(tmp_path: Path, seed: int) -> None:
-    report = run(tmp_path, seed, seconds=4, capture="change-stream")
+@pytest.mark.parametrize(
+    ("seed", "mode"),
+    [(11, "IMMUTABLE_KEY_RANGE"), (12, "IMMUTABLE_KEY_RANGE"), (14, "MUTABLE_KEY_RANGE")],
+)
+def test_a_change_stream_delivers_every_version_whatever_strikes(
+    tmp_path: Path, seed: int, mode: PartitionMode
+) -> None:
+    report = run(tmp_path, seed, seconds=4, capture="change-stream", mode=mode)
     assert report.problems == []
     assert report.commits > 20
     assert report.lines > 20
 
 
 @pytest.mark.slow
-def test_a_change_stream_repeats_nothing_when_nothing_strikes(tmp_path: Path) -> None:
-    report = run(tmp_path, 13, seconds=3, strikes=False, capture="change-stream")
+@pytest.mark.parametrize("mode", ["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"])
+def test_a_change_stream_repeats_nothing_when_nothing_strikes(
+    tmp_path: Path, mode: PartitionMode
+) -> None:
+    report = run(tmp_path, 13, seconds=3, strikes=False, capture="change-stream", mode=mode)
     assert report.problems == []
     assert report.lines > 20

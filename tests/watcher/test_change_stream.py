@@ -9,9 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from fixtures.everything import rows as everything_rows
+from fixtures.everything import write as write_everything
 from fixtures.server import connect
 from fixtures.singers import address_of, fetch_now
-from fixtures.versions import TABLES, Writes, versions_by_row
+from fixtures.versions import (
+    TABLES,
+    Writes,
+    set_partition_mode,
+    versions_by_row,
+    with_each_mode,
+)
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import given
@@ -81,11 +90,12 @@ def create_churning_database() -> Iterator[Callable[[str], Database]]:
         yield create
 
 
+@with_each_mode
 @pytest.mark.parametrize("seed", range(3))
 def test_every_version_comes_once_and_in_order_while_partitions_move(
-    create_churning_database: Callable[[str], Database], seed: int
+    create_churning_database: Callable[[str], Database], seed: int, mode: str
 ) -> None:
-    database = create_churning_database(OLD_AND_NEW)
+    database = create_churning_database(set_partition_mode(OLD_AND_NEW, mode))
     capture, choice = capture_of(database), random.Random(seed)
     writes = Writes(database, seed)
     ends = [fetch_now(database)]
@@ -106,8 +116,11 @@ def test_every_version_comes_once_and_in_order_while_partitions_move(
     assert {change.id for change in apart} == {change.id for change in changes}
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Database) -> None:
+@with_each_mode
+def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
     writes = Writes(database, 5)
     writes.write(30)
@@ -120,8 +133,9 @@ def test_windows_that_end_at_any_timestamp_hold_what_lies_in_them(database: Data
         assert versions_by_row(changes + rest) == writes.truth
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_a_transaction_says_who_it_is(database: Database) -> None:
+@with_each_mode
+def test_a_transaction_says_who_it_is(create_database: Callable[..., Database], mode: str) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
 
     def write(transaction: Transaction) -> None:
@@ -142,8 +156,11 @@ def test_a_transaction_says_who_it_is(database: Database) -> None:
     }
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
+@with_each_mode
+def test_tables_operations_and_tags_can_be_chosen(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
     writes = Writes(database, 11)
     writes.write(40)
@@ -166,11 +183,12 @@ def test_tables_operations_and_tags_can_be_chosen(database: Database) -> None:
     assert read_changes(replace(capture, change_filter=ChangeFilter(tag="nobody")), window) == []
 
 
+@with_each_mode
 @pytest.mark.parametrize("captured", list(ValueCapture))
 def test_whole_rows_are_there_whatever_the_stream_captures(
-    create_database: Callable[..., Database], captured: ValueCapture
+    create_database: Callable[..., Database], captured: ValueCapture, mode: str
 ) -> None:
-    database = create_database(*TABLES, STREAM.format(captured))
+    database = create_database(*TABLES, set_partition_mode(STREAM.format(captured), mode))
     begin = fetch_now(database)
     with database.batch() as batch:
         batch.insert("T", ["Id", "Version", "Text"], [(1, 1, "first")])
@@ -196,8 +214,11 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
     assert olds == ([{}, {"Version": 1}, {"Text": "first"}] if captured.keeps_old else [None] * 3)
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
-def test_a_start_before_the_stream_is_refused_with_what_to_do(database: Database) -> None:
+@with_each_mode
+def test_a_start_before_the_stream_is_refused_with_what_to_do(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     capture = capture_of(database)
     database.reload()
     with pytest.raises(StreamExpiredError, match=r"S cannot be read from .* backfill"):
@@ -224,16 +245,76 @@ def test_a_stream_that_does_not_fit_is_refused(database: Database) -> None:
     assert find_stream(schema, "s", ("T",), "d").name == "S"
 
 
-@pytest.mark.ddl(*TABLES, OLD_AND_NEW)
+@with_each_mode
 def test_streams_that_break_go_on_without_loss_or_repetition(
-    database: Database, faults: Callable[..., None]
+    create_database: Callable[..., Database], faults: Callable[..., None], mode: str
 ) -> None:
+    database = create_database(*TABLES, set_partition_mode(OLD_AND_NEW, mode))
     begin = fetch_now(database)
     writes = Writes(database, 3)
     writes.write(60)
     window = Window(begin, fetch_now(database))
     faults(unavailable_after_rows=2, latency_seconds=0.001)
     assert versions_by_row(read_changes(capture_of(database), window)) == writes.truth
+
+
+def test_each_partition_mode_delivers_the_same_values_of_every_type(everything: Database) -> None:
+    kinds = "value_capture_type = 'NEW_ROW_AND_OLD_VALUES'"
+    moving = "partition_mode = 'MUTABLE_KEY_RANGE'"
+    statements = [
+        f"CREATE CHANGE STREAM Still FOR Everything OPTIONS ({kinds})",
+        f"CREATE CHANGE STREAM Moving FOR Everything OPTIONS ({kinds}, {moving})",
+    ]
+    everything.update_ddl(statements).result(60)
+    begin = fetch_now(everything)
+    update_everything(everything)
+    window = Window(begin, fetch_now(everything))
+    still, moved = (read_rows(capture_of(everything, n), window) for n in ("Still", "Moving"))
+    assert len(still) > 2
+    assert moved == still
+
+
+def update_everything(database: Database) -> None:
+    """Rows with every value of every type come, change, and go."""
+    new = [row | {"Id": 1_000 + row["Id"]} for row in everything_rows()]
+    write_everything(database, new)
+    with database.batch() as batch:
+        batch.update("Everything", ["Id", "St"], [(row["Id"], "then") for row in new])
+    with database.batch() as batch:
+        batch.delete("Everything", KeySet(keys=[(new[0]["Id"],)]))
+
+
+def read_rows(capture: ChangeStreamCapture, window: Window) -> list[dict[str, object]]:
+    """The columns of the changes, without those that name the partition and its records."""
+    apart = {"partition_token", "record_sequence", "mod_number", "id", "shape"}
+    apart |= {"last_in_transaction_in_partition", "records_in_transaction"}
+    apart |= {"partitions_in_transaction"}
+    found = [row for rows in capture.read_window(window) for row in rows.batch.to_pylist()]
+    shown = [{name: cell for name, cell in row.items() if name not in apart} for row in found]
+    return sorted(shown, key=lambda row: (str(row["key"]), str(row["commit_timestamp"])))
+
+
+@with_each_mode
+def test_the_functions_of_placements_are_read_together(
+    create_database: Callable[..., Database], mode: str
+) -> None:
+    """The embedded server has no placements; another stream's function stands for one's."""
+    streams = [OLD_AND_NEW.replace("S FOR ALL", f"S_{t} FOR {t}") for t in ("T", "U")]
+    database = create_database(
+        *TABLES, OLD_AND_NEW, *(set_partition_mode(each, mode) for each in streams)
+    )
+    begin = fetch_now(database)
+    writes = Writes(database, 4)
+    writes.write(30)
+    capture = capture_of(database, "S_T")
+    both = replace(capture.change_stream, name="S", placements=("T", "U"))
+    assert both.functions == ("S_T", "S_U")
+    window = Window(begin, fetch_now(database))
+    capture = replace(capture, change_stream=both)
+    assert versions_by_row(read_changes(capture, window)) == writes.truth
+    apart = read_in_slices(capture, window, random.Random(1))
+    apart.sort(key=lambda each: each.commit_timestamp)
+    assert versions_by_row(apart) == writes.truth
 
 
 # The order of partitions, without a server.

@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 from fixtures.server import connect
 from fixtures.singers import address_of
-from fixtures.versions import TABLES, Writes, row_of, versions_by_row
+from fixtures.versions import (
+    TABLES,
+    Writes,
+    row_of,
+    set_partition_mode,
+    versions_by_row,
+    with_each_mode,
+)
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
@@ -60,10 +67,17 @@ def deliver(database: Database, **more: object) -> list[Change]:
 
 
 @pytest.fixture
-def database(create_database: Callable[..., Database]) -> Database:
-    return create_database(*TABLES, STREAM)
+def mode() -> str:
+    """The partition mode of the stream; some tests are run with each."""
+    return "IMMUTABLE_KEY_RANGE"
 
 
+@pytest.fixture
+def database(create_database: Callable[..., Database], mode: str) -> Database:
+    return create_database(*TABLES, set_partition_mode(STREAM, mode))
+
+
+@with_each_mode
 def test_every_version_comes_with_deletes_and_old_values(database: Database) -> None:
     assert deliver(database) == []
     writes = Writes(database, 1)
@@ -72,6 +86,7 @@ def test_every_version_comes_with_deletes_and_old_values(database: Database) -> 
     assert deliver(database) == []
 
 
+@with_each_mode
 def test_it_goes_on_while_writes_come(database: Database) -> None:
     deliver(database)
     writes = Writes(database, 2)
@@ -97,6 +112,7 @@ def test_it_goes_on_while_writes_come(database: Database) -> None:
     assert versions_by_row(changes) == writes.truth
 
 
+@with_each_mode
 def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database: Database) -> None:
     writes = Writes(database, 3)
     writes.write(30)
@@ -113,6 +129,7 @@ def test_whole_tables_come_before_their_changes_without_gap_or_overlap(database:
     }
 
 
+@with_each_mode
 def test_transactions_come_whole_and_in_order(database: Database) -> None:
     deliver(database)
     writes = Writes(database, 4)
@@ -126,6 +143,7 @@ def test_transactions_come_whole_and_in_order(database: Database) -> None:
         assert len({c.origin.transaction_id for c in changes if c.origin is not None}) == 1
 
 
+@with_each_mode
 def test_a_long_backlog_comes_in_windows(database: Database) -> None:
     deliver(database)
     writes = Writes(database, 5)
@@ -165,6 +183,7 @@ def test_what_is_printed(create_database: Callable[..., Database], whole_rows: b
     assert all(each["transaction"]["id"] for each in printed)
 
 
+@with_each_mode
 def test_only_some_operations(database: Database) -> None:
     deliver(database)
     writes = Writes(database, 6)
@@ -177,6 +196,7 @@ def test_only_some_operations(database: Database) -> None:
     assert versions_by_row(changes) == {row: each for row, each in deletes.items() if each}
 
 
+@with_each_mode
 def test_check_says_whether_the_stream_can_be_read(database: Database) -> None:
     findings = list(check(parse_watch_config(options(database))))
     assert all(finding.ok for finding in findings)
@@ -185,6 +205,7 @@ def test_check_says_whether_the_stream_can_be_read(database: Database) -> None:
     assert next(f.detail for f in wrong if f.name == "change stream").endswith("X; it has: S")
 
 
+@with_each_mode
 def test_the_command_line_reads_a_stream(database: Database) -> None:
     command = ["watch", "-d", str(address_of(database)), "-t", "T", "--stream", "S"]
     again = [*command, "--consumer", "cli", "--once"]
@@ -212,6 +233,14 @@ def test_what_does_not_go_together_is_refused(database: Database) -> None:
         parse_watch_config(options(database, start="earliest"))
     with pytest.raises(NotWatchableError, match="no change stream X; it has: S"):
         deliver(database, stream={"name": "X"})
+
+
+@pytest.mark.parametrize("mode", ["MUTABLE_KEY_RANGE"])
+def test_queries_that_must_have_an_end_are_not_kept_open(database: Database) -> None:
+    with pytest.raises(ConfigurationError, match="S has partition_mode = 'MUTABLE_KEY_RANGE'"):
+        deliver(database, stream={"push": True})
+    with pytest.raises(ConfigurationError, match=r"remove stream\.push or stream\.placements"):
+        parse_watch_config(options(database, stream={"push": True, "placements": ["a"]}))
 
 
 # Queries that stay open.
@@ -341,10 +370,12 @@ def test_open_queries_end_when_they_are_drained(database: Database) -> None:
     assert deliver(database) == []
 
 
+@with_each_mode
 def test_a_table_that_is_made_while_the_watcher_is_down_is_watched_from_its_first_row(
     create_database: Callable[..., Database],
+    mode: str,
 ) -> None:
-    database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
+    database = create_database(*TABLES, set_partition_mode("CREATE CHANGE STREAM S FOR ALL", mode))
     deliver(database, tables=["*"])
     database.update_ddl(["CREATE TABLE Later (Id INT64) PRIMARY KEY (Id)"]).result(60)
     with database.batch() as batch:
@@ -369,11 +400,12 @@ def test_a_table_that_is_gone_does_not_send_the_next_one_back(
 
 
 @pytest.mark.parametrize("refresh", [0, 1])
+@with_each_mode
 def test_a_table_that_comes_later_is_watched_from_its_first_row(
-    create_database: Callable[..., Database], refresh: int
+    create_database: Callable[..., Database], refresh: int, mode: str
 ) -> None:
     """Also when windows pass before its schema is looked at."""
-    database = create_database(*TABLES, "CREATE CHANGE STREAM S FOR ALL")
+    database = create_database(*TABLES, set_partition_mode("CREATE CHANGE STREAM S FOR ALL", mode))
     changes: list[Change] = []
     arrived = threading.Event()
     watcher = Watcher(**options(database, tables=["*"], refresh=refresh))
@@ -394,7 +426,7 @@ def test_a_table_that_comes_later_is_watched_from_its_first_row(
     assert arrived.wait(60)
     watcher.stop()
     thread.join(60)
-    assert [change.key["Id"] for change in changes if change.table == "Later"] == [1, 2]
+    assert sorted(str(c.key["Id"]) for c in changes if c.table == "Later") == ["1", "2"]
 
 
 def test_what_was_delivered_above_the_watermark_does_not_come_again_when_queries_are_reopened(

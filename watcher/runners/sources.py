@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ddl.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
     ChangeStreamCapture,
+    WatchedStream,
     WholeRows,
     find_streamed_tables,
 )
@@ -15,6 +18,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.change import Shape
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
+from watcher.errors import ConfigurationError
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.tables.selection import Selection, select
@@ -58,6 +62,16 @@ def resolve_polled(
     )
 
 
+def check_push(config: WatchConfig, stream: WatchedStream) -> None:
+    """Raises ConfigurationError for queries that would have to stay open and cannot."""
+    if config.stream.push and stream.keys_move:
+        raise ConfigurationError(
+            f"stream.push needs queries without an end, and change stream {stream.name} has"
+            " partition_mode = 'MUTABLE_KEY_RANGE', whose queries must have one: remove stream.push"
+            " and choose a short interval"
+        )
+
+
 def resolve_streamed(
     config: WatchConfig, queries: QueryClient, schema: Schema, database: str
 ) -> StreamedTables:
@@ -67,6 +81,8 @@ def resolve_streamed(
     stream, tables = find_streamed_tables(
         schema, config.stream.name, selection, database, config.table
     )
+    stream = replace(stream, placements=config.stream.placements)
+    check_push(config, stream)
     whole = config.stream.whole_rows
     known = Known("change-stream", stream.known_values(whole), bool(config.backfill))
     config.format.check(known)

@@ -130,6 +130,9 @@ class StreamConfig(Section):
 
     name: Text | None = None
     """The change stream; without it, the only one that watches the tables."""
+    placements: tuple[Text, ...] = ()
+    """Read the functions of these placements, ``READ_<stream>_<placement>``, instead of the
+    stream's own (Spanner: ``per_placement_tvf``)."""
     operations: tuple[Literal["INSERT", "UPDATE", "DELETE"], ...] = ()
     """Only these operations; all, if it is empty."""
     tag: Text | None = None

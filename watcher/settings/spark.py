@@ -163,6 +163,9 @@ class SourceOptions(SharedSettings):
     """How changes are found; ``change-stream``: every version, and deletes."""
     stream: Text | None = None
     """The change stream; without it, the only one that watches the tables."""
+    placements: str = ""
+    """Of a change stream, the functions of these placements instead of its own, with commas
+    between (Spanner: ``per_placement_tvf``)."""
     operations: Annotated[tuple[Operation, ...], BeforeValidator(convert_operations)] = ()
     """Of a change stream, only these operations, with commas between: ``INSERT,DELETE``."""
     transaction_tag: Text | None = None
@@ -242,7 +245,7 @@ def check_combinations(options: SourceOptions) -> None:
             " changes: use one or the other"
         )
     if not options.streamed:
-        for name in ("stream", "operations", "transaction_tag", "whole_rows"):
+        for name in ("stream", "placements", "operations", "transaction_tag", "whole_rows"):
             if name in options.model_fields_set:
                 raise ConfigurationError(
                     f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"

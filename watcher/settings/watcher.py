@@ -222,6 +222,10 @@ def check_stream(config: WatchConfig) -> None:
             "stream.push delivers changes one by one, transactions = true delivers them window by"
             " window: use one or the other"
         )
+    if config.stream.push and config.stream.placements:
+        raise ConfigurationError(
+            "stream.push reads the stream's own function: remove stream.push or stream.placements"
+        )
     for name, spec in config.table.items():
         if replace(spec, columns=None, exclude_columns=()) != TableSpec():
             raise ConfigurationError(

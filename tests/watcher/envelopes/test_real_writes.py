@@ -18,6 +18,7 @@ from fixtures.documented import (
     datastream_example,
 )
 from fixtures.singers import address_of
+from fixtures.versions import set_partition_mode, with_each_mode
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
@@ -45,8 +46,9 @@ IMAGES = """CREATE TABLE Images (
 ) PRIMARY KEY (A, B, C)"""
 
 
-def stream(captured: str) -> str:
-    return f"CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{captured}')"
+def stream(captured: str, mode: str = "IMMUTABLE_KEY_RANGE") -> str:
+    created = f"CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{captured}')"
+    return set_partition_mode(created, mode)
 
 
 def config_of(
@@ -88,8 +90,11 @@ def write_sample(database: Database) -> None:
         batch.delete("SAMPLE", KeySet(keys=[[1231535353]]))
 
 
-def test_three_writes_are_the_three_events_of_datastream(create_database: Create) -> None:
-    database = create_database(SAMPLE, stream("NEW_ROW_AND_OLD_VALUES"))
+@with_each_mode
+def test_three_writes_are_the_three_events_of_datastream(
+    create_database: Create, mode: str
+) -> None:
+    database = create_database(SAMPLE, stream("NEW_ROW_AND_OLD_VALUES", mode))
     config = config_of(database, "SAMPLE", "datastream", {"stream_name": "s"})
     begin(config)
     write_sample(database)
@@ -109,8 +114,9 @@ def test_three_writes_are_the_three_events_of_datastream(create_database: Create
     assert len({event["uuid"] for event in events}) == 3
 
 
-def test_three_writes_are_four_messages_of_debezium(create_database: Create) -> None:
-    database = create_database(SAMPLE, stream("NEW_ROW_AND_OLD_VALUES"))
+@with_each_mode
+def test_three_writes_are_four_messages_of_debezium(create_database: Create, mode: str) -> None:
+    database = create_database(SAMPLE, stream("NEW_ROW_AND_OLD_VALUES", mode))
     options: dict[str, object] = {"before": "required", "with_schema": True}
     config = config_of(database, "SAMPLE", "debezium", options, stream={"name": "S"})
     begin(config)
@@ -131,11 +137,12 @@ def test_three_writes_are_four_messages_of_debezium(create_database: Create) -> 
     assert order.select_newest(pairs, "debezium") == pairs[2:]
 
 
+@with_each_mode
 @pytest.mark.parametrize("captured", ["OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"])
 def test_a_bank_transfer_is_the_two_records_of_the_document(
-    create_database: Create, captured: str
+    create_database: Create, captured: str, mode: str
 ) -> None:
-    database = create_database(ACCOUNTS, stream(captured))
+    database = create_database(ACCOUNTS, stream(captured, mode))
     columns = ("AccountId", "LastUpdate", "Balance")
     with database.batch() as batch:
         rows = [("Id1", COMMIT_TIMESTAMP, 1500), ("Id2", COMMIT_TIMESTAMP, 1500)]
@@ -167,8 +174,9 @@ def test_a_bank_transfer_is_the_two_records_of_the_document(
         assert record | {last: True} == example
 
 
-def test_writes_are_the_records_of_ydb(create_database: Create) -> None:
-    database = create_database(LOREM, IMAGES, stream("NEW_ROW_AND_OLD_VALUES"))
+@with_each_mode
+def test_writes_are_the_records_of_ydb(create_database: Create, mode: str) -> None:
+    database = create_database(LOREM, IMAGES, stream("NEW_ROW_AND_OLD_VALUES", mode))
     with database.batch() as batch:
         batch.insert("Lorem", ("Id", "Name"), [(1, "one"), (2, "two")])
         columns = ("A", "B", "C", "textColumn", "intColumn", "boolColumn")

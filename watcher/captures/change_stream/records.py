@@ -66,6 +66,36 @@ class ChildPartition:
     start: int
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionStart:
+    """Partitions that are to be read from a timestamp on, where keys move between partitions."""
+
+    timestamp: int
+    sequence: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMove:
+    """Keys that moved at a timestamp: into this partition, from ``sources``. Empty where keys only
+    left it."""
+
+    timestamp: int
+    sequence: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEnd:
+    """The last record of a partition whose keys have moved away."""
+
+    timestamp: int
+    sequence: str
+
+
+MovingRecord = DataRecord | Heartbeat | PartitionStart | PartitionMove | PartitionEnd
+"""The records of a stream whose partitions live on while their keys move."""
+
 Record = DataRecord | Heartbeat | ChildPartition
 
 

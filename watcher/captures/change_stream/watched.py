@@ -29,6 +29,18 @@ class WatchedStream:
     name: str
     keys: Mapping[str, tuple[str, ...]]
     captured: ValueCapture
+    keys_move: bool = False
+    """Its partitions live on while keys move between them: ``MUTABLE_KEY_RANGE``."""
+    placements: tuple[str, ...] = ()
+    """The placements whose functions are read instead of the stream's own."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that read it, without ``READ_``: its own, or those of placements. Each has
+        partitions of its own."""
+        if not self.placements:
+            return (self.name,)
+        return tuple(f"{self.name}_{placement}" for placement in self.placements)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -81,7 +93,7 @@ def find_stream(
     """The stream of a name, or the only one that watches all the tables.
 
     Raises StreamNotFoundError for a stream that does not exist, NotWatchableError for one that does
-    not watch a table or has an unsupported partition mode, and when several watch the tables.
+    not watch a table, and when several watch the tables.
     """
     stream = choose_stream(schema, name, tables, database)
     watched = list_watched(stream, schema)
@@ -90,6 +102,7 @@ def find_stream(
         stream.name,
         {name: list_key_columns(schema, name) for name in watched},
         ValueCapture(read_option(stream, "value_capture_type", ValueCapture.OLD_AND_NEW_VALUES)),
+        read_option(stream, "partition_mode", "") == MUTABLE,
     )
 
 
@@ -128,17 +141,12 @@ def choose_stream(
 
 
 def check_stream(stream: ChangeStream, watched: Sequence[str], tables: Sequence[str]) -> None:
-    """Raises NotWatchableError for a stream that does not watch a table or cannot be read."""
+    """Raises NotWatchableError for a stream that does not watch a table."""
     missing = [table for table in tables if table not in watched]
     if missing:
         raise NotWatchableError(
             f"change stream {stream.name} does not watch table {missing[0]}; add it: ALTER CHANGE"
             f" STREAM {stream.name} SET FOR {', '.join([*watched, missing[0]])}"
-        )
-    if read_option(stream, "partition_mode", "") == MUTABLE:
-        raise NotWatchableError(
-            f"change stream {stream.name} has partition_mode = '{MUTABLE}', which is not supported;"
-            " create one without that option"
         )
 
 

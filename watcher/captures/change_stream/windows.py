@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 from google.api_core.exceptions import OutOfRange
 
 from watcher.captures import StreamRows, statements
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
+from watcher.captures.change_stream.messages import decode_messages
+from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
     Heartbeat,
+    MovingRecord,
     Record,
     decode_records,
 )
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer
 from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
+from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.errors import StreamExpiredError
@@ -55,7 +60,7 @@ PartitionQuery = Callable[[str | None, int, int], Iterator[Sized | Heartbeat | C
 class PartitionSlice(Slice):
     """A partition of a stream that is active when the window begins, and those of its children that
     are its to read. Without a token: the records that the query for the partitions itself returned;
-    with ``with_partitions``, all that the window holds."""
+    with ``with_partitions``, all that the window holds. ``stream`` names the function: READ_..."""
 
     stream: str
     token: str | None
@@ -76,18 +81,30 @@ class ChangeStreamCapture:
 
     def plan(self, window: Window) -> Sequence[PartitionSlice]:
         """As ``Capture.plan``: the partitions that are active when the window begins, by one call.
+        Where keys move between partitions, the window in shorter ones; the call checks its start.
 
         Raises StreamExpiredError when the stream no longer keeps records as old as that.
         """
         if window.empty:
             return ()
+        if self.change_stream.keys_move:
+            for name in self.change_stream.functions:
+                any(True for _ in self._execute(name, None, window.start, window.end))
+            return [part for span in divide_window(window) for part in self._cover(span)]
+        return [
+            part
+            for name in self.change_stream.functions
+            for part in self._plan_partitions(name, window)
+        ]
+
+    def _plan_partitions(self, name: str, window: Window) -> Sequence[PartitionSlice]:
+        """The partitions of a function."""
         tokens: list[str | None] = []
-        for record in self._query(None, window.start + 1, window.end):
+        for record in self._query(name, None, window.start + 1, window.end):
             if isinstance(record, ChildPartition):
                 tokens.append(record.token)
             elif isinstance(record, DataRecord) and None not in tokens:
                 tokens.append(None)
-        name = self.change_stream.name
         return [PartitionSlice(window, stream=name, token=token) for token in tokens]
 
     def read(self, part: PartitionSlice) -> Iterator[StreamRows]:
@@ -97,35 +114,60 @@ class ChangeStreamCapture:
 
     def read_window(self, window: Window) -> Iterator[StreamRows]:
         """The changes of a whole window: of each key in commit order."""
-        return self._read(self._cover(window), BATCH_ROWS)
+        for part in self._cover(window):
+            yield from self._read(part, BATCH_ROWS)
 
     def has_changes(self, window: Window) -> bool:
         """Whether a window holds any change; reads no further than the first."""
-        return any(True for _ in self._read(self._cover(window), 1))
+        return any(True for part in self._cover(window) for _ in self._read(part, 1))
 
-    def _cover(self, window: Window) -> PartitionSlice:
-        """A slice that has everything of a window."""
-        name = self.change_stream.name
-        return PartitionSlice(window, stream=name, token=None, with_partitions=True)
+    def _cover(self, window: Window) -> Sequence[PartitionSlice]:
+        """A slice a function, which has everything of a window."""
+        return [
+            PartitionSlice(window, stream=name, token=None, with_partitions=True)
+            for name in self.change_stream.functions
+        ]
 
     def _read(self, part: PartitionSlice, batch_rows: int) -> Iterator[StreamRows]:
         if part.window.empty:
             return
         buffer = ChangeBuffer(part.window, self.change_stream.keys)
-        for token, record in self._walk(part, self._query, part.window):
+        for token, record in self._read_records(part):
             self._add(buffer, record, token)
             if buffer.rows >= batch_rows:
                 yield buffer.take()
         if buffer.rows:
             yield buffer.take()
 
+    def _read_records(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+        """The records of a slice, each with the token of its partition."""
+        if self.change_stream.keys_move:
+            return self._walk_moving(part)
+        return self._walk(part, partial(self._query, part.stream), part.window)
+
     def read_sizes(self, window: Window, reach: Reach) -> Iterator[RecordSize]:
         """How large the records of a window are that pass the filter, in no certain order. What
         comes after ``reach`` is not read; it may come closer meanwhile."""
         if window.empty:
             return
-        for _, size in self._walk(self._cover(window), self._query_sizes, reach):
+        read = self._measure_moving if self.change_stream.keys_move else self._measure
+        for part in self._cover(window):
+            yield from read(part, reach)
+
+    def _measure(self, part: PartitionSlice, reach: Reach) -> Iterator[RecordSize]:
+        query = partial(self._query_sizes, part.stream)
+        for _, size in self._walk(part, query, reach):
             yield size
+
+    def _measure_moving(self, part: PartitionSlice, reach: Reach) -> Iterator[RecordSize]:
+        """The same of a stream whose partitions live on while their keys move."""
+        for span in divide_window(part.window):
+            if span.start >= reach.end:
+                return
+            for _, record in self._walk_moving(replace(part, window=span)):
+                if record.commit_timestamp <= reach.end and self.change_filter.accepts(record):
+                    at, size = record.commit_timestamp, record.measure_values()
+                    yield RecordSize(at, len(record.mods), size)
 
     def _walk(
         self, part: PartitionSlice, query: PartitionQuery[Sized], reach: Reach
@@ -156,6 +198,14 @@ class ChangeStreamCapture:
                     return
                 yield place.token, record
 
+    def _walk_moving(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+        """The same of a stream whose partitions live on while their keys move."""
+
+        def query(token: str | None, start: int, end: int) -> Generator[MovingRecord]:
+            yield from decode_messages(self._execute(part.stream, token, start, end))
+
+        return read_moving_keys(query, part.window.start, part.window.end)
+
     def _add(self, buffer: ChangeBuffer, record: DataRecord, token: str) -> None:
         if self.change_filter.accepts(record):
             record = self.change_filter.narrow(record)
@@ -163,7 +213,8 @@ class ChangeStreamCapture:
 
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
-        return OpenQueries(self._query, start)
+        (name,) = self.change_stream.functions
+        return OpenQueries(partial(self._query, name), start)
 
     def convert_records(
         self, records: Iterable[tuple[str, DataRecord]], window: Window
@@ -174,29 +225,31 @@ class ChangeStreamCapture:
             self._add(buffer, record, token)
         return buffer.take() if buffer.rows else None
 
-    def _query(self, token: str | None, start: int, end: int | None = None) -> Iterator[Record]:
+    def _query(
+        self, name: str, token: str | None, start: int, end: int | None = None
+    ) -> Iterator[Record]:
         """The records of a partition, or the partitions themselves; both ends are inside. Without
         an end the query stays open."""
-        return decode_records(self._stream_results(token, start, end))
+        return decode_records(self._execute(name, token, start, end))
 
     def _query_sizes(
-        self, token: str | None, start: int, end: int
+        self, name: str, token: str | None, start: int, end: int
     ) -> Iterator[RecordSize | ChildPartition]:
         """As ``_query``, of how large the records are."""
-        results = self._stream_results(token, start, end)
+        results = self._execute(name, token, start, end)
         return decode_sizes(results, self.change_filter.accepts_kind)
 
-    def _stream_results(
-        self, token: str | None, start: int, end: int | None
+    def _execute(
+        self, name: str, token: str | None, start: int, end: int | None
     ) -> Iterator[ResultPart]:
-        name = self.change_stream.name
+        """The results of a call of a stream's function."""
         beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
         statement = statements.read_change_stream(name, start, end, token, beat)
         try:
             yield from self.queries.stream.query(statement, None, with_stats=False)
         except OutOfRange as error:
             raise StreamExpiredError(
-                f"change stream {name} cannot be read from {format_timestamp(start)}"
-                f" ({error.message}); what it no longer keeps is lost to this reader: give the"
-                " reader a new position or checkpoint, with a backfill"
+                f"change stream {self.change_stream.name} cannot be read from"
+                f" {format_timestamp(start)} ({error.message}); what it no longer keeps is lost to"
+                " this reader: give the reader a new position or checkpoint, with a backfill"
             ) from error

@@ -112,6 +112,7 @@ def resolve_streamed_scan(
     """The tables of a change stream."""
     selection = make_scan_selection(options)
     stream, tables = find_streamed_tables(schema, options.stream, selection, database)
+    stream = replace(stream, placements=split_names(options.placements))
     backfill = options.starting_timestamp == EARLIEST
     known = Known("change-stream", stream.known_values(options.whole_rows), backfill)
     resolve_format(options).check(known)

@@ -1,0 +1,159 @@
+"""The order in which the partitions of a window are read where their keys move while they live.
+
+Spanner: at a record that says that keys moved in at a timestamp, a reader who wants the changes of
+each key in order waits until the partitions they came from were read up to that timestamp.
+
+One query is open at a time. A partition that has to wait is left where it is, and another one is
+read; later its query is opened again at that timestamp, and what was taken there is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from watcher.captures.change_stream.records import (
+    DataRecord,
+    Heartbeat,
+    MovingRecord,
+    PartitionEnd,
+    PartitionMove,
+    PartitionStart,
+)
+
+Query = Callable[[str | None, int, int], Generator[MovingRecord]]
+"""The records of a partition, or, without a token, the partitions; both ends are inside."""
+
+Identity = tuple[str, str, str]
+"""What no other record of a partition has at its timestamp."""
+
+
+@dataclass(slots=True)
+class Place:
+    """How far a partition was read: everything below ``at``, and ``taken`` at it.
+
+    ``sources`` are the partitions that it waits for, at a record of the timestamp ``at``.
+    """
+
+    token: str
+    at: int
+    sources: tuple[str, ...] = ()
+    taken: set[Identity] = field(default_factory=set)
+
+    def take(self, record: MovingRecord) -> bool:
+        """Notes a record; False for one that was taken before."""
+        if isinstance(record, Heartbeat):
+            self.advance(record.timestamp + 1)
+            return True
+        timestamp, identity = identify(record)
+        self.advance(timestamp)
+        if timestamp < self.at or identity in self.taken:
+            return False
+        self.taken.add(identity)
+        return True
+
+    def advance(self, timestamp: int) -> None:
+        """Everything below a timestamp was read."""
+        if timestamp > self.at:
+            self.at = timestamp
+            self.taken.clear()
+
+
+class MovingKeys:
+    """The partitions of one window: which are to be read, which wait for others."""
+
+    def __init__(self) -> None:
+        self._unfinished: dict[str, Place] = {}
+        self._finished: set[str] = set()
+
+    def announce(self, started: PartitionStart) -> None:
+        """Partitions are to be read. One that several records announce is read once."""
+        for token in started.tokens:
+            if token not in self._finished:
+                self._unfinished.setdefault(token, Place(token, started.timestamp))
+
+    def finish(self, place: Place) -> None:
+        """A partition has been read to its end, or to the window's."""
+        del self._unfinished[place.token]
+        self._finished.add(place.token)
+
+    def take_next(self) -> Place | None:
+        """The partition to be read now; None when all were read.
+
+        Where each waits for another one (two that exchange keys at one timestamp), the one that
+        waits at the least timestamp goes on: all others have been read up to their own records
+        there, or further.
+        """
+        places = list(self._unfinished.values())
+        place = choose_least(p for p in places if self.may_go_on(p)) or choose_least(places)
+        if place is not None:
+            place.sources = ()
+        return place
+
+    def may_go_on(self, place: Place) -> bool:
+        """True when every partition that keys came from was read up to the move."""
+        return all(self._is_past(source, place) for source in place.sources)
+
+    def _is_past(self, source: str, place: Place) -> bool:
+        """A source that nobody has announced yet is still to be: until then all others are read."""
+        if source in self._finished or source == place.token:
+            return True
+        known = self._unfinished.get(source)
+        if known is not None:
+            return known.at > place.at
+        others = (p for p in self._unfinished.values() if p.token != place.token)
+        return all(each.at > place.at for each in others)
+
+
+def read_moving_keys(query: Query, start: int, end: int) -> Iterator[tuple[str, DataRecord]]:
+    """The changes of the window (start, end], each with its partition: those of a key in commit
+    order, all of them once.
+
+    The partitions are those that were active at ``start`` and all that these announce. Not those at
+    ``start`` + 1 µs: one that ended there may have changes of that timestamp.
+    """
+    moving = MovingKeys()
+    for record in query(None, start, end):
+        if isinstance(record, PartitionStart):
+            moving.announce(PartitionStart(start + 1, record.sequence, record.tokens))
+    while (place := moving.take_next()) is not None:
+        with closing(query(place.token, place.at, end)) as records:
+            for change in read_on(moving, place, records):
+                yield place.token, change
+
+
+def read_on(
+    moving: MovingKeys, place: Place, records: Iterable[MovingRecord]
+) -> Iterator[DataRecord]:
+    """The changes of a partition, until it ends, the window ends, or it has to wait."""
+    for record in records:
+        if not place.take(record):
+            continue
+        if isinstance(record, DataRecord):
+            yield record
+        elif isinstance(record, PartitionStart):
+            moving.announce(record)
+        elif isinstance(record, PartitionEnd):
+            break
+        elif isinstance(record, PartitionMove):
+            place.sources = record.sources
+            if not moving.may_go_on(place):
+                return
+    moving.finish(place)
+
+
+def choose_least(places: Iterable[Place]) -> Place | None:
+    """The one that was read least far; of several, the one that was announced first."""
+    return min(places, key=lambda place: place.at, default=None)
+
+
+def identify(
+    record: DataRecord | PartitionStart | PartitionMove | PartitionEnd,
+) -> tuple[int, Identity]:
+    """The timestamp of a record, and what tells it from others there. Spanner: its sequence is
+    unique in the partition; that of changes is unique in their transaction."""
+    name = type(record).__name__
+    if isinstance(record, DataRecord):
+        return record.commit_timestamp, (name, record.transaction_id, record.sequence)
+    return record.timestamp, (name, "", record.sequence)
