@@ -43,8 +43,24 @@ SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
+TYPED_LITERAL = "spanner_literal"
+"""Key in ``Cast.meta``: what is cast is a literal with its type before it, as DATE '...'."""
+
 ARRAY_ITSELF: dict[str, Any] = {"ARRAY": exp.Array}
+TYPES_OF_LITERALS = (
+    exp.DataType.Type.DATE,
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ,
+    exp.DataType.Type.DECIMAL,
+)
 HINT_ENDS = {TokenType.COMMA, TokenType.R_BRACE}
+
+
+def keep_typed_literal(parser: Any, literal: exp.Expr, type_: exp.DataType) -> exp.Cast:
+    """DATE '...': a CAST that knows that it is a literal."""
+    cast: exp.Cast = parser.expression(exp.Cast(this=literal, to=type_))
+    cast.meta[TYPED_LITERAL] = True
+    return cast
 
 
 class SpannerDialect(BigQuery):
@@ -68,6 +84,10 @@ class SpannerDialect(BigQuery):
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: BigQuery.Parser.FUNCTION_PARSERS[name] for name in KEPT_PARSERS
+        }
+        TYPE_LITERAL_PARSERS: ClassVar[dict[Any, Any]] = {
+            **BigQuery.Parser.TYPE_LITERAL_PARSERS,
+            **dict.fromkeys(TYPES_OF_LITERALS, keep_typed_literal),
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 

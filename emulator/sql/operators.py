@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ddl.dialect import TYPED_LITERAL
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql import interval_calls
-from emulator.sql.casting import cast_explicitly
+from emulator.sql.casting import cast_explicitly, typed_literal
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
@@ -172,9 +173,10 @@ def cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Context) -> 
     """CAST, SAFE_CAST, and what the parser makes one: DATE '...', ARRAY<T>[...], STRUCT<T>(...)."""
     refuse_other_clauses(node, "this", "to", "safe", "requires_string")
     inner = compiler.compile(node.this, scope, context)
-    return cast_explicitly(
-        inner, read_datatype(node.to, context.protos), isinstance(node, exp.TryCast), context
-    )
+    target = read_datatype(node.to, context.protos)
+    if TYPED_LITERAL in node.meta:
+        return typed_literal(str(inner.literal), target)
+    return cast_explicitly(inner, target, isinstance(node, exp.TryCast), context)
 
 
 def binary(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:

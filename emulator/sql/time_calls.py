@@ -194,13 +194,13 @@ def timestamp(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Co
     item = items[0]
     if item.type == TIMESTAMP and len(items) == 1:
         return item
-    zone = require(items[1], STRING, context, "The zone").sql if len(items) > 1 else DEFAULT_ZONE
+    zone = f", {require(items[1], STRING, context, 'The zone').sql}" if len(items) > 1 else ""
     if item.type != DATE:
         converted = coerce(item, STRING, context)
         if converted is None:
             raise errors.invalid_argument("No matching signature for function TIMESTAMP")
-        return Typed(f"fn_timestamp_string({converted.sql}, {zone})", TIMESTAMP)
-    return Typed(f"fn_timestamp_date({item.sql}, {zone})", TIMESTAMP)
+        return Typed(f"fn_timestamp_string({converted.sql}{zone})", TIMESTAMP)
+    return Typed(f"fn_timestamp_date({item.sql}{zone})", TIMESTAMP)
 
 
 CALLS: dict[str, Call] = {

@@ -19,6 +19,7 @@ from emulator.sql.functions.numbers import (
 )
 from emulator.values import forms
 from emulator.values.local_times import local_time, timestamp_in_zone
+from emulator.values.timestamp_texts import DEFAULT_ZONE, timestamp_form
 
 UUID_BYTES = 16
 WHOLE_FROM = 2.0**53
@@ -141,7 +142,7 @@ def bytes_to_uuid(value: bytes) -> str:
 
 def timestamp_text(form: str) -> str:
     """A TIMESTAMP as CAST prints it: in the default zone, with its offset."""
-    return timestamp_in_zone(form, forms.DEFAULT_ZONE)
+    return timestamp_in_zone(form, DEFAULT_ZONE)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -168,14 +169,14 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "cast_string_numeric": refuse_bad_text(forms.numeric_form, "Invalid NUMERIC value: {}"),
     "cast_string_bytes": str.encode,
     "cast_string_date": refuse_bad_text(forms.date_form, "Invalid date: '{}'"),
-    "cast_string_timestamp": refuse_bad_text(forms.timestamp_form, "Invalid timestamp: '{}'"),
+    "cast_string_timestamp": refuse_bad_text(timestamp_form, "Invalid timestamp: '{}'"),
     "cast_string_uuid": refuse_bad_text(forms.uuid_form, "Invalid UUID value: {}"),
     "cast_bytes_string": bytes_to_text,
     "cast_bytes_uuid": bytes_to_uuid,
     "cast_uuid_bytes": lambda form: uuid.UUID(form).bytes,
-    "cast_date_timestamp": forms.timestamp_form,
+    "cast_date_timestamp": timestamp_form,
     "cast_timestamp_string": timestamp_text,
     "cast_timestamp_date": refuse_bad_text(
-        lambda form: local_time(form, forms.DEFAULT_ZONE).date().isoformat(), "Invalid date: '{}'"
+        lambda form: local_time(form, DEFAULT_ZONE).date().isoformat(), "Invalid date: '{}'"
     ),
 }
