@@ -13,11 +13,10 @@ from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.arrays import GENERATED_MAX, too_many_items
 from emulator.sql.functions.format_elements import (
     format_moment,
-    parse_date,
-    parse_moment,
     week,
 )
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.functions.time_parsing import parse_date, parse_moment
 from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
 from emulator.values.local_times import LocalTime, local_time, printed_time, timestamp_in_zone
 from emulator.values.timestamp_texts import timestamp_form
@@ -269,8 +268,8 @@ def format_date(pattern: str, form: str) -> str:
 
 def parse_timestamp(pattern: str, text: str, zone: str = DEFAULT_ZONE) -> str:
     """PARSE_TIMESTAMP."""
-    moment, fraction = parse_moment(pattern, text, zone_of(zone))
-    return timestamp_from_nanos((moment - EPOCH) // timedelta(seconds=1) * 1_000_000_000 + fraction)
+    seconds, fraction = parse_moment(pattern, text, zone_of(zone))
+    return timestamp_from_nanos(seconds * 1_000_000_000 + fraction)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
