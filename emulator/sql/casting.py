@@ -115,8 +115,9 @@ def cast_composite(item: Typed, target: Type, safe: bool, context: Context) -> T
             f"Invalid cast from {name_of(item.type)} to {name_of(target)}"
         )
     if target.element is not None:
-        converted = coerce(item, target, context)
-        if converted is None or (safe and not differ_in_names_only(item.type, converted.type)):
+        same = item.parts == () or differ_in_names_only(item.type, drop_length(target))
+        converted = coerce(item, target, context) if same else None
+        if converted is None:
             raise errors.invalid_argument(
                 "Casting between arrays with incompatible element types is not supported:"
                 f" Invalid cast from {name_of(item.type)} to {name_of(target)}"

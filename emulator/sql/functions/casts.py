@@ -22,6 +22,8 @@ from emulator.values.local_times import local_time, timestamp_in_zone
 from emulator.values.timestamp_texts import DEFAULT_ZONE, timestamp_form
 
 UUID_BYTES = 16
+FLOAT32_MAX = 3.4028235677973366e38
+"""From here on a double is rounded to an infinity."""
 WHOLE_FROM = 2.0**53
 HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]")
 INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
@@ -67,6 +69,12 @@ def parse_float64(text: str) -> Float:
         raise ValueError(text)
     digits = text.strip().lower()
     return write_float(float.fromhex(digits) if HEXADECIMAL.match(digits) else float(digits))
+
+
+def parse_float32(text: str) -> Float:
+    """As ``parse_float64``; a number that is too large is an infinity."""
+    number = read_float(parse_float64(text))
+    return math.copysign(math.inf, number) if abs(number) > FLOAT32_MAX else to_float32(number)
 
 
 def float_text(value: Float) -> str:
@@ -163,9 +171,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "cast_string_bool": refuse_bad_text(parse_bool, "Bad bool value: {}"),
     "cast_string_int64": refuse_bad_text(parse_int64, "Bad int64 value: {}"),
     "cast_string_float64": refuse_bad_text(parse_float64, "Bad double value: {}"),
-    "cast_string_float32": refuse_bad_text(
-        lambda text: to_float32(parse_float64(text)), "Bad float value: {}"
-    ),
+    "cast_string_float32": refuse_bad_text(parse_float32, "Bad float value: {}"),
     "cast_string_numeric": refuse_bad_text(forms.numeric_form, "Invalid NUMERIC value: {}"),
     "cast_string_bytes": str.encode,
     "cast_string_date": refuse_bad_text(forms.date_form, "Invalid date: '{}'"),
