@@ -43,8 +43,37 @@ SEQUENCE_FUNCTIONS = ("GET_NEXT_SEQUENCE_VALUE", "GET_INTERNAL_SEQUENCE_STATE")
 KEPT_PARSERS = ("ARRAY", "CAST", "SAFE_CAST", "EXTRACT")
 
 
+TYPED_LITERAL = "spanner_literal"
+"""Key in ``Cast.meta``: what is cast is a literal with its type before it, as DATE '...'."""
+TYPED_CONSTRUCTOR = "spanner_constructor"
+"""Key in ``Cast.meta``: it is ARRAY<T>[...] or STRUCT<T>(...)."""
+PLUS_FUNCTION = "$PLUS"
+"""The function that stands for + before an operand."""
+
 ARRAY_ITSELF: dict[str, Any] = {"ARRAY": exp.Array}
+TYPES_OF_LITERALS = (
+    exp.DataType.Type.DATE,
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ,
+    exp.DataType.Type.DECIMAL,
+)
 HINT_ENDS = {TokenType.COMMA, TokenType.R_BRACE}
+
+
+def keep_typed_literal(parser: Any, literal: exp.Expr, type_: exp.DataType) -> exp.Cast:
+    """DATE '...': a CAST that knows that it is a literal."""
+    cast: exp.Cast = parser.expression(exp.Cast(this=literal, to=type_))
+    cast.meta[TYPED_LITERAL] = True
+    return cast
+
+
+def keep_plus(parser: Any) -> exp.Anonymous:
+    """+x, which sqlglot takes for x."""
+    operand = parser._parse_unary()
+    plus: exp.Anonymous = parser.expression(
+        exp.Anonymous(this=PLUS_FUNCTION, expressions=[operand])
+    )
+    return plus
 
 
 class SpannerDialect(BigQuery):
@@ -69,12 +98,22 @@ class SpannerDialect(BigQuery):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: BigQuery.Parser.FUNCTION_PARSERS[name] for name in KEPT_PARSERS
         }
+        UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **BigQuery.Parser.UNARY_PARSERS,
+            TokenType.PLUS: keep_plus,
+        }
+        TYPE_LITERAL_PARSERS: ClassVar[dict[Any, Any]] = {
+            **BigQuery.Parser.TYPE_LITERAL_PARSERS,
+            **dict.fromkeys(TYPES_OF_LITERALS, keep_typed_literal),
+        }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 
         def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
             if self._match_pair(TokenType.ENUM, TokenType.STRING):
                 return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=self._prev.text)
             type_: exp.Expr | None = super()._parse_types(*args, **kwargs)
+            if isinstance(type_, exp.Cast):
+                type_.meta[TYPED_CONSTRUCTOR] = True
             return type_
 
         def _parse_table_parts(self, *args: object, **kwargs: object) -> exp.Table:

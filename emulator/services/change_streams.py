@@ -16,6 +16,7 @@ from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
 from emulator.values import forms
 from emulator.values.protos import NO_TYPES
 from emulator.values.requests import ResultColumn, Stored
+from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import INT64, STRING
 from emulator.wire.change_records import encode_record, record_metadata
 from emulator.wire.encoding import RowEncoder, delimit
@@ -126,7 +127,7 @@ def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> 
         if argument.text is None:
             return None
         if type_ is TIMESTAMP:
-            return forms.timestamp_form(argument.text)
+            return timestamp_form(argument.text)
         return int(argument.text) if type_ is INT64 else argument.text
     except ValueError as error:
         raise invalid_argument(f"Invalid value for {name}: {error}") from error

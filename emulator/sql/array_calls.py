@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from ddl.schema import Type, TypeCode
@@ -19,7 +21,9 @@ from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMERIC
 
 
 def array_of_argument(item: Typed, name: str) -> tuple[Typed, Type]:
-    """An argument that must be an array, and the type of its elements."""
+    """An argument that must be an array, and the type of its elements; NULL is one of INT64."""
+    if item.type is None and item.parameter is None:
+        item = replace(item, type=array(INT64))
     if item.type is None or item.type.element is None:
         raise errors.invalid_argument(
             f"No matching signature for function {name} for argument types: {name_of(item.type)}"
@@ -44,6 +48,10 @@ def array_reverse(compiler: Compiler, node: exp.Anonymous, scope: Scope, context
 def array_concat(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """ARRAY_CONCAT(a, b, ...)."""
     items = compile_arguments(compiler, node, scope, context, 1, 10_000)
+    if any(item.type is None and item.parameter is None for item in items):
+        raise errors.invalid_argument(
+            "The argument to ARRAY_CONCAT (or ARRAY_CONCAT_AGG) must be an array type but was NULL"
+        )
     unified, type_ = unify(items, context, "function ARRAY_CONCAT")
     if type_.code is not TypeCode.ARRAY:
         raise errors.invalid_argument("The arguments of ARRAY_CONCAT must be arrays")

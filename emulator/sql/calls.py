@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from ddl.dialect import PLUS_FUNCTION
 from emulator import errors
 from emulator.sql import (
     array_calls,
@@ -14,6 +15,7 @@ from emulator.sql import (
     format_calls,
     interval_calls,
     json_calls,
+    operators,
     proto_calls,
     sequences,
     time_calls,
@@ -36,6 +38,7 @@ SPECIAL: dict[str, Call] = {
     **format_calls.CALLS,
     **interval_calls.CALLS,
     **with_calls.CALLS,
+    PLUS_FUNCTION: operators.plus,
     **proto_calls.CALLS,
 }
 OWN_FUNCTION = re.compile(r"(fn_|int64_|numeric_|float64_|cast_|to_float32|farm_)\w*\(")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ddl.schema import Type, TypeCode
 from emulator import errors
-from emulator.sql.coerce import coerce
+from emulator.sql.coerce import coerce, float_as_numeric, text_as
 from emulator.sql.composites import field_of, struct_of
 from emulator.sql.protos import cast_named
 from emulator.sql.scope import Context
@@ -55,6 +55,14 @@ CASTS = {
 }
 
 
+def typed_literal(text: str, target: Type) -> Typed:
+    """DATE '...', TIMESTAMP '...', NUMERIC '...'."""
+    try:
+        return text_as(text, target)
+    except ValueError as error:
+        raise errors.invalid_argument(f'Invalid {name_of(target)} literal: "{text}"') from error
+
+
 def cast_explicitly(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     """A CAST as written; of arrays and structs part by part."""
     result = cast(item, target, safe, context)
@@ -66,7 +74,7 @@ def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     """CAST and SAFE_CAST: the latter gives NULL where the former is an error."""
     if target.code in {TypeCode.ARRAY, TypeCode.STRUCT} and item.type is not None:
         return cast_composite(item, target, safe, context)
-    implicit = None if item.literal is not None and safe else coerce(item, target, context)
+    implicit = None if may_fail(item, target, safe) else coerce(item, target, context)
     if implicit is not None:
         return Typed(refuse_length(implicit.sql, target, safe), drop_length(target))
     assert item.type is not None
@@ -81,6 +89,15 @@ def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
     prefix = "safe_" if safe else ""
     sql = f"{prefix}{function}({item.sql})" if function else item.sql
     return Typed(refuse_length(sql, target, safe), drop_length(target))
+
+
+def may_fail(item: Typed, target: Type, safe: bool) -> bool:
+    """Whether a literal is converted when the CAST runs: where it never does, a bad one is none."""
+    if item.literal is None or item.type is None or (item.type.code, target.code) not in CASTS:
+        return False
+    if item.type.code is TypeCode.FLOAT64 and target.code is TypeCode.NUMERIC:
+        return float_as_numeric(item.literal) is None
+    return safe or item.type.code is TypeCode.STRING
 
 
 def refuse_length(sql: str, target: Type, safe: bool) -> str:
@@ -98,8 +115,9 @@ def cast_composite(item: Typed, target: Type, safe: bool, context: Context) -> T
             f"Invalid cast from {name_of(item.type)} to {name_of(target)}"
         )
     if target.element is not None:
-        converted = coerce(item, target, context)
-        if converted is None or (safe and not differ_in_names_only(item.type, converted.type)):
+        same = item.parts == () or differ_in_names_only(item.type, drop_length(target))
+        converted = coerce(item, target, context) if same else None
+        if converted is None:
             raise errors.invalid_argument(
                 "Casting between arrays with incompatible element types is not supported:"
                 f" Invalid cast from {name_of(item.type)} to {name_of(target)}"

@@ -23,6 +23,7 @@ from emulator.sql.types import (
 )
 from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
+from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import FLOATS, NUMERIC, STRING
 
 
@@ -151,7 +152,7 @@ def coerce_literal(item: Typed, target: Type) -> Typed | None:
     code, text = item.type.code, item.literal
     if code is TypeCode.STRING and target.code in FROM_STRING_LITERAL:
         try:
-            return Typed(STRING_FORMS[target.code](text), target)
+            return text_as(text, target)
         except ValueError as error:
             raise errors.invalid_argument(
                 f"Could not cast literal {text!r} to type {name_of(target)}"
@@ -160,26 +161,35 @@ def coerce_literal(item: Typed, target: Type) -> Typed | None:
         return Typed(f"to_float32({float(text)!r})", target)
     if code is TypeCode.FLOAT64 and target.code in FROM_FLOAT_LITERAL:
         if target.code is TypeCode.NUMERIC:
-            return float_as_numeric(text)
+            number = float_as_numeric(text)
+            if number is None:
+                raise errors.invalid_argument(f"Could not cast literal {text} to type NUMERIC")
+            return number
         return Typed(f"to_float32({item.sql})", target)
     return None
 
 
-def float_as_numeric(text: str) -> Typed:
+def text_as(text: str, target: Type) -> Typed:
+    """The text of a literal as a DATE, TIMESTAMP, UUID or NUMERIC. Raises ValueError."""
+    return Typed(quote_text(STRING_FORMS[target.code](text)), target)
+
+
+def float_as_numeric(text: str) -> Typed | None:
     """A float literal as NUMERIC: as it is written, or else the double that it is.
 
-    Raises INVALID_ARGUMENT where neither fits.
+    None where neither fits.
     """
     for number in (Decimal(text), Decimal(float(text))):
         try:
             return Typed(quote_text(forms.numeric_from_decimal(number)), NUMERIC)
         except ValueError:
             continue
-    raise errors.invalid_argument(f"Could not cast literal {text} to type NUMERIC")
+    return None
 
 
 STRING_FORMS: dict[TypeCode, Callable[[str], str]] = {
-    TypeCode.DATE: lambda text: quote_text(forms.date_form(text)),
-    TypeCode.TIMESTAMP: lambda text: quote_text(forms.timestamp_form(text)),
-    TypeCode.UUID: lambda text: quote_text(forms.uuid_form(text)),
+    TypeCode.DATE: forms.date_form,
+    TypeCode.TIMESTAMP: timestamp_form,
+    TypeCode.UUID: forms.uuid_form,
+    TypeCode.NUMERIC: forms.numeric_form,
 }

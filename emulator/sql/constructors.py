@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.schema import TypeCode
+from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce, require, unify
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
@@ -58,6 +58,35 @@ def struct_literal(compiler: Compiler, node: exp.Struct, scope: Scope, context: 
     return struct_of(items, names)
 
 
+def typed_constructor(
+    compiler: Compiler, node: exp.Array | exp.Struct, target: Type, scope: Scope, context: Context
+) -> Typed:
+    """ARRAY<T>[a, ...], STRUCT<T, ...>(a, ...): each part becomes of its type by itself."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    if target.element is not None:
+        refuse_array_of_arrays(target.element)
+        element = target.element
+        return array_of([require_part(i, element, context) for i in items], element)
+    if len(items) != len(target.fields):
+        raise errors.invalid_argument(
+            f"STRUCT type has {len(target.fields)} fields but constructor call has"
+            f" {len(items)} fields"
+        )
+    pairs = zip(items, target.fields, strict=True)
+    fields = [require_part(item, field.type, context) for item, field in pairs]
+    return struct_of(fields, [field.name for field in target.fields])
+
+
+def require_part(item: Typed, target: Type, context: Context) -> Typed:
+    """An element or a field in its type."""
+    converted = coerce(item, target, context)
+    if converted is None:
+        raise errors.invalid_argument(
+            f"A value of type {name_of(item.type)} does not coerce to {name_of(target)}"
+        )
+    return converted
+
+
 def tuple_literal(compiler: Compiler, node: exp.Tuple, scope: Scope, context: Context) -> Typed:
     """(a, b): a struct whose fields have no names."""
     items = [compiler.compile(each, scope, context) for each in node.expressions]
@@ -70,6 +99,10 @@ def subscript(compiler: Compiler, node: exp.Bracket, scope: Scope, context: Cont
     values = compiler.compile(node.this, scope, context)
     position = compiler.compile(node.expressions[0], scope, context)
     if values.type is not None and values.type.code is TypeCode.JSON:
+        if node.args.get("offset") is not None:
+            raise errors.invalid_argument(
+                "Subscript access using [OFFSET(INT64)] is not supported on values of type JSON"
+            )
         return json_subscript(values, position, context)
     if values.type is None or values.type.element is None:
         raise errors.invalid_argument(

@@ -50,9 +50,10 @@ def normalize(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Co
         raise errors.invalid_argument(f"Number of arguments does not match for function {name}")
     item = compiler.compile(node.expressions[0], scope, context)
     item = require(item, STRING, context, f"The argument of {name}")
-    form = node.expressions[1].name.upper() if len(node.expressions) > 1 else "NFC"
-    if form not in FORMS:
-        raise errors.invalid_argument(f"Invalid normalization mode {form} of {name}")
+    mode = node.expressions[1] if len(node.expressions) > 1 else exp.column("NFC")
+    form = mode.name.upper()
+    if form not in FORMS or not isinstance(mode, exp.Column | exp.Var):
+        raise errors.invalid_argument("Argument is not a valid NORMALIZE mode")
     folded = 1 if name.endswith("CASEFOLD") else 0
     return Typed(f"fn_normalize({item.sql}, '{form}', {folded})", STRING)
 

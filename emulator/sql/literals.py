@@ -25,9 +25,7 @@ def number_or_text(compiler: Compiler, node: exp.Literal, scope: Scope, context:
             raise errors.invalid_argument(f"Invalid integer literal: {text}")
         return Typed(text.lstrip("0") or "0", INT64, literal=text)
     value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise errors.invalid_argument(f"Invalid floating point literal: {text}")
-    return Typed(repr(value), FLOAT64, literal=text)
+    return Typed("9e999" if value == float("inf") else repr(value), FLOAT64, literal=text)
 
 
 def hexadecimal(compiler: Compiler, node: exp.HexString, scope: Scope, context: Context) -> Typed:

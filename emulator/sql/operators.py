@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
+from ddl.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 from ddl.schema import TypeCode
 from emulator import errors
 from emulator.sql import interval_calls
-from emulator.sql.casting import cast_explicitly
+from emulator.sql.casting import cast_explicitly, typed_literal
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
+from emulator.sql.constructors import typed_constructor
 from emulator.sql.consumption import copy_recorded
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
@@ -72,8 +76,7 @@ def negation(compiler: Compiler, node: exp.Not, scope: Scope, context: Context) 
 def minus(compiler: Compiler, node: exp.Neg, scope: Scope, context: Context) -> Typed:
     """-x; the least INT64 has no positive counterpart to negate."""
     inner_node = node.this
-    number = isinstance(inner_node, exp.Literal) and not inner_node.is_string
-    if number and str(inner_node.this) == str(INT64_MAX + 1):
+    if is_least_int64(inner_node):
         return Typed(f"(-{INT64_MAX} - 1)", INT64, literal=str(-INT64_MAX - 1))
     refuse_null_operands("-", inner_node)
     inner = compiler.compile(inner_node, scope, context)
@@ -84,6 +87,26 @@ def minus(compiler: Compiler, node: exp.Neg, scope: Scope, context: Context) -> 
     if inner.type == INTERVAL:
         return arithmetic("mul", [inner, Typed("(-1)", INT64)], context)
     return arithmetic("sub", [Typed("0", INT64, literal="0"), inner], context)
+
+
+def plus(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """+x of a number."""
+    (operand,) = node.expressions
+    refuse_null_operands("+", operand)
+    inner = compiler.compile(operand, scope, context)
+    if inner.type is not None and inner.type.code not in NUMBERS:
+        raise errors.invalid_argument(
+            f"Operands of + must be numeric type but was {name_of(inner.type)}"
+        )
+    return replace(inner, column="")
+
+
+def is_least_int64(node: exp.Expr) -> bool:
+    """Whether a number, in digits or hexadecimal, is an INT64 only behind a minus."""
+    if isinstance(node, exp.HexString):
+        return int(str(node.this), 16) == INT64_MAX + 1
+    is_number = isinstance(node, exp.Literal) and not node.is_string
+    return is_number and str(node.this) == str(INT64_MAX + 1)
 
 
 def comparison(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:
@@ -171,10 +194,13 @@ def if_(compiler: Compiler, node: exp.If, scope: Scope, context: Context) -> Typ
 def cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Context) -> Typed:
     """CAST, SAFE_CAST, and what the parser makes one: DATE '...', ARRAY<T>[...], STRUCT<T>(...)."""
     refuse_other_clauses(node, "this", "to", "safe", "requires_string")
+    target = read_datatype(node.to, context.protos)
+    if TYPED_CONSTRUCTOR in node.meta:
+        return typed_constructor(compiler, node.this, target, scope, context)
     inner = compiler.compile(node.this, scope, context)
-    return cast_explicitly(
-        inner, read_datatype(node.to, context.protos), isinstance(node, exp.TryCast), context
-    )
+    if TYPED_LITERAL in node.meta:
+        return typed_literal(str(inner.literal), target)
+    return cast_explicitly(inner, target, isinstance(node, exp.TryCast), context)
 
 
 def binary(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context) -> Typed:

@@ -189,7 +189,7 @@ SIGNATURES = build_signatures()
 
 def overload(name: str, items: list[Typed], context: Context) -> Typed:
     """The first signature that the arguments fit, exactly or by conversion."""
-    fitting = [s for s in SIGNATURES[name] if s.fits(items)]
+    fitting = [s for s in SIGNATURES[name] if s.fits(items) and not is_forced(s, items)]
     for signature in sorted(fitting, key=lambda s: conversions(s, items)):
         types = signature.argument_types(len(items))
         converted = [coerce(i, t, context) for i, t in zip(items, types, strict=True)]
@@ -200,6 +200,13 @@ def overload(name: str, items: list[Typed], context: Context) -> Typed:
     raise errors.invalid_argument(
         f"No matching signature for function {name} for argument types: {types_given}"
     )
+
+
+def is_forced(signature: Signature, items: list[Typed]) -> bool:
+    """Whether only literals of FLOAT64 would become NUMERIC: they do so beside a NUMERIC."""
+    pairs = list(zip(items, signature.argument_types(len(items)), strict=True))
+    floats = any(item.type == FLOAT64 and type_ == NUMERIC for item, type_ in pairs)
+    return floats and all(item.type != NUMERIC for item, _ in pairs)
 
 
 def conversions(signature: Signature, items: list[Typed]) -> int:

@@ -83,7 +83,7 @@ def in_unnest(
 ) -> Typed:
     """item IN UNNEST(array): FALSE for a NULL array."""
     values = compiler.compile(node.expressions[0], scope, context)
-    if values.type is None and item.type is not None:
+    if values.parameter is not None and values.type is None and item.type is not None:
         values = require(values, array(item.type), context, "IN UNNEST")
     if values.type is None or values.type.element is None:
         raise errors.invalid_argument(

@@ -130,6 +130,8 @@ def extract(compiler: Compiler, node: exp.Extract, scope: Scope, context: Contex
         source = source.this
     inner = compiler.compile(source, scope, context)
     name = read_part(node.this)
+    if inner.literal is not None and inner.type == STRING:
+        raise errors.invalid_argument("EXTRACT does not support literal STRING arguments")
     if inner.type == DATE:
         if zoned:
             raise errors.invalid_argument("EXTRACT from DATE does not support AT TIME ZONE")
@@ -144,11 +146,9 @@ def extract(compiler: Compiler, node: exp.Extract, scope: Scope, context: Contex
 
 
 def string(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """STRING(timestamp [, zone]), STRING(date), STRING(json)."""
+    """STRING(timestamp [, zone]), STRING(json)."""
     items = compile_arguments(compiler, node, scope, context, 1, 2)
     item = items[0]
-    if item.type == DATE:
-        return Typed(item.sql, STRING)
     if item.type is not None and item.type.code.value == "JSON":
         return Typed(f"fn_json_string({item.sql})", STRING)
     item = require(item, TIMESTAMP, context, "The argument of STRING")
@@ -194,13 +194,13 @@ def timestamp(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Co
     item = items[0]
     if item.type == TIMESTAMP and len(items) == 1:
         return item
-    zone = require(items[1], STRING, context, "The zone").sql if len(items) > 1 else DEFAULT_ZONE
+    zone = f", {require(items[1], STRING, context, 'The zone').sql}" if len(items) > 1 else ""
     if item.type != DATE:
         converted = coerce(item, STRING, context)
         if converted is None:
             raise errors.invalid_argument("No matching signature for function TIMESTAMP")
-        return Typed(f"fn_timestamp_string({converted.sql}, {zone})", TIMESTAMP)
-    return Typed(f"fn_timestamp_date({item.sql}, {zone})", TIMESTAMP)
+        return Typed(f"fn_timestamp_string({converted.sql}{zone})", TIMESTAMP)
+    return Typed(f"fn_timestamp_date({item.sql}{zone})", TIMESTAMP)
 
 
 CALLS: dict[str, Call] = {

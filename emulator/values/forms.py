@@ -7,9 +7,8 @@ import json
 import re
 import uuid
 from binascii import b2a_base64
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from emulator.values.json_numbers import write_number
 from emulator.values.json_text import write_document
@@ -20,20 +19,12 @@ NUMERIC_LIMIT = 10**38
 NUMERIC_DIGITS = 29
 """Before the point."""
 NUMERIC_CONTEXT = Context(prec=100)
-UTC_ZONE: tzinfo = UTC
-DEFAULT_ZONE: tzinfo = ZoneInfo("America/Los_Angeles")
-"""Spanner's zone for timestamps that name none."""
-
-TIMESTAMP = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})"
-    r"(?:[ Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?"
-    r"\s*(?:([Zz])|([+-]\d{1,2}(?::?\d{2})?)|([A-Za-z_]+(?:/[A-Za-z_+-]+)*))?\Z"
-)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999 in microseconds since 1970."""
 
 NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*\Z", re.ASCII)
+UUID_TEXT = re.compile(r"[0-9a-fA-F](?:-?[0-9a-fA-F]){31}")
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
 
@@ -49,48 +40,6 @@ def micros_from_timestamp(form: str) -> int:
     """The nine-digit form -> microseconds since 1970 (nanoseconds are cut off)."""
     moment = datetime.fromisoformat(form[:26] + "+00:00")
     return (moment - EPOCH) // timedelta(microseconds=1)
-
-
-def timestamp_form(text: str, zone: tzinfo = DEFAULT_ZONE) -> str:
-    """A timestamp as people write it -> the nine-digit form. Raises ValueError."""
-    try:
-        return parse_timestamp(text, zone)
-    except OverflowError as error:
-        raise ValueError(f"Timestamp out of range: '{text}'") from error
-
-
-def parse_timestamp(text: str, zone: tzinfo) -> str:
-    """As ``timestamp_form``; a moment before the year 1 or after 9999 is an OverflowError."""
-    match = TIMESTAMP.match(text.strip())
-    if match is None:
-        raise ValueError(f"Invalid timestamp: '{text}'")
-    year, month, day, hour, minute, second, fraction, utc, offset, named = match.groups()
-    leap = 1 if second == "60" else 0
-    moment = datetime(
-        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0) - leap
-    )
-    if utc:
-        shifted = moment
-    elif offset:
-        shifted = moment - offset_of(offset)
-    else:
-        try:
-            place: tzinfo = ZoneInfo(named) if named else zone
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"Invalid time zone: {named}") from error
-        shifted = moment.replace(tzinfo=place).astimezone(UTC).replace(tzinfo=None)
-    shifted += timedelta(seconds=leap)
-    return shifted.isoformat(timespec="seconds").rjust(19, "0") + f".{(fraction or ''):0<9}Z"
-
-
-def offset_of(text: str) -> timedelta:
-    """+HH[:MM] -> a duration."""
-    digits = text[1:].replace(":", "")
-    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
-    if int(hours) > 14 or int(minutes) > 59:
-        raise ValueError(f"Invalid time zone: {text}")
-    duration = timedelta(hours=int(hours), minutes=int(minutes))
-    return -duration if text[0] == "-" else duration
 
 
 def timestamp_to_text(form: str) -> str:
@@ -243,4 +192,7 @@ def refuse_constant(word: str) -> object:
 
 def uuid_form(text: str) -> str:
     """A UUID in any usual writing -> lower case with dashes. Raises ValueError."""
-    return str(uuid.UUID(text))
+    digits = text[1:-1] if text.startswith("{") and text.endswith("}") else text
+    if not UUID_TEXT.fullmatch(digits):
+        raise ValueError(f"Invalid UUID value: '{text}'")
+    return str(uuid.UUID(digits))

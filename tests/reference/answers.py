@@ -195,7 +195,7 @@ def sort_key(row: Sequence[Any]) -> str:
 def cut_floats(value: Any) -> Any:
     """A value with the first nine digits of its floats."""
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return f"{value + 0.0:.9g}"
     return [cut_floats(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

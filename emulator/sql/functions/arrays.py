@@ -111,7 +111,7 @@ def array_includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, s
 
 def to_string(values: object, delimiter: object, *null_text: object) -> str | None:
     """ARRAY_TO_STRING: NULLs are left out, or replaced by a text."""
-    if values is None or delimiter is None:
+    if values is None or delimiter is None or None in null_text:
         return None
     replacement = null_text[0] if null_text else None
     items = [replacement if item is None else item for item in json.loads(str(values))]

@@ -19,8 +19,11 @@ from emulator.sql.functions.numbers import (
 )
 from emulator.values import forms
 from emulator.values.local_times import local_time, timestamp_in_zone
+from emulator.values.timestamp_texts import DEFAULT_ZONE, timestamp_form
 
 UUID_BYTES = 16
+FLOAT32_MAX = 3.4028235677973366e38
+"""From here on a double is rounded to an infinity."""
 WHOLE_FROM = 2.0**53
 HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]")
 INTEGER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*\Z", re.ASCII)
@@ -66,6 +69,12 @@ def parse_float64(text: str) -> Float:
         raise ValueError(text)
     digits = text.strip().lower()
     return write_float(float.fromhex(digits) if HEXADECIMAL.match(digits) else float(digits))
+
+
+def parse_float32(text: str) -> Float:
+    """As ``parse_float64``; a number that is too large is an infinity."""
+    number = read_float(parse_float64(text))
+    return math.copysign(math.inf, number) if abs(number) > FLOAT32_MAX else to_float32(number)
 
 
 def float_text(value: Float) -> str:
@@ -141,7 +150,7 @@ def bytes_to_uuid(value: bytes) -> str:
 
 def timestamp_text(form: str) -> str:
     """A TIMESTAMP as CAST prints it: in the default zone, with its offset."""
-    return timestamp_in_zone(form, forms.DEFAULT_ZONE)
+    return timestamp_in_zone(form, DEFAULT_ZONE)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -162,20 +171,18 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "cast_string_bool": refuse_bad_text(parse_bool, "Bad bool value: {}"),
     "cast_string_int64": refuse_bad_text(parse_int64, "Bad int64 value: {}"),
     "cast_string_float64": refuse_bad_text(parse_float64, "Bad double value: {}"),
-    "cast_string_float32": refuse_bad_text(
-        lambda text: to_float32(parse_float64(text)), "Bad float value: {}"
-    ),
+    "cast_string_float32": refuse_bad_text(parse_float32, "Bad float value: {}"),
     "cast_string_numeric": refuse_bad_text(forms.numeric_form, "Invalid NUMERIC value: {}"),
     "cast_string_bytes": str.encode,
     "cast_string_date": refuse_bad_text(forms.date_form, "Invalid date: '{}'"),
-    "cast_string_timestamp": refuse_bad_text(forms.timestamp_form, "Invalid timestamp: '{}'"),
+    "cast_string_timestamp": refuse_bad_text(timestamp_form, "Invalid timestamp: '{}'"),
     "cast_string_uuid": refuse_bad_text(forms.uuid_form, "Invalid UUID value: {}"),
     "cast_bytes_string": bytes_to_text,
     "cast_bytes_uuid": bytes_to_uuid,
     "cast_uuid_bytes": lambda form: uuid.UUID(form).bytes,
-    "cast_date_timestamp": forms.timestamp_form,
+    "cast_date_timestamp": timestamp_form,
     "cast_timestamp_string": timestamp_text,
     "cast_timestamp_date": refuse_bad_text(
-        lambda form: local_time(form, forms.DEFAULT_ZONE).date().isoformat(), "Invalid date: '{}'"
+        lambda form: local_time(form, DEFAULT_ZONE).date().isoformat(), "Invalid date: '{}'"
     ),
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date
 
-from emulator.errors import out_of_range, unimplemented
-from emulator.sql.functions.zones import offset_text, zone_of
-from emulator.values.local_times import EPOCH, LocalTime
+from emulator.errors import out_of_range
+from emulator.sql.functions.zones import offset_text
+from emulator.values.local_times import LocalTime
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -26,7 +25,9 @@ EXPANDED = {
     "X": "%H:%M:%S",
     "c": "%a %b %e %H:%M:%S %Y",
 }
-ELEMENT = re.compile(r"%(E\d+S|E\*S|E4Y|Ez|[A-Za-z%])|(%)")
+ELEMENT = re.compile(r"%(E\d{1,3}S|E\*S|E4Y|Ez|[EO][A-Za-z]|[A-Za-z%])|(%)")
+MODIFIABLE = {"E": set("cCxXyY"), "O": set("deHImMSuUVwWy")}
+"""What may follow %E and %O, which change nothing in English."""
 
 
 def week(day: date, first: int) -> int:
@@ -93,11 +94,25 @@ def year_element(element: str, moment: LocalTime) -> str | None:
     return None
 
 
+def refuse_or_keep(text: str) -> str:
+    """An unknown element is text. Raises OUT_OF_RANGE for one that Spanner has not yet."""
+    if text == "%J":
+        raise out_of_range("Format element %J not supported yet")
+    return text
+
+
+def unmodified(element: str | None) -> str | None:
+    """An element without the E or O before it."""
+    if element and len(element) == 2 and element[1] in MODIFIABLE.get(element[0], ()):
+        return element[1]
+    return element
+
+
 def format_moment(pattern: str, moment: LocalTime) -> str:
     """FORMAT_DATE and FORMAT_TIMESTAMP."""
 
     def format_element(match: re.Match[str]) -> str:
-        element = match.group(1)
+        element = unmodified(match.group(1))
         if element is None:
             return "%"
         year = year_element(element, moment)
@@ -106,7 +121,7 @@ def format_moment(pattern: str, moment: LocalTime) -> str:
         if element in OF_DATES:
             return OF_DATES[element](moment.local.date())
         if moment.is_date and element not in {"D", "x", "F"}:
-            return match.group()
+            return refuse_or_keep(match.group())
         if element in EXPANDED:
             return format_moment(EXPANDED[element], moment)
         if element in OF_TIMES:
@@ -116,126 +131,6 @@ def format_moment(pattern: str, moment: LocalTime) -> str:
             places = int(digits)
             fraction = f"{moment.nanos:09d}".ljust(places, "0")[:places]
             return f"{moment.local.second:02d}" + (f".{fraction}" if places else "")
-        raise unimplemented(f"The format element %{element}")
+        return refuse_or_keep(match.group())
 
     return ELEMENT.sub(format_element, pattern)
-
-
-NAMED_DAYS = "|".join(f"{day}|{day[:3]}" for day in DAYS)
-NAMED_MONTHS = "|".join(f"{month}|{month[:3]}" for month in MONTHS)
-PARSED = {
-    "A": f"(?:{NAMED_DAYS})",
-    "a": f"(?:{NAMED_DAYS})",
-    "B": f"(?P<month_name_{{n}}>{NAMED_MONTHS})",
-    "b": f"(?P<month_name_{{n}}>{NAMED_MONTHS})",
-    "h": f"(?P<month_name_{{n}}>{NAMED_MONTHS})",
-    "C": r"(?P<century_{n}>\d{{1,2}})",
-    "d": r"(?P<day_{n}>\s?\d{{1,2}})",
-    "e": r"(?P<day_{n}>\s?\d{{1,2}})",
-    "H": r"(?P<hour_{n}>\d{{1,2}})",
-    "k": r"(?P<hour_{n}>\s?\d{{1,2}})",
-    "I": r"(?P<twelve_{n}>\d{{1,2}})",
-    "l": r"(?P<twelve_{n}>\s?\d{{1,2}})",
-    "M": r"(?P<minute_{n}>\d{{1,2}})",
-    "m": r"(?P<month_{n}>\d{{1,2}})",
-    "n": r"\s*",
-    "t": r"\s*",
-    "p": r"(?P<half_{n}>am|pm)",
-    "Q": r"(?P<quarter_{n}>[1-4])",
-    "S": r"(?P<second_{n}>\d{{1,2}})",
-    "s": r"(?P<epoch_{n}>-?\d+)",
-    "Y": r"(?P<year_{n}>\d{{1,4}})",
-    "y": r"(?P<short_{n}>\d{{1,2}})",
-    "Z": r"(?P<zone_{n}>[A-Za-z][\w/+-]*)",
-    "z": r"(?P<zone_{n}>[+-]\d{{1,2}}:?(?:\d\d)?|Z)",
-    "Ez": r"(?P<zone_{n}>[+-]\d{{1,2}}:?(?:\d\d)?|Z)",
-    "E4Y": r"(?P<year_{n}>\d{{4}})",
-    "E*S": r"(?P<second_{n}>\d{{1,2}})(?:\.(?P<fraction_{n}>\d+))?",
-    "%": "%",
-}
-TIME_ONLY = {*"HkIlMpSsZz", "Ez", "E*S"}
-"""What a DATE has not."""
-
-
-@functools.lru_cache(maxsize=256)
-def build_expression(pattern: str, dates: bool) -> re.Pattern[str]:
-    """The regular expression that reads a format string's texts."""
-    for element, longer in EXPANDED.items():
-        pattern = re.sub(rf"((?:^|[^%])(?:%%)*)%{element}", rf"\g<1>{longer}", pattern)
-    written = r"\s*"
-    end = 0
-    for number, match in enumerate(ELEMENT.finditer(pattern)):
-        written += literal(pattern[end : match.start()])
-        element = match.group(1) or ""
-        if re.fullmatch(r"E\d+S", element):
-            digits = int(element[1:-1])
-            fraction = rf"(?:\.(?P<fraction_{number}>\d{{0,{digits}}}))?" if digits else ""
-            written += rf"(?P<second_{number}>\d{{1,2}})" + fraction
-        elif element in PARSED and not (dates and element in TIME_ONLY):
-            written += PARSED[element].format(n=number)
-        else:
-            raise unimplemented(f"The format element %{element} in parsing")
-        end = match.end()
-    return re.compile(written + literal(pattern[end:]) + r"\s*\Z", re.IGNORECASE | re.ASCII)
-
-
-def literal(text: str) -> str:
-    """Text between elements: any blanks match any blanks."""
-    return r"\s*".join(map(re.escape, re.split(r"\s+", text)))
-
-
-def parse_fields(pattern: str, text: str, dates: bool) -> dict[str, str]:
-    """What the elements read, the last of a kind; OUT_OF_RANGE where the text does not fit."""
-    match = build_expression(pattern, dates).match(text)
-    if match is None:
-        raise out_of_range(f"Failed to parse input string {text!r} with the format {pattern!r}")
-    groups = {k: v for k, v in match.groupdict().items() if v is not None}
-    ordered = sorted(groups.items(), key=lambda pair: int(pair[0].rsplit("_", 1)[1]))
-    return {key.rsplit("_", 1)[0]: value.strip() for key, value in ordered}
-
-
-def day_of(fields: dict[str, str]) -> tuple[int, int, int]:
-    """Year, month, day; what is not given is of 1970-01-01."""
-    year = int(fields.get("year", 1970))
-    if "short" in fields:
-        short = int(fields["short"])
-        year = short + (1900 if short >= 69 else 2000)
-        if "century" in fields:
-            year = int(fields["century"]) * 100 + short
-    elif "century" in fields:
-        year = int(fields["century"]) * 100 + (year % 100 if "year" in fields else 0)
-    month = int(fields.get("month", 1))
-    if "quarter" in fields and "month" not in fields:
-        month = int(fields["quarter"]) * 3 - 2
-    if "month_name" in fields:
-        shorts = [name[:3].lower() for name in MONTHS]
-        month = shorts.index(fields["month_name"][:3].lower()) + 1
-    return year, month, int(fields.get("day", 1))
-
-
-def parse_date(pattern: str, text: str) -> str:
-    """PARSE_DATE."""
-    try:
-        return date(*day_of(parse_fields(pattern, text, dates=True))).isoformat()
-    except ValueError as error:
-        raise out_of_range(f"Invalid date {text!r}: {error}") from error
-
-
-def parse_moment(pattern: str, text: str, zone: tzinfo) -> tuple[datetime, int]:
-    """PARSE_TIMESTAMP: the moment in UTC and its nanoseconds."""
-    fields = parse_fields(pattern, text, dates=False)
-    if "epoch" in fields:
-        return EPOCH + timedelta(seconds=int(fields["epoch"])), 0
-    hour = int(fields.get("hour", 0))
-    if "twelve" in fields:
-        if not 1 <= int(fields["twelve"]) <= 12:
-            raise out_of_range(f"Invalid hour in {text!r}")
-        hour = int(fields["twelve"]) % 12 + (12 if fields.get("half", "").lower() == "pm" else 0)
-    second = int(fields.get("second", 0))
-    leap = 1 if second == 60 else 0
-    named = fields.get("zone")
-    place = zone if named is None else UTC if named.upper() == "Z" else zone_of(named)
-    minute = int(fields.get("minute", 0))
-    local = datetime(*day_of(fields), hour, minute, second - leap, tzinfo=place)
-    nanos = int(fields.get("fraction", "")[:9].ljust(9, "0"))
-    return local.astimezone(UTC) + timedelta(seconds=leap), nanos

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 
 from emulator.errors import out_of_range
@@ -19,11 +18,12 @@ from emulator.sql.functions.json_documents import (
 )
 from emulator.sql.functions.json_paths import (
     MISSING,
+    PLAIN_KEY,
     array_text,
     dump,
     parse_text,
-    path_of,
-    value_at,
+    text_path_of,
+    value_by_text,
     written,
 )
 from emulator.sql.functions.json_values import (
@@ -43,13 +43,13 @@ from emulator.values.json_text import write_part
 
 def query(document: str, path: str = "$") -> str | None:
     """JSON_QUERY of JSON: a part of the document, JSON null too."""
-    part = value_at(json.loads(document), path_of(path))
+    part = value_by_text(json.loads(document), text_path_of(path))
     return None if part is MISSING else dump(part)
 
 
 def query_text(text: str, path: str = "$") -> str | None:
     """JSON_QUERY of a STRING: null is NULL, the order of keys stays."""
-    part = value_at(parse_text(text), path_of(path))
+    part = value_by_text(parse_text(text), text_path_of(path))
     if part is MISSING or part is None:
         return None
     return written(part)
@@ -64,18 +64,18 @@ def scalar_text(value: object) -> str | None:
 
 def value(text: str, path: str = "$") -> str | None:
     """JSON_VALUE: a scalar as a STRING, else NULL."""
-    return scalar_text(value_at(parse_text(text), path_of(path)))
+    return scalar_text(value_by_text(parse_text(text), text_path_of(path)))
 
 
 def query_array(text: str, path: str = "$") -> str | None:
     """JSON_QUERY_ARRAY: each element as JSON."""
-    part = value_at(parse_text(text), path_of(path))
+    part = value_by_text(parse_text(text), text_path_of(path))
     return array_text([written(each) for each in part]) if isinstance(part, list) else None
 
 
 def value_array(text: str, path: str = "$") -> str | None:
     """JSON_VALUE_ARRAY: scalars as STRINGs; NULL when there is anything else."""
-    part = value_at(parse_text(text), path_of(path))
+    part = value_by_text(parse_text(text), text_path_of(path))
     if not isinstance(part, list) or any(isinstance(each, dict | list) for each in part):
         return None
     return array_text([scalar_text(each) for each in part])
@@ -139,13 +139,18 @@ def keys(document: str | None, depth: int | None, mode: str | None) -> str | Non
     return array_text(sorted(paths))
 
 
+def quote_key(key: str) -> str:
+    """A key as a path has it: in quotes where it is not made of what plain keys are made of."""
+    return key if PLAIN_KEY.fullmatch(key) else '"' + key.replace('"', '\\"') + '"'
+
+
 def gather_keys(
     value_: object, prefix: str, depth: int, nesting: int, arrays: int, paths: set[str]
 ) -> None:
     """Adds the keys below a value; ``arrays`` arrays follow each other directly above it."""
     if isinstance(value_, dict) and depth > 0:
         for key, inner in value_.items():
-            shown = key if re.fullmatch(r"\w+", key) else json.dumps(key, ensure_ascii=False)
+            shown = quote_key(key)
             path = f"{prefix}.{shown}" if prefix else shown
             paths.add(path)
             gather_keys(inner, path, depth - 1, nesting, 0, paths)

@@ -14,26 +14,56 @@ from emulator.values.json_text import write_document
 
 Step = str | int
 Path = tuple[Step, ...]
-STEP = re.compile(r"\.([^.\[\]\"'\s$]+)|\.\"((?:[^\"\\]|\\.)*)\"|\[(\d+)\]")
+KEY = r"[\w\-: \t\n\f\r]+"
+PLAIN_KEY = re.compile(rf"{KEY}|")
+QUOTED_KEY = r"\.\"((?:[^\"\\]|\\.)*)\""
+STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*(\d+)\s*\]", re.DOTALL)
+"""Of a path to a place that is changed: keys are no positions."""
+TEXT_STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*([\d_-]+)\s*\]", re.DOTALL)
+"""Of a path to what is read: what a key or a position is says the value."""
+UNSUPPORTED = re.compile(r"\*|\.\.|@")
+POSITION = re.compile(r"\d{1,18}", re.ASCII)
 MISSING = object()
 
 
 @functools.lru_cache(maxsize=1024)
 def path_of(path: str) -> Path:
     """$.a.b[0]['c'] as keys and positions."""
+    steps: list[Step] = []
+    for match in split_path(path, STEP):
+        text = unescape(match)
+        steps.append(int(text) if match.group(3) is not None else text)
+    return tuple(steps)
+
+
+@functools.lru_cache(maxsize=1024)
+def text_path_of(path: str) -> tuple[str, ...]:
+    """The same of a path that JSON_VALUE and its kin read: also positions are texts."""
+    return tuple(unescape(match) for match in split_path(path, TEXT_STEP))
+
+
+def split_path(path: str, step: re.Pattern[str]) -> list[re.Match[str]]:
+    """The steps of a path. Raises OUT_OF_RANGE."""
     if not path.startswith("$"):
         raise out_of_range(f"JSONPath must start with '$': {path}")
-    steps: list[Step] = []
+    matches: list[re.Match[str]] = []
     offset = 1
     while offset < len(path):
-        match = STEP.match(path, offset)
+        match = step.match(path, offset)
         if match is None:
+            unsupported = UNSUPPORTED.search(path, offset)
+            if unsupported is not None:
+                raise out_of_range(f"Unsupported operator in JSONPath: {unsupported.group()}")
             raise out_of_range(f"Invalid token in JSONPath at: {path[offset:]}")
-        number = match.group(3)
-        text = next((g for g in match.groups() if g is not None), "")
-        steps.append(int(number) if number is not None else re.sub(r"\\(.)", r"\1", text))
+        matches.append(match)
         offset = match.end()
-    return tuple(steps)
+    return matches
+
+
+def unescape(step: re.Match[str]) -> str:
+    """A key or a position without its signs; in a quoted key a backslash stands before quotes."""
+    plain, quoted, position = step.groups()
+    return quoted.replace('\\"', '"') if quoted is not None else plain or position
 
 
 def dump(value: object) -> str:
@@ -49,6 +79,18 @@ def value_at(value: Any, steps: Sequence[Any]) -> Any:
         if not keyed and not placed:
             return MISSING
         value = value[step]
+    return value
+
+
+def value_by_text(value: Any, steps: Sequence[str]) -> Any:
+    """The value at a path whose steps are texts: a key of an object, a position in an array."""
+    for step in steps:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and POSITION.fullmatch(step) and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return MISSING
     return value
 
 

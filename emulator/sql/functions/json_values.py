@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from emulator.errors import out_of_range
-from emulator.sql.functions.casts import float_text, parse_float64, parse_int64
+from emulator.sql.functions.casts import HEXADECIMAL, float_text, parse_float64, parse_int64
 from emulator.sql.functions.json_paths import array_text, dump
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, read_float, to_float32
 
@@ -79,7 +79,7 @@ def json_to_float32(value: object, mode: str) -> float:
     """JSON number -> FLOAT32."""
     number = json_to_float64(value, mode)
     single = float(to_float32(number))
-    if mode == "exact" and isinstance(value, int) and single != value:
+    if mode == "exact" and single != value:
         raise out_of_range(f"JSON number {value} cannot be converted to FLOAT without loss")
     return single
 
@@ -138,7 +138,7 @@ def lax_number(value: object) -> int | float | None:
         return None
     if isinstance(value, int | float):
         return value
-    if not isinstance(value, str) or value != value.strip():
+    if not isinstance(value, str) or HEXADECIMAL.match(value.strip().lower()):
         return None
     for convert in (parse_int64, lambda text: read_float(parse_float64(text))):
         try:

@@ -25,6 +25,8 @@ def check_size(address: bytes, name: str) -> bytes:
 def ip_from_string(text: str) -> bytes:
     """NET.IP_FROM_STRING."""
     try:
+        if "%" in text:
+            raise ValueError("an address with a zone")
         return ipaddress.ip_address(text).packed
     except ValueError as error:
         raise out_of_range(

@@ -154,9 +154,14 @@ def round_float(mode: str, name: str) -> Callable[..., Float]:
         rounded = float(Decimal(number).quantize(step, mode, DOUBLE_CONTEXT))
         if math.isinf(rounded):
             raise out_of_range(f"Floating point overflow in function: {name}({number}, {digits})")
-        return rounded
+        return math.copysign(rounded, number)
 
     return call
+
+
+def keep_sign(function: Callable[[float], int]) -> Callable[[float], float]:
+    """A function to whole numbers, of infinities, too; what becomes zero keeps its sign."""
+    return lambda x: x if math.isinf(x) else math.copysign(float(function(x)), x)
 
 
 def float_function(function: Callable[..., float], name: str) -> Callable[..., Float]:
@@ -337,8 +342,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_floor_numeric": round_numeric(ROUND_FLOOR),
     "fn_round_numeric": round_numeric(ROUND_HALF_UP),
     "fn_trunc_numeric": round_numeric(ROUND_DOWN),
-    "fn_ceil": float_function(lambda x: x if math.isinf(x) else float(math.ceil(x)), "CEIL"),
-    "fn_floor": float_function(lambda x: x if math.isinf(x) else float(math.floor(x)), "FLOOR"),
+    "fn_ceil": float_function(keep_sign(math.ceil), "CEIL"),
+    "fn_floor": float_function(keep_sign(math.floor), "FLOOR"),
     "fn_round": round_float(ROUND_HALF_UP, "ROUND"),
     "fn_trunc": round_float(ROUND_DOWN, "TRUNC"),
     "fn_sqrt": square_root,

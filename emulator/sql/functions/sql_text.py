@@ -13,6 +13,7 @@ from emulator.sql.functions.intervals import parse_iso
 from emulator.sql.functions.numbers import read_float
 from emulator.values import forms
 from emulator.values.local_times import timestamp_in_zone
+from emulator.values.timestamp_texts import UTC_ZONE
 
 
 def to_readable(type_: Any, value: Any) -> str:
@@ -28,7 +29,7 @@ def to_readable(type_: Any, value: Any) -> str:
     if type_ == "NUMERIC":
         return forms.numeric_to_text(value)
     if type_ == "TIMESTAMP":
-        return timestamp_in_zone(value, forms.UTC_ZONE)
+        return timestamp_in_zone(value, UTC_ZONE)
     if type_ == "INTERVAL":
         return parse_iso(value).text()
     if type_ == "BYTES":

@@ -187,7 +187,7 @@ SOUNDS = {letter: digit for digit, group in enumerate(SOUND_GROUPS, 1) for lette
 
 
 def soundex(value: str) -> str:
-    """SOUNDEX: the first letter as it is, and three digits; H and W do not part equal sounds."""
+    """SOUNDEX: the first letter as it is, and three digits; vowels do not part equal sounds."""
     written = [c for c in value if c.isascii() and c.isalpha()]
     if not written:
         return ""
@@ -197,7 +197,6 @@ def soundex(value: str) -> str:
         sound = SOUNDS.get(letter)
         if sound is not None and sound != last:
             code += str(sound)
-        if letter not in "HW":
             last = sound
     return code[:4].ljust(4, "0")
 

@@ -13,14 +13,13 @@ from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.arrays import GENERATED_MAX, too_many_items
 from emulator.sql.functions.format_elements import (
     format_moment,
-    parse_date,
-    parse_moment,
     week,
 )
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.functions.time_parsing import parse_date, parse_moment
 from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
-from emulator.values import forms
 from emulator.values.local_times import LocalTime, local_time, printed_time, timestamp_in_zone
+from emulator.values.timestamp_texts import timestamp_form
 
 NANOS = {
     "NANOSECOND": 1,
@@ -83,7 +82,7 @@ def timestamp_trunc(form: str, unit: str, zone: str) -> str:
         return timestamp_from_nanos(value - (value + shift) % NANOS[unit])
     first_day = date_trunc(date_in(form, zone), unit, "TIMESTAMP_TRUNC")
     try:
-        return forms.timestamp_form(first_day, zone_of(zone))
+        return timestamp_form(first_day, zone_of(zone))
     except ValueError as error:
         raise out_of_range(f"Truncating to {unit} gives no TIMESTAMP: {error}") from error
 
@@ -239,9 +238,9 @@ def refuse_bad_values(function: Callable[..., str]) -> Callable[..., str]:
     return call
 
 
-def timestamp_in(text: str, zone: str = DEFAULT_ZONE) -> str:
-    """TIMESTAMP(text or date [, zone])."""
-    return forms.timestamp_form(text, zone_of(zone))
+def timestamp_in(text: str, zone: str | None = None) -> str:
+    """TIMESTAMP(text or date [, zone]): the text names no zone where an argument does."""
+    return timestamp_form(text, zone_of(zone or DEFAULT_ZONE), zone_allowed=zone is None)
 
 
 def date_in(form: str, zone: str = DEFAULT_ZONE) -> str:
@@ -269,8 +268,8 @@ def format_date(pattern: str, form: str) -> str:
 
 def parse_timestamp(pattern: str, text: str, zone: str = DEFAULT_ZONE) -> str:
     """PARSE_TIMESTAMP."""
-    moment, fraction = parse_moment(pattern, text, zone_of(zone))
-    return timestamp_from_nanos((moment - EPOCH) // timedelta(seconds=1) * 1_000_000_000 + fraction)
+    seconds, fraction = parse_moment(pattern, text, zone_of(zone))
+    return timestamp_from_nanos(seconds * 1_000_000_000 + fraction)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from datetime import timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import timedelta, tzinfo
 
 from emulator.errors import out_of_range
+from emulator.values.zones import read_zone
 
 DEFAULT_ZONE = "America/Los_Angeles"
-OFFSET = re.compile(r"(?:UTC)?([+-])(\d{1,2})(?::?(\d\d))?\Z")
-HOURS_MAX = 14
 
 
-@functools.lru_cache(maxsize=1024)
 def zone_of(name: str) -> tzinfo:
-    """A zone such as America/Los_Angeles, UTC, +05:30."""
-    match = OFFSET.match(name)
-    if match is not None:
-        sign, hours, minutes = match.groups()
-        if int(hours) > HOURS_MAX or int(minutes or 0) > 59:
-            raise out_of_range(f"Invalid time zone: {name}")
-        distance = timedelta(hours=int(hours), minutes=int(minutes or 0))
-        return timezone(-distance if sign == "-" else distance)
+    """A zone such as America/Los_Angeles, UTC, +05:30. Raises OUT_OF_RANGE."""
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise out_of_range(f"Invalid time zone: {name}") from error
+        return read_zone(name)
+    except ValueError as error:
+        raise out_of_range(str(error)) from error
 
 
 def offset_text(offset: timedelta, *, short: bool = False) -> str:

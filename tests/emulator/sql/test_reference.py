@@ -9,6 +9,7 @@ from google.cloud.spanner_v1.database import Database
 
 TEXTS: list[tuple[str, str]] = [
     ("SOUNDEX('ashcraft')", "a261"),
+    ("SOUNDEX('Honeyman')", "H500"),
     ("TO_JSON_STRING(PARSE_JSON('0.39240506000000003'))", "0.39240506000000003"),
     ("TO_JSON_STRING(TO_JSON([0.39240506, 1.1, 1e15]))", "[0.39240506000000003,1.1,1e+15]"),
     (
@@ -74,6 +75,24 @@ TEXTS: list[tuple[str, str]] = [
     ("FORMAT_DATE('%H|%G', DATE '0099-01-01')", "%H|0099"),
     ("IF(FALSE, ERROR('never'), 'fine')", "fine"),
     ("WITH(a AS 'x', b AS CONCAT(a, a), CONCAT(b, '!'))", "xx!"),
+    # Elements and fields of a constructor with a type become of it one by one.
+    ("FORMAT('%T', ARRAY<NUMERIC>[1.5, 2])", '[NUMERIC "1.5", NUMERIC "2"]'),
+    ("FORMAT('%t', STRUCT<a FLOAT64, b DATE>(1, '2020-01-01'))", "(1.0, 2020-01-01)"),
+    ("CAST(IEEE_DIVIDE(1, CEIL(-0.5)) AS STRING)", "-inf"),
+    ("CAST(1e400 AS STRING)", "inf"),
+    ("CAST(CAST('1e40' AS FLOAT32) AS STRING)", "inf"),
+    ("CAST(-0x8000000000000000 AS STRING)", "-9223372036854775808"),
+    ("CAST(ARRAY_LENGTH(NULL) IS NULL AS STRING)", "true"),
+    ("IFNULL(ARRAY_TO_STRING(['a', NULL], ',', NULL), 'null')", "null"),
+    ("CAST(CAST('PT' AS INTERVAL) AS STRING)", "0-0 0 0:0:0"),
+    # Paths of JSON: what a key or a position is says the value.
+    ("JSON_VALUE(JSON '{\"a\": [1, 2]}', '$.a.1')", "2"),
+    ("JSON_VALUE(JSON '{\"1\": \"x\"}', '$[1]')", "x"),
+    ("IFNULL(JSON_VALUE(JSON '{\"a\": [1, 2]}', '$.a[-1]'), 'none')", "none"),
+    ("JSON_VALUE(JSON '{\"a b\": 1}', '$.a b')", "1"),
+    ("ARRAY_TO_STRING(JSON_KEYS(JSON '{\"a.b\": {\"c d\": 1}}'), '|')", '"a.b"|"a.b".c d'),
+    ("CAST(LAX_INT64(JSON '\" 1 \"') AS STRING)", "1"),
+    ("IFNULL(CAST(LAX_INT64(JSON '\"0x10\"') AS STRING), 'none')", "none"),
 ]
 
 ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
@@ -157,6 +176,19 @@ REFUSED = [
     "SELECT x AS y, y FROM (SELECT 1 AS x, 2 AS y) ORDER BY y",
     "SELECT SUM(x) AS y FROM (SELECT 1 AS x, 2 AS y) ORDER BY SUM(y)",
     "SELECT FORMAT('%d', 1.0)",
+    "SELECT NORMALIZE('a', 'NFD')",
+    "SELECT MOD(5.5, 2)",
+    "SELECT CAST([1, 2] AS ARRAY<FLOAT64>)",
+    "SELECT CAST([NULL] AS ARRAY<STRING>)",
+    "SELECT ARRAY<INT64>[1.5]",
+    "SELECT ARRAY<ARRAY<INT64>>[]",
+    "SELECT STRUCT<INT64, INT64>(1).a",
+    "SELECT STRUCT<a INT64>(1.5).a",
+    "SELECT ARRAY_CONCAT([1], NULL)",
+    "SELECT 1 IN UNNEST(NULL)",
+    "SELECT +'a'",
+    "SELECT STRING(DATE '2020-01-01')",
+    "SELECT JSON '[1]'[OFFSET(0)]",
     "SELECT @{NO_SUCH_HINT = 1} 1",
     "SELECT x FROM UNNEST([1]) AS x GROUP @{NO_SUCH_HINT = 1} BY x",
     "SELECT STRING_AGG(DISTINCT x ORDER BY LENGTH(x)) FROM UNNEST(['a']) AS x",
@@ -169,6 +201,10 @@ OUT_OF_RANGE = [
     "SELECT LPAD('a', 2000000)",
     "SELECT REPEAT('abc', 1000000000)",
     "SELECT CAST('1_000' AS NUMERIC)",
+    "SELECT NET.IP_FROM_STRING('fe80::1%eth0')",
+    "SELECT CAST('urn:uuid:00112233-4455-6677-8899-aabbccddeeff' AS UUID)",
+    "SELECT JSON_VALUE(JSON '{\"a\":1}', '$.*')",
+    "SELECT FLOAT32(JSON '0.1', wide_number_mode => 'exact')",
     "SELECT SQRT(CAST('-inf' AS FLOAT64))",
     "SELECT REGEXP_CONTAINS('a', 'a++')",
     "SELECT x FROM UNNEST(['a']) AS x ORDER BY x COLLATE 'no:such'",
