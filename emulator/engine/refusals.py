@@ -168,7 +168,7 @@ def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
 def too_large() -> SpannerError:
     """A statement with more terms, arguments, columns or nesting than SQLite takes."""
     return invalid_argument(
-        "The statement is too large: it nests too deeply, or has too many terms, columns, or "
+        "The statement is too large: it nests too deeply, or has too many operands, columns, or "
         "arguments of a function. Split it, or write lists as arrays of a parameter."
     )
 

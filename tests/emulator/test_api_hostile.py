@@ -241,6 +241,30 @@ def test_what_cannot_be_answered_is_refused_in_few_words(database: Database, sql
     assert len(caught.value.message.encode()) < 4_096
 
 
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT DATE(2024, -1, 3)", "Input calculates to invalid date: 2024--1-03"),
+        (
+            "SELECT DATE_FROM_UNIX_DATE(9999999999)",
+            "DATE_FROM_UNIX_DATE range is -719162 to 2932896 but saw 9999999999",
+        ),
+        ("SELECT FROM_BASE32('\u00e9')", "Failed to decode invalid base32 string: '\u00e9'"),
+        (
+            f"SELECT REGEXP_CONTAINS('a', '{'(' * 3_000}a{')' * 3_000}')",
+            "Cannot parse regular expression: expression nests too deeply",
+        ),
+        (" UNION ALL ".join(["SELECT 1"] * 600), "has too many operands, columns, or arguments"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_a_refusal_is_in_the_words_of_googlesql(database: Database, sql: str, message: str) -> None:
+    refused = (exceptions.InvalidArgument, exceptions.OutOfRange)
+    with database.snapshot() as snapshot, pytest.raises(refused) as caught:
+        list(snapshot.execute_sql(sql))
+    assert message in caught.value.message
+
+
 @pytest.mark.ddl(TABLE)
 @pytest.mark.parametrize("word", ["OR", "AND"])
 def test_a_condition_may_have_many_terms(database: Database, word: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from emulator.errors import out_of_range
 from emulator.limits import TEXT_FUNCTION_BYTES_MAX
-from emulator.sql.functions.re2_syntax import Translator
+from emulator.sql.functions.re2_syntax import Translator, refuse
 from emulator.values import forms
 
 Text = str | bytes
@@ -25,7 +25,9 @@ def regular_expression(pattern: Text) -> re.Pattern[Any]:
     try:
         translated = Translator(text, octets=octets).translate()
         return re.compile(translated.encode("latin-1") if octets else translated)
-    except (re.error, OverflowError, RecursionError) as error:
+    except RecursionError as error:
+        raise refuse(str(text), "expression nests too deeply") from error
+    except (re.error, OverflowError) as error:
         raise out_of_range(f"Cannot parse regular expression: {error}") from error
 
 

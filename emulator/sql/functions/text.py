@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import codecs
 import functools
 import hashlib
@@ -205,7 +204,7 @@ def from_base32(text: str) -> bytes:
     """FROM_BASE32."""
     try:
         return base64.b32decode(text)
-    except binascii.Error as error:
+    except ValueError as error:
         raise out_of_range(f"Failed to decode invalid base32 string: {text!r}") from error
 
 
@@ -237,7 +236,7 @@ def from_base64(text: str) -> bytes:
     padding = "" if digits.endswith("=") else "=" * (-len(digits) % 4)
     try:
         return base64.b64decode(digits + padding, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise out_of_range(f"Failed to decode invalid base64 string: {text!r}") from error
 
 

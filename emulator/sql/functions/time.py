@@ -31,6 +31,7 @@ NANOS = {
     "DAY": 86_400_000_000_000,
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_ZERO = EPOCH.date()
 MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
@@ -238,6 +239,26 @@ def refuse_bad_values(function: Callable[..., str]) -> Callable[..., str]:
     return call
 
 
+def date_of_parts(year: int, month: int, day: int) -> str:
+    """DATE(year, month, day)."""
+    try:
+        return date(year, month, day).isoformat()
+    except (ValueError, OverflowError) as error:
+        parts = f"{year:04d}-{month:02d}-{day:02d}"
+        raise out_of_range(f"Input calculates to invalid date: {parts}") from error
+
+
+def date_from_unix_date(days: int) -> str:
+    """DATE_FROM_UNIX_DATE."""
+    try:
+        return (DAY_ZERO + timedelta(days=days)).isoformat()
+    except OverflowError as error:
+        first, last = ((day - DAY_ZERO).days for day in (date.min, date.max))
+        raise out_of_range(
+            f"DATE_FROM_UNIX_DATE range is {first} to {last} but saw {days}"
+        ) from error
+
+
 def timestamp_in(text: str, zone: str | None = None) -> str:
     """TIMESTAMP(text or date [, zone]): the text names no zone where an argument does."""
     return timestamp_form(text, zone_of(zone or DEFAULT_ZONE), zone_allowed=zone is None)
@@ -289,12 +310,10 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_timestamp_seconds": timestamp_of_units(1_000_000_000),
     "fn_timestamp_millis": timestamp_of_units(1_000_000),
     "fn_timestamp_micros": timestamp_of_units(1_000),
-    "fn_unix_date": lambda form: (date.fromisoformat(form) - date(1970, 1, 1)).days,
-    "fn_date_from_unix_date": refuse_bad_values(
-        lambda days: (date(1970, 1, 1) + timedelta(days=days)).isoformat()
-    ),
+    "fn_unix_date": lambda form: (date.fromisoformat(form) - DAY_ZERO).days,
+    "fn_date_from_unix_date": date_from_unix_date,
     "fn_generate_dates": generate_dates,
-    "fn_date": refuse_bad_values(lambda y, m, d: date(y, m, d).isoformat()),
+    "fn_date": date_of_parts,
     "fn_date_timestamp": date_in,
     "fn_timestamp_string": refuse_bad_values(timestamp_in),
     "fn_timestamp_date": refuse_bad_values(timestamp_in),
