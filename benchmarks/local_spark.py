@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
@@ -16,9 +18,13 @@ KEEP_EVERY_BATCH = {
     "spark.sql.streaming.fileSink.log.compactInterval": "1000000",
 }
 
+SHORT_RUN = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For runs of a minute or two: the optimizing compiler would take half of Spark's start for itself,
+and the code that it makes is hardly used."""
 
-def session(name: str) -> SparkSession:
-    """A session that keeps the log of every micro-batch."""
+
+def session(name: str, more: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+    """A session that keeps the log of every micro-batch, with ``more`` settings of Spark's."""
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName(name)
@@ -27,6 +33,7 @@ def session(name: str) -> SparkSession:
         "spark.python.daemon.module": "watcher.spark_daemon",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        **more,
     }
     for key, value in settings.items():
         builder = builder.config(key, value)

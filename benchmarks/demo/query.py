@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
 from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
-from benchmarks.local_spark import session
+from benchmarks.local_spark import SHORT_RUN, session
 
 
 def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
@@ -73,7 +73,7 @@ def find_newest_batch(query: StreamingQuery) -> int:
 def main(arguments: list[str]) -> None:
     """``python -m benchmarks.demo.query SETTINGS STARTING_TIMESTAMP``."""
     settings = DemoSettings.load(Path(arguments[0]))
-    spark = session("spanner-watcher demo")
+    spark = session("spanner-watcher demo", SHORT_RUN)
     try:
         wait_and_drain(start_query(spark, settings, arguments[1]), settings)
     finally:

@@ -277,10 +277,14 @@ def test_a_start_that_the_stream_no_longer_keeps_is_refused(database: Database) 
 def test_windows_of_a_watcher_hold_no_more_than_max_rows(
     database: Database, caplog: pytest.LogCaptureFixture, max_rows: int
 ) -> None:
-    more = {"consumer": "c", "capture": "change-stream", "tables": ["*"], "max_rows": max_rows}
-
     def make_watcher(take: Callable[[Change], object]) -> Watcher:
-        watcher = Watcher(database=database.name, **more)
+        watcher = Watcher(
+            database=database.name,
+            tables=["*"],
+            consumer="c",
+            capture="change-stream",
+            max_rows=max_rows,
+        )
         watcher.on_change(take)
         return watcher
 
