@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
 from watcher.runners.java import ensure_java
-
-NOTHING: Mapping[str, str] = {}
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
 KEEP_EVERY_BATCH = {
@@ -19,9 +18,13 @@ KEEP_EVERY_BATCH = {
     "spark.sql.streaming.fileSink.log.compactInterval": "1000000",
 }
 
+SHORT_RUN = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For runs of a minute or two: the optimizing compiler would take half of Spark's start for itself,
+and the code that it makes is hardly used."""
 
-def session(name: str, more: Mapping[str, str] = NOTHING) -> SparkSession:
-    """A session that keeps the log of every micro-batch, with ``more`` settings."""
+
+def session(name: str, more: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+    """A session that keeps the log of every micro-batch, with ``more`` settings of Spark's."""
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName(name)

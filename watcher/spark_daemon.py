@@ -1,5 +1,5 @@
-"""Spark's daemon of Python workers that has imported the source already: a worker is a fork of it, and
-does not spend its first second or two on imports.
+"""Spark's daemon of Python workers that has imported the source already: a worker is a fork of it,
+and does not spend its first second or two on imports.
 
 It is chosen before the session is made: ``.config("spark.python.daemon.module",
 "watcher.spark_daemon")``, where the workers have the product installed. Nothing but imports happens

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
 from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
-from benchmarks.local_spark import session
+from benchmarks.local_spark import SHORT_RUN, session
 from watcher.replica.commits import CutReport
 from watcher.replica.packages import make_format_settings
 
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> None:
     settings = DemoSettings.load(Path(arguments[0]))
     replica = settings.to != PARQUET
     formats = make_format_settings(settings.to, pyspark.__version__) if replica else {}
-    spark = session("spanner-watcher demo", formats)
+    spark = session("spanner-watcher demo", {**SHORT_RUN, **formats})
     try:
         if replica:
             query = start_replica(spark, settings)

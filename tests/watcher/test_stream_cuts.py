@@ -25,6 +25,7 @@ from watcher.captures.change_stream import (
     cuts,
     find_stream,
     iterate_stream_changes,
+    windows,
 )
 from watcher.captures.change_stream.cuts import StreamCuts, Tally, expect_span
 from watcher.captures.change_stream.sizes import RecordSize
@@ -248,6 +249,21 @@ def test_little_is_read_of_what_is_behind_the_cut(churning: Database) -> None:
 
 
 @pytest.mark.ddl(*TABLES, STREAM)
+def test_batches_of_wide_rows_are_smaller(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a task holds is bounded by bytes, too."""
+    begin = fetch_now(database)
+    for key in range(8):
+        with database.batch() as batch:
+            batch.insert("T", ["Id", "Version", "Text"], [(key, 1, "x" * 1_000)])
+    monkeypatch.setattr(windows, "BATCH_CHARACTERS", 2_000)
+    capture = capture_of(database)
+    batches = list(capture.read_window(Window(begin, fetch_now(database))))
+    assert [rows.batch.num_rows for rows in batches] == [2, 2, 2, 2]
+
+
+@pytest.mark.ddl(*TABLES, STREAM)
 def test_a_start_that_the_stream_no_longer_keeps_is_refused(database: Database) -> None:
     with pytest.raises(StreamExpiredError, match="cannot be read from"):
         StreamCuts(capture_of(database)).find_end(Window(1, fetch_now(database)), WindowLimit(1))
@@ -261,10 +277,14 @@ def test_a_start_that_the_stream_no_longer_keeps_is_refused(database: Database) 
 def test_windows_of_a_watcher_hold_no_more_than_max_rows(
     database: Database, caplog: pytest.LogCaptureFixture, max_rows: int
 ) -> None:
-    more = {"consumer": "c", "capture": "change-stream", "tables": ["*"], "max_rows": max_rows}
-
     def make_watcher(take: Callable[[Change], object]) -> Watcher:
-        watcher = Watcher(database=database.name, **more)
+        watcher = Watcher(
+            database=database.name,
+            tables=["*"],
+            consumer="c",
+            capture="change-stream",
+            max_rows=max_rows,
+        )
         watcher.on_change(take)
         return watcher
 
@@ -277,12 +297,12 @@ def test_windows_of_a_watcher_hold_no_more_than_max_rows(
         make_watcher(delivered.append).run_once()
     assert versions_by_row(delivered) == writes.truth
     stamps = sorted(Counter(change.commit_timestamp for change in delivered).items())
-    windows = [
+    sizes = [
         int(str(record.args[1]))
         for record in caplog.records
         if isinstance(record.args, tuple) and record.msg.startswith("window to")
     ]
-    assert [rows for rows in windows if rows] == [
+    assert [rows for rows in sizes if rows] == [
         *expect_windows([count for _, count in stamps], max_rows)
     ]
 

@@ -49,6 +49,10 @@ class DataRecord:
     tag: str
     system: bool
 
+    def measure_values(self) -> int:
+        """How many characters its values have."""
+        return sum(len(mod.new or "") + len(mod.old or "") for mod in self.mods)
+
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:

@@ -12,7 +12,7 @@ from watcher.captures.change_stream.records import (
     parse_list,
 )
 from watcher.change import Operation
-from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell
+from watcher.spanner.results.wire import ResultPart, count_values, join_chunks, parse_cell
 
 Accepts = Callable[[str, Operation, str], bool]
 """Whether records of a table, an operation and a transaction tag are read."""
@@ -51,4 +51,4 @@ def decode_size(fields: Sequence[bytes], length: int, accepts: Accepts) -> Recor
     table, operation = parse_cell(fields[4]).text, Operation(parse_cell(fields[7]).text)
     if not accepts(table, operation, parse_cell(fields[11]).text):
         return RecordSize(at, 0, 0)
-    return RecordSize(at, len(parse_list(fields[6])), length)
+    return RecordSize(at, count_values(parse_cell(fields[6]).list), length)

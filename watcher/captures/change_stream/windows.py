@@ -37,6 +37,9 @@ HEARTBEAT_MILLISECONDS = 10_000
 OPEN_HEARTBEAT_MILLISECONDS = 1_000
 """Spanner: the least. A quiet partition's watermark is so old at most."""
 
+BATCH_CHARACTERS = 16 * 1024 * 1024
+"""A batch of wide rows ends with the record that makes it longer."""
+
 EVERYTHING = ChangeFilter()
 
 Sized = TypeVar("Sized", DataRecord, RecordSize)
@@ -131,11 +134,13 @@ class ChangeStreamCapture:
     def _read(self, part: PartitionSlice, batch_rows: int) -> Iterator[StreamRows]:
         if part.window.empty:
             return
-        buffer = ChangeBuffer(part.window, self.change_stream.keys)
+        buffer, size = ChangeBuffer(part.window, self.change_stream.keys), 0
         for token, record in self._read_records(part):
             self._add(buffer, record, token)
-            if buffer.rows >= batch_rows:
+            size += record.measure_values()
+            if buffer.rows >= batch_rows or (size >= BATCH_CHARACTERS and buffer.rows):
                 yield buffer.take()
+                size = 0
         if buffer.rows:
             yield buffer.take()
 

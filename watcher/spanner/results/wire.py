@@ -94,6 +94,11 @@ def parse_elements(lists: bytes) -> list[bytes]:
     return list(cast(Elements, ELEMENTS.FromString(lists)).values)
 
 
+def count_values(lists: bytes) -> int:
+    """How many elements ``parse_elements`` would give."""
+    return len(cast(Elements, ELEMENTS.FromString(lists)).values)
+
+
 def collect_rows(results: Iterable[ResultPart], width: int) -> Iterator[list[bytes]]:
     """The values of whole rows; chunked values are put together.
 
