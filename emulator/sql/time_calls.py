@@ -176,24 +176,20 @@ def generate_dates(
 
 
 def date(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """DATE(y, m, d), DATE(timestamp [, zone]), DATE(date)."""
+    """DATE(y, m, d), DATE(timestamp [, zone])."""
     items = compile_arguments(compiler, node, scope, context, 1, 3)
     if len(items) == 3:
         numbers = [require(i, INT64, context, "An argument of DATE").sql for i in items]
         return Typed(f"fn_date({', '.join(numbers)})", DATE)
-    if len(items) == 1 and items[0].type == DATE:
-        return items[0]
     item = require(items[0], TIMESTAMP, context, "The argument of DATE")
     zone = require(items[1], STRING, context, "The zone").sql if len(items) > 1 else DEFAULT_ZONE
     return Typed(f"fn_date_timestamp({item.sql}, {zone})", DATE)
 
 
 def timestamp(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """TIMESTAMP(string [, zone]), TIMESTAMP(date [, zone]), TIMESTAMP(timestamp)."""
+    """TIMESTAMP(string [, zone]), TIMESTAMP(date [, zone])."""
     items = compile_arguments(compiler, node, scope, context, 1, 2)
     item = items[0]
-    if item.type == TIMESTAMP and len(items) == 1:
-        return item
     zone = f", {require(items[1], STRING, context, 'The zone').sql}" if len(items) > 1 else ""
     if item.type != DATE:
         converted = coerce(item, STRING, context)

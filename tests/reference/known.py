@@ -12,14 +12,27 @@ REFERENCE_CANNOT = {
 }
 """By a regular expression that the reference's refusal matches."""
 NO_ROWS = re.compile(r"LIMIT 0\b")
+OPERANDS = re.compile(r"\b(AND|OR|IN)\b|STRUCT\(|\) (=|<>) \(")
+"""GoogleSQL does not say which operands of these are computed when others decide."""
+EDGE_YEARS = re.compile(r"%c'.*(0001-01-01|9999-12-31)")
 
 
 def find_reason(comparison: Comparison) -> str | None:
     """Why the answers may differ; None where they must not."""
     refusal = comparison.reference.refusal
     if refusal is None:
-        return None
-    if refusal.startswith("[OUT_OF_RANGE]") and NO_ROWS.search(comparison.sql):
-        return "the reference computes values of rows that LIMIT 0 leaves out"
+        edge = EDGE_YEARS.search(comparison.sql)
+        return "the reference's C library writes the years of %c with four digits" if edge else None
+    if comparison.server.refusal is None and refusal.startswith("[OUT_OF_RANGE]"):
+        return find_uncomputed(comparison.sql)
     reasons = (why for words, why in REFERENCE_CANNOT.items() if re.search(words, refusal))
     return next(reasons, None)
+
+
+def find_uncomputed(sql: str) -> str | None:
+    """What the reference has computed, and refuses, although no result needs it."""
+    if NO_ROWS.search(sql):
+        return "the reference computes values of rows that LIMIT 0 leaves out"
+    if OPERANDS.search(sql):
+        return "the reference computes operands that do not decide the result"
+    return None

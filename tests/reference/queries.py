@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from reference.expressions import COLUMNS, items, make_expression
+from reference.expressions import HOLE, make_expression
+from reference.leaves import COLUMNS
+from reference.rarer_queries import RARER_QUERIES
+from reference.rarer_templates import items
 
 GROUPED = "isbdny"
 """Kinds of the columns that queries group by: floats of nearly the same value are two groups."""
@@ -121,8 +124,7 @@ class Query:
 
 def make_query(choice: random.Random) -> Query:
     """A query of a random shape."""
-    makers = (plain, plain, joined, joined, grouped, grouped, combined, nested, unnested, common)
-    return choice.choice(makers)(choice)
+    return choice.choice(MAKERS)(choice)
 
 
 def expression(choice: random.Random, kind: str, depth: int = 2) -> str:
@@ -131,7 +133,7 @@ def expression(choice: random.Random, kind: str, depth: int = 2) -> str:
 
 
 def some_kind(choice: random.Random) -> str:
-    return choice.choice("ifnsybdtjl")
+    return choice.choice("ifgnsybdtjvulwxehmq")
 
 
 def condition(choice: random.Random) -> str:
@@ -274,3 +276,16 @@ def common(choice: random.Random) -> Query:
     value = expression(choice, choice.choice("ifs"), 2)
     inner = f"SELECT K, {value} AS v FROM A{condition(choice)}"
     return Query(choice.choice(OVER_COMMON), f"C AS ({inner})")
+
+
+def rarer(choice: random.Random) -> Query:
+    """A query of a shape that is met less often."""
+    template = choice.choice(RARER_QUERIES)
+    text = HOLE.sub(lambda hole: expression(choice, hole[1], 1), template)
+    return Query(text, "", "ORDER BY" in template.rsplit(")", maxsplit=1)[-1])
+
+
+MAKERS = (
+    *(plain, plain, joined, joined, grouped, grouped),
+    *(combined, nested, unnested, common, rarer, rarer, rarer),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from reference.expressions import items
+from reference.rarer_templates import items
 
 COLUMNS = {
     "K": "INT64",

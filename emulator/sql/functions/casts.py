@@ -73,8 +73,9 @@ def parse_float64(text: str) -> Float:
 
 def parse_float32(text: str) -> Float:
     """As ``parse_float64``; a number that is too large is an infinity."""
-    number = read_float(parse_float64(text))
-    return math.copysign(math.inf, number) if abs(number) > FLOAT32_MAX else to_float32(number)
+    parsed = parse_float64(text)
+    number = read_float(parsed)
+    return math.copysign(math.inf, number) if abs(number) > FLOAT32_MAX else to_float32(parsed)
 
 
 def float_text(value: Float) -> str:

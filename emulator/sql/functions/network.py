@@ -9,7 +9,10 @@ from collections.abc import Callable
 from emulator.errors import out_of_range
 
 SIZES = {4: "IPv4", 16: "IPv6"}
-HOST = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://)?(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)")
+SCHEME = re.compile(r"(?:[^:/?#\\]*:)?[/\\]{2}")
+PLACE = re.compile(r"[^/?#\\]*")
+ADDRESS = re.compile(r"(?:\[[^\[\]]*[\[\]]?)?[^:]*")
+BLANKS = " \t\n\v\f\r"
 
 
 def check_size(address: bytes, name: str) -> bytes:
@@ -86,9 +89,15 @@ def ipv4_to_int64(address: bytes) -> int:
 
 
 def host(url: str) -> str | None:
-    """NET.HOST: as it is written; NULL where there is none."""
-    match = HOST.match(url.strip())
-    return match[1].strip() or None if match else None
+    """NET.HOST: as it is written, without dots before it and all but one behind; NULL of none."""
+    text = url.strip(BLANKS)
+    scheme = SCHEME.match(text)
+    rest = text[scheme.end() :] if scheme else text
+    place = PLACE.match(rest)
+    after_user = place.group().rpartition("@")[2] if place else ""
+    address = ADDRESS.match(after_user)
+    name = address.group().lstrip(".") if address else ""
+    return re.sub(r"\.+\Z", ".", name) or None
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
