@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.errors import invalid_argument
 from emulator.services.sessions import Engine
+from emulator.sql.hints import check_optimizer_version
 from emulator.wire.messages import Message
 
 PRIORITIES = (0, 1, 2, 3)
@@ -12,15 +13,13 @@ PRIORITIES = (0, 1, 2, 3)
 SELECTIONS_MAX = 10
 REPLICA_TYPES = (0, 1, 2)
 """Unspecified, read-write, read-only."""
-OPTIMIZER_VERSIONS_MAX = 9
-OPTIMIZER_WORDS = {"", "latest", "latest_version", "default", "default_version"}
 
 
 def check_options(request: Message, engine: Engine) -> None:
     """The priority and the directed read of an ExecuteSql or Read. Raises INVALID_ARGUMENT."""
     check_priority(request)
     if "query_options" in request.DESCRIPTOR.fields_by_name:
-        check_optimizer(request.query_options)
+        check_optimizer_version(request.query_options.optimizer_version)
     if not request.HasField("directed_read_options"):
         return
     if not isinstance(engine, ReadOnlyTransaction):
@@ -43,19 +42,6 @@ def check_options(request: Message, engine: Engine) -> None:
         raise invalid_argument(
             f"The directed_read_options have {count} replica_selections in {kind}: the "
             f"maximum is {SELECTIONS_MAX}."
-        )
-
-
-def check_optimizer(options: Message) -> None:
-    """A version of the query optimizer that there is. Raises INVALID_ARGUMENT."""
-    version = options.optimizer_version.strip().casefold()
-    known = version in OPTIMIZER_WORDS or (
-        version.isascii() and version.isdigit() and 1 <= int(version[:9]) <= OPTIMIZER_VERSIONS_MAX
-    )
-    if not known:
-        raise invalid_argument(
-            f"Query optimizer version: {options.optimizer_version} is not supported: use 'latest', "
-            f"'default', or a number from 1 to {OPTIMIZER_VERSIONS_MAX}."
         )
 
 

@@ -48,7 +48,7 @@ TYPE_MISMATCH = re.compile(r"Expected type .+; found .+")
 NO_LISTS: Mapping[str, tuple[str, Type]] = {}
 STATEMENT_HINTS = {
     "USE_ADDITIONAL_PARALLELISM",
-    "OPTIMIZER_VERSION",
+    hints.OPTIMIZER_VERSION,
     "OPTIMIZER_STATISTICS_PACKAGE",
     "ALLOW_DISTRIBUTED_MERGE",
     "LOCK_SCANNED_RANGES",
@@ -127,7 +127,7 @@ def compile_parsed(
             f" {QUERY_CHARACTERS_MAX}"
         )
     parsed = read_statement(sql, list_bundle_types(schema))
-    hints.check_hints(parsed.hints, STATEMENT_HINTS)
+    hints.check_statement_hints(parsed.hints, STATEMENT_HINTS)
     hints.check_keyword_hints(parsed.keyword_hints)
     context = Context(schema, source, types, VIEWS, lists)
     tree = parsed.tree

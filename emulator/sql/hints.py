@@ -23,6 +23,31 @@ KEYWORD_HINTS: Mapping[str, Collection[str]] = {
 """The hints behind a keyword, or behind a call."""
 
 
+OPTIMIZER_VERSION = "OPTIMIZER_VERSION"
+OPTIMIZER_VERSIONS_MAX = 9
+OPTIMIZER_WORDS = {"", "latest", "latest_version", "default", "default_version"}
+
+
+def check_optimizer_version(text: str) -> None:
+    """A version of the query optimizer, of a hint, an option or a request.
+
+    Raises INVALID_ARGUMENT for one that there is not.
+    """
+    version = text.strip().casefold()
+    known = version in OPTIMIZER_WORDS or (
+        version.isascii() and version.isdigit() and 1 <= int(version[:9]) <= OPTIMIZER_VERSIONS_MAX
+    )
+    if not known:
+        raise errors.invalid_argument(f"Query optimizer version: {text} is not supported")
+
+
+def check_statement_hints(hints: Mapping[str, str], supported: Collection[str]) -> None:
+    """The hints before a statement. Raises INVALID_ARGUMENT for a name or a version that Spanner
+    does not know."""
+    accepted = check_hints(hints, supported)
+    check_optimizer_version(accepted.get(OPTIMIZER_VERSION, "").strip("'\""))
+
+
 def check_keyword_hints(hints: Iterable[tuple[str, Mapping[str, str]]]) -> None:
     """Checks hints that are not those of a statement or a table: pairs of what is before, hints."""
     for keyword, listed in hints:

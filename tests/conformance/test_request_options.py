@@ -86,3 +86,21 @@ def test_versions_that_there_are_not_are_refused(database: Database, version: st
         result = snapshot.execute_sql("SELECT 1", query_options=options)
         with pytest.raises(exceptions.InvalidArgument, match=f"version: {version} is not"):
             list(result)
+
+
+@pytest.mark.parametrize("version", ["10", "0", "newest"])
+def test_a_hint_or_an_option_names_a_version_that_there_is(
+    database: Database, version: str
+) -> None:
+    refused = f"Query optimizer version: {version} is not supported"
+    with (
+        database.snapshot() as snapshot,
+        pytest.raises(exceptions.InvalidArgument, match=refused),
+    ):
+        list(snapshot.execute_sql(f"@{{OPTIMIZER_VERSION={version}}} SELECT 1"))
+    with pytest.raises(exceptions.InvalidArgument, match=refused):
+        value = version if version.isdigit() else f"'{version}'"
+        change = (
+            f"ALTER DATABASE `{database.database_id}` SET OPTIONS (optimizer_version = {value})"
+        )
+        database.update_ddl([change]).result(10)

@@ -12,6 +12,7 @@ from emulator.errors import (
     invalid_argument,
     unimplemented,
 )
+from emulator.sql.hints import check_optimizer_version
 
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 DEFAULT_TIME_ZONE = "America/Los_Angeles"
@@ -34,6 +35,8 @@ def refuse_options(step: steps.Step, schema: Schema) -> None:
     for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
         if name not in DATABASE_OPTIONS:
             raise invalid_argument(f"Option: {name} is unknown.")
+        if name == "optimizer_version":
+            check_optimizer_version((value or "").strip("'\""))
         if name == "default_sequence_kind":
             if value is None and name in schema.options:
                 raise failed_precondition(
