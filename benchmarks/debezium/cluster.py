@@ -78,7 +78,7 @@ def set_up_worker(folder: Path, ports: Ports) -> dict[str, object]:
         "value.converter.schemas.enable": "false",
         "offset.storage.file.filename": folder / "offsets",
         "offset.flush.interval.ms": 1_000,
-        "plugin.discovery": "only_scan",
+        "plugin.discovery": "service_load",
         "listeners": f"http://127.0.0.1:{ports.rest}",
     }
 

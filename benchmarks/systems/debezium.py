@@ -34,7 +34,7 @@ from benchmarks.records import CPU, DELIVERED, WRITTEN, Appender, count
 from benchmarks.run_settings import Run
 
 PROCESS = "debezium"
-START_SECONDS_MAX = 150.0
+START_SECONDS_MAX = 280.0
 LOOK_EVERY_SECONDS = 0.2
 POLL_SECONDS = 0.05
 MESSAGES_MAX = 1_000
