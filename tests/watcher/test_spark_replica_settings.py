@@ -76,7 +76,7 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], me
 def test_a_spark_without_delta_is_refused() -> None:
     package = make_format_settings("delta", "4.2.0")["spark.jars.packages"]
     assert package == "io.delta:delta-spark_4.2_2.13:4.4.0"
-    with pytest.raises(ConfigurationError, match="no Delta 4.4.0 for Spark 4.3.0"):
+    with pytest.raises(ConfigurationError, match=r"no Delta 4\.4\.0 for Spark 4\.3\.0"):
         make_format_settings("delta", "4.3.0")
 
 
