@@ -237,6 +237,11 @@ class ReplicaRequest:
 
 def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuery:
     """Starts the query. Raises ConfigurationError, TableNotFoundError, NotWatchableError."""
+    if not isinstance(spark, SparkSession):
+        raise ConfigurationError(
+            "replicate writes from the driver's own process, which Spark Connect does not have: use"
+            " a session that is not a Connect client"
+        )
     settings = request.resolve()
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
@@ -251,7 +256,8 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     )
     if settings.interval_seconds is None:
         return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{settings.interval_seconds} seconds").start()
+    milliseconds = round(settings.interval_seconds * 1000)
+    return writer.trigger(processingTime=f"{milliseconds} milliseconds").start()
 
 
 def to_text(value: object) -> str:

@@ -256,6 +256,8 @@ def check_arrow_rows(options: SourceOptions) -> None:
     """Checks what goes with ``arrowRows``. Raises ConfigurationError."""
     if options.deleted_columns and not options.arrow_rows:
         raise ConfigurationError("'deletedColumns' needs 'arrowRows' = 'true'")
+    if options.deleted_columns and options.streamed:
+        raise ConfigurationError("'deletedColumns' is for polling: leave out 'capture', or it")
     if not options.arrow_rows:
         return
     if options.tables is None or options.envelope is not None:
