@@ -59,10 +59,14 @@ class ChangeFilter:
 
     def accepts(self, record: DataRecord) -> bool:
         """True for a record that is read."""
+        return self.accepts_kind(record.shape.table, record.operation, record.tag)
+
+    def accepts_kind(self, table: str, operation: Operation, tag: str) -> bool:
+        """True where records of a table, an operation and a transaction tag are read."""
         return (
-            self._accepts_table(record.shape.table)
-            and (not self.operations or record.operation in self.operations)
-            and (self.tag is None or record.tag == self.tag)
+            self._accepts_table(table)
+            and (not self.operations or operation in self.operations)
+            and (self.tag is None or tag == self.tag)
         )
 
     def _accepts_table(self, name: str) -> bool:

@@ -10,6 +10,11 @@ from google.api_core.exceptions import OutOfRange
 from watcher.captures import StreamRows, statements
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
 from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.record_columns import (
+    RecordColumns,
+    decode_chunks,
+    make_stream_rows,
+)
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
@@ -21,6 +26,7 @@ from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.errors import StreamExpiredError
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Slice, Window
 
@@ -92,20 +98,42 @@ class ChangeStreamCapture:
         if part.window.empty:
             return
         buffer = ChangeBuffer(part.window, self.change_stream.keys)
-        for token, record in self._walk(part):
+        for token, record in self._walk(part, batch_rows > 1 and self._whole_records):
+            if isinstance(record, RecordColumns):
+                if buffer.rows:
+                    yield buffer.take()
+                yield from self._convert_columns(record, part.window, token)
+                continue
             self._add(buffer, record, token)
             if buffer.rows >= batch_rows:
                 yield buffer.take()
         if buffer.rows:
             yield buffer.take()
 
-    def _walk(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+    @property
+    def _whole_records(self) -> bool:
+        """True where changes are delivered as they were sent: no column is left out or added."""
+        return self.whole_rows is None and not self.change_filter.columns
+
+    def _convert_columns(
+        self, columns: RecordColumns, window: Window, token: str
+    ) -> Iterator[StreamRows]:
+        """The changes of many records."""
+        keys = self.change_stream.keys
+        rows = make_stream_rows(columns, window, keys, token, self.change_filter)
+        if rows is not None:
+            yield rows
+
+    def _walk(
+        self, part: PartitionSlice, by_column: bool
+    ) -> Iterator[tuple[str, DataRecord | RecordColumns]]:
         """The records of a partition and its children, each with the token of its partition."""
         lineage = Lineage(part.window.end)
         place: ChildPartition | None = ChildPartition(part.token or "", (), part.window.start + 1)
         while place is not None:
-            for record in self._query(place.token or None, place.start, part.window.end):
-                if isinstance(record, DataRecord):
+            results = self._stream_results(place.token or None, place.start, part.window.end)
+            for record in (decode_chunks if by_column else decode_records)(results):
+                if isinstance(record, DataRecord | RecordColumns):
                     yield place.token, record
                 elif isinstance(record, ChildPartition) and (
                     part.with_partitions or is_child_reader(place.token, record)
@@ -134,11 +162,16 @@ class ChangeStreamCapture:
     def _query(self, token: str | None, start: int, end: int | None = None) -> Iterator[Record]:
         """The records of a partition, or the partitions themselves; both ends are inside. Without
         an end the query stays open."""
+        return decode_records(self._stream_results(token, start, end))
+
+    def _stream_results(
+        self, token: str | None, start: int, end: int | None
+    ) -> Iterator[ResultPart]:
         name = self.change_stream.name
         beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
         statement = statements.read_change_stream(name, start, end, token, beat)
         try:
-            yield from decode_records(self.queries.stream.query(statement, None, with_stats=False))
+            yield from self.queries.stream.query(statement, None, with_stats=False)
         except OutOfRange as error:
             raise StreamExpiredError(
                 f"change stream {name} cannot be read from {format_timestamp(start)}"
