@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from base64 import b64encode
@@ -23,6 +22,7 @@ from watcher.captures import (
     TableRows,
 )
 from watcher.captures.change_stream import iterate_stream_changes
+from watcher.captures.digests import hash_texts
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros
@@ -46,7 +46,7 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
     cells = rows.batch.drop_columns([COMMIT_TIMESTAMP_COLUMN])
     other = [field.name for field in cells.schema if not is_plain(field.type)]
     for change_id, commit, row in zip(
-        compute_change_ids(rows), list_commits(rows), cells.to_pylist(), strict=True
+        compute_change_ids(rows).to_pylist(), list_commits(rows), cells.to_pylist(), strict=True
     ):
         shard = row.pop(SHARD_ID_COLUMN)
         deleted = table.deleted is not None and bool(row[table.deleted])
@@ -103,7 +103,7 @@ def convert_cell(value: object) -> Value:
     raise TypeError(f"a cell cannot be a {type(value).__name__}")
 
 
-def compute_change_ids(rows: TableRows) -> list[str]:
+def compute_change_ids(rows: TableRows) -> pa.Array:
     """Digests of table, key and commit timestamp of each row: the same on every delivery of a
     version, however nanoseconds are converted elsewhere."""
     commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
@@ -112,11 +112,7 @@ def compute_change_ids(rows: TableRows) -> list[str]:
     keys = [render_keys(rows, name) for name in rows.table.primary_key]
     key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
     table = json.dumps(rows.table.name, ensure_ascii=False)
-    joined = pc.binary_join_element_wise(f"[{table}, [", key, '], "', texts, '"]', "")
-    return [
-        hashlib.blake2b(text, digest_size=16).hexdigest()
-        for text in joined.cast(pa.binary()).to_pylist()
-    ]
+    return hash_texts(pc.binary_join_element_wise(f"[{table}, [", key, '], "', texts, '"]', ""))
 
 
 def render_keys(rows: TableRows, name: str) -> pa.Array:

@@ -12,7 +12,7 @@ from itertools import compress
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Operation, Shape, ValueCapture
-from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell, parse_elements
+from watcher.spanner.results.wire import ResultPart, join_chunks, merge_lists, parse_cell
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.column_choice import ColumnChoice
 
@@ -107,19 +107,24 @@ def decode_records(results: Iterable[ResultPart]) -> Iterator[Record]:
     """The records of a query, in the order in which Spanner sends them."""
     for values, _ in join_chunks(results):
         for value in values:
-            for record in parse_list(value):
-                data, beats, children = parse_list(record)
-                for each in parse_list(data):
-                    yield decode_data_record(parse_list(each))
-                for each in parse_list(beats):
-                    yield Heartbeat(decode_timestamp(parse_list(each)[0]))
-                for each in parse_list(children):
-                    yield from decode_children(parse_list(each))
+            yield from decode_row(value)
+
+
+def decode_row(value: bytes) -> Iterator[Record]:
+    """The records of a row, whose only column is an array of them."""
+    for record in parse_list(value):
+        data, beats, children = parse_list(record)
+        for each in parse_list(data):
+            yield decode_data_record(parse_list(each))
+        for each in parse_list(beats):
+            yield Heartbeat(decode_timestamp(parse_list(each)[0]))
+        for each in parse_list(children):
+            yield from decode_children(parse_list(each))
 
 
 def parse_list(value: bytes) -> list[bytes]:
     """The members of an array or a struct."""
-    return parse_elements(parse_cell(value).list)
+    return merge_lists((value,))
 
 
 def decode_timestamp(value: bytes) -> int:

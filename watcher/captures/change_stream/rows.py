@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ import pyarrow as pa
 from ddl.schema import Type, TypeCode
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.digests import hash_text
 from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.timestamps import format_timestamp
@@ -92,17 +92,18 @@ class ChangeBuffer:
         """The changes as a batch; the buffer is empty then."""
         arrays = [pa.array(self._columns[each.name], each.type) for each in CHANGES]
         batch = pa.RecordBatch.from_arrays(arrays, schema=CHANGES)
-        shapes = tuple(self._order_key(shape) for shape in self._shapes)
+        shapes = tuple(order_key(shape, self.keys) for shape in self._shapes)
         rows = StreamRows(self.window, batch, shapes)
         self._columns = {name: [] for name in CHANGES.names}
         self._shapes = {}
         self.rows = 0
         return rows
 
-    def _order_key(self, shape: Shape) -> Shape:
-        """The shape with its key as the schema orders it; that of a newer table as it is."""
-        key = self.keys.get(shape.table, ())
-        return replace(shape, primary_key=key) if set(key) == set(shape.primary_key) else shape
+
+def order_key(shape: Shape, keys: Mapping[str, tuple[str, ...]]) -> Shape:
+    """The shape with its key as the schema orders it; that of a newer table as it is."""
+    key = keys.get(shape.table, ())
+    return replace(shape, primary_key=key) if set(key) == set(shape.primary_key) else shape
 
 
 def compute_change_ids(record: DataRecord) -> Iterator[str]:
@@ -112,7 +113,7 @@ def compute_change_ids(record: DataRecord) -> Iterator[str]:
     head = f"{record.shape.table}\n{stamp}\n{record.transaction_id}\n{record.sequence}\n"
     for number, mod in enumerate(record.mods):
         text = f"{head}{number}\n{mod.key}"
-        yield hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        yield hash_text(text.encode())
 
 
 def iterate_stream_changes(rows: StreamRows, database: str) -> Iterator[Change]:

@@ -14,6 +14,11 @@ from watcher.captures.change_stream.lineage import Lineage, is_child_reader
 from watcher.captures.change_stream.messages import decode_messages
 from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.record_columns import (
+    RecordColumns,
+    decode_chunks,
+    make_stream_rows,
+)
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
@@ -42,8 +47,8 @@ BATCH_CHARACTERS = 16 * 1024 * 1024
 
 EVERYTHING = ChangeFilter()
 
-Sized = TypeVar("Sized", DataRecord, RecordSize)
-"""What is read of a record: all of it, or how large it is."""
+Sized = TypeVar("Sized", DataRecord, DataRecord | RecordColumns, RecordSize)
+"""What is read of records: all of them, one by one or many at once, or how large they are."""
 
 
 class Reach(Protocol):
@@ -135,7 +140,13 @@ class ChangeStreamCapture:
         if part.window.empty:
             return
         buffer, size = ChangeBuffer(part.window, self.change_stream.keys), 0
-        for token, record in self._read_records(part):
+        by_column = batch_rows > 1 and self._whole_records
+        for token, record in self._read_records(part, by_column):
+            if isinstance(record, RecordColumns):
+                if buffer.rows:
+                    yield buffer.take()
+                yield from self._convert_columns(record, part.window, token)
+                continue
             self._add(buffer, record, token)
             size += record.measure_values()
             if buffer.rows >= batch_rows or (size >= BATCH_CHARACTERS and buffer.rows):
@@ -144,11 +155,28 @@ class ChangeStreamCapture:
         if buffer.rows:
             yield buffer.take()
 
-    def _read_records(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+    @property
+    def _whole_records(self) -> bool:
+        """True where changes are delivered as they were sent: no column is left out or added."""
+        return self.whole_rows is None and not self.change_filter.columns
+
+    def _convert_columns(
+        self, columns: RecordColumns, window: Window, token: str
+    ) -> Iterator[StreamRows]:
+        """The changes of many records."""
+        keys = self.change_stream.keys
+        rows = make_stream_rows(columns, window, keys, token, self.change_filter)
+        if rows is not None:
+            yield rows
+
+    def _read_records(
+        self, part: PartitionSlice, by_column: bool
+    ) -> Iterator[tuple[str, DataRecord | RecordColumns]]:
         """The records of a slice, each with the token of its partition."""
         if self.change_stream.keys_move:
             return self._walk_moving(part)
-        return self._walk(part, partial(self._query, part.stream), part.window)
+        query = self._query_columns if by_column else self._query
+        return self._walk(part, partial(query, part.stream), part.window)
 
     def read_sizes(self, window: Window, reach: Reach) -> Iterator[RecordSize]:
         """How large the records of a window are that pass the filter, in no certain order. What
@@ -199,7 +227,7 @@ class ChangeStreamCapture:
                 if part.with_partitions or is_child_reader(place.token, record):
                     lineage.announce(record)
             elif not isinstance(record, Heartbeat):
-                if record.commit_timestamp > reach.end:
+                if isinstance(record, RecordSize) and record.commit_timestamp > reach.end:
                     return
                 yield place.token, record
 
@@ -236,6 +264,12 @@ class ChangeStreamCapture:
         """The records of a partition, or the partitions themselves; both ends are inside. Without
         an end the query stays open."""
         return decode_records(self._execute(name, token, start, end))
+
+    def _query_columns(
+        self, name: str, token: str | None, start: int, end: int
+    ) -> Iterator[Record | RecordColumns]:
+        """As ``_query``, with many records at once."""
+        return decode_chunks(self._execute(name, token, start, end))
 
     def _query_sizes(
         self, name: str, token: str | None, start: int, end: int

@@ -43,7 +43,7 @@ class PolledChanges:
     @cached_property
     def ids(self) -> pa.Array:
         """Their ids."""
-        return pa.array(compute_change_ids(self.table_rows), pa.string())
+        return compute_change_ids(self.table_rows)
 
     @cached_property
     def operations(self) -> pa.Array:

@@ -84,7 +84,7 @@ def shape_stored(rows: TableRows, shown: pa.Schema) -> pa.RecordBatch:
 def shape_column(rows: TableRows, field: pa.Field) -> pa.Array:
     """A column of a batch; NULLs for one that its table does not have any more."""
     if field.name == CHANGE_ID_COLUMN:
-        return pa.array(compute_change_ids(rows), field.type)
+        return compute_change_ids(rows)
     if field.name == OPERATION_COLUMN:
         return pa.repeat("READ", rows.batch.num_rows)
     if field.name not in rows.batch.schema.names:

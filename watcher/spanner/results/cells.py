@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import Value
 from numpy.typing import NDArray
 
@@ -105,23 +106,18 @@ def header_lengths(lengths: Lengths) -> Lengths:
 def extract_payloads(column: Cells) -> pa.Array:
     """The content of strings and lists as binary; NULL where the value is NULL."""
     header = header_lengths(column.lengths)
-    kept = np.ones(len(column.data), np.bool_)
-    for place in range(int(header.max(initial=0))):
-        kept[column.starts[header > place] + place] = False
-    offsets = np.zeros(len(header) + 1, np.int32)
-    np.cumsum(column.lengths - header, out=offsets[1:])
-    return pa.Array.from_buffers(
-        pa.binary(),
-        len(header),
-        [pack_validity(column.nulls), pa.py_buffer(offsets), pa.py_buffer(column.data[kept])],
-    )
+    shortest = int(header.min(initial=2))
+    payloads = cut_heads(column.raw, shortest)
+    for length in range(shortest + 1, int(header.max(initial=2)) + 1):
+        longer = pa.array(header >= length)
+        payloads = pc.if_else(longer, cut_heads(column.raw, length), payloads)
+    nulls = column.nulls
+    return pc.if_else(pa.array(nulls), None, payloads) if nulls.any() else payloads
 
 
-def pack_validity(nulls: Mask) -> pa.Buffer | None:
-    """Arrow's bits, one where there is a value; None where there is no NULL."""
-    if not nulls.any():
-        return None
-    return pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+def cut_heads(values: pa.Array, length: int) -> pa.Array:
+    """Values without their first bytes."""
+    return pc.binary_replace_slice(values, 0, length, b"")
 
 
 def decode_numbers(column: Cells) -> pa.Array:

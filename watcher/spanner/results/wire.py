@@ -56,6 +56,13 @@ def define_messages() -> descriptor_pool.DescriptorPool:
     part.field.add(name="stats", number=5, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_OPTIONAL)
     elements = file.message_type.add(name="Elements")
     elements.field.add(name="values", number=1, type=FIELD.TYPE_BYTES, label=FIELD.LABEL_REPEATED)
+    lists = file.message_type.add(name="Lists")
+    list_of = {"type": FIELD.TYPE_MESSAGE, "label": FIELD.LABEL_OPTIONAL}
+    lists.field.add(name="list", number=6, type_name=f".{PACKAGE}.Elements", **list_of)
+    arrays = file.message_type.add(name="Arrays")
+    arrays.field.add(name="list", number=6, type_name=f".{PACKAGE}.Structs", **list_of)
+    structs = file.message_type.add(name="Structs")
+    structs.field.add(name="values", number=1, type_name=f".{PACKAGE}.Lists", **list_of)
     cell = file.message_type.add(name="Cell")
     cell.field.add(name="text", number=3, type=FIELD.TYPE_STRING, label=FIELD.LABEL_OPTIONAL)
     cell.field.add(name="boolean", number=4, type=FIELD.TYPE_BOOL, label=FIELD.LABEL_OPTIONAL)
@@ -68,6 +75,8 @@ def define_messages() -> descriptor_pool.DescriptorPool:
 POOL = define_messages()
 RESULT_PART = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.ResultPart"))
 ELEMENTS = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Elements"))
+LISTS = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Lists"))
+ARRAYS = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Arrays"))
 CELL = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.Cell"))
 
 
@@ -97,6 +106,19 @@ def parse_elements(lists: bytes) -> list[bytes]:
 def count_values(lists: bytes) -> int:
     """How many elements ``parse_elements`` would give."""
     return len(cast(Elements, ELEMENTS.FromString(lists)).values)
+
+
+def merge_lists(values: Iterable[bytes]) -> list[bytes]:
+    """The elements of values that are lists, all of them together; of NULL none.
+
+    A message within a message that is sent several times is merged: its elements follow each other.
+    """
+    return list(LISTS.FromString(b"".join(values)).list.values)
+
+
+def merge_structs(values: Iterable[bytes]) -> list[bytes]:
+    """The members of all structs in values that are arrays of structs."""
+    return list(ARRAYS.FromString(b"".join(values)).list.values.list.values)
 
 
 def collect_rows(results: Iterable[ResultPart], width: int) -> Iterator[list[bytes]]:
