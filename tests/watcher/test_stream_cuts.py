@@ -168,10 +168,10 @@ class CountedCapture(ChangeStreamCapture):
 
     taken: list[int] = field(default_factory=lambda: [0])
 
-    def _stream_results(
-        self, token: str | None, start: int, end: int | None
+    def _execute(
+        self, name: str, token: str | None, start: int, end: int | None
     ) -> Iterator[ResultPart]:
-        for message in super()._stream_results(token, start, end):
+        for message in super()._execute(name, token, start, end):
             self.taken[0] += 1
             yield message
 

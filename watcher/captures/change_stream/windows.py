@@ -47,7 +47,7 @@ BATCH_CHARACTERS = 16 * 1024 * 1024
 
 EVERYTHING = ChangeFilter()
 
-Sized = TypeVar("Sized", DataRecord, DataRecord | RecordColumns, RecordSize)
+Sized = TypeVar("Sized")
 """What is read of records: all of them, one by one or many at once, or how large they are."""
 
 
