@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from watcher.change import Change as Change
     from watcher.change import Operation as Operation
     from watcher.replica.frame_reading import FramesAt
+    from watcher.runners.spark.progress import SourceProgress
     from watcher.runners.watcher import Watcher as Watcher
 
 MODULES = {
@@ -26,7 +27,16 @@ MODULES = {
 }
 """The modules of the public classes, which are loaded when they are first used."""
 
-__all__ = ["Change", "Operation", "Watcher", "as_of", "newest_per_key", "register", "replicate"]
+__all__ = [
+    "Change",
+    "Operation",
+    "Watcher",
+    "as_of",
+    "newest_per_key",
+    "progress",
+    "register",
+    "replicate",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -45,6 +55,15 @@ def register(spark: SparkSession) -> None:
     from watcher.runners import spark as source  # noqa: PLC0415
 
     source.register(spark)
+
+
+def progress(spark: SparkSession) -> SourceProgress:
+    """How far the streaming queries of the source in a session are: its ``list_queries()`` says it
+    at any time, and each batch is logged (logger ``watcher.spark``, level INFO)."""
+    require_extras("spark")
+    from watcher.runners.spark.progress import follow_progress  # noqa: PLC0415
+
+    return follow_progress(spark)
 
 
 def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:

@@ -30,6 +30,8 @@ from watcher.spanner.read_options import DirectedRead
 from watcher.tables.values import TableSpec
 
 OUTAGE_SECONDS = 600.0
+COPY_PREFIX = "option."
+"""Spark adds a copy of each option under such a name where a table is created with them in SQL."""
 
 
 class SchemaChange(StrEnum):
@@ -217,6 +219,7 @@ class SourceOptions(SharedSettings):
 
 def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
     """Validates Spark's options, whose names ignore case. Raises ConfigurationError."""
+    check_not_of_a_table(texts)
     known = {to_camel(name).lower(): to_camel(name) for name in SourceOptions.model_fields}
     values = {}
     for name, text in texts.items():
@@ -229,6 +232,16 @@ def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
         raise ConfigurationError(describe_validation_error(error)) from error
     check_combinations(options)
     return options
+
+
+def check_not_of_a_table(texts: Mapping[str, str]) -> None:
+    """Raises ConfigurationError for the options of CREATE TABLE. Spark (4.3) gives them to a source
+    in Python when the table is created, and none of them when it is read."""
+    if any(name.lower().startswith(COPY_PREFIX) for name in texts):
+        raise ConfigurationError(
+            "CREATE TABLE does not work with a source in Python, which Spark reads without the"
+            " table's options: use CREATE TEMPORARY VIEW name USING `spanner-changes` OPTIONS (...)"
+        )
 
 
 def check_combinations(options: SourceOptions) -> None:
