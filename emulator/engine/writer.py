@@ -11,7 +11,7 @@ from emulator.engine.cascades import CascadeRules
 from emulator.engine.change_streams.capture import ChangeCapture
 from emulator.engine.clock import Clock
 from emulator.engine.locks.buffer import SET_LAST_COMMIT, TouchedRows, WriteBuffer
-from emulator.engine.locks.footprints import changed_rows, changes_footprint
+from emulator.engine.locks.footprints import rows_footprint
 from emulator.engine.locks.ranges import Footprint
 from emulator.engine.locks.table import LockTable, Owner, Standing, busy
 from emulator.engine.mutations import delete_rows, resolve, write_rows
@@ -78,16 +78,16 @@ class DatabaseWriter:
 
     def footprint(self, touched: TouchedRows) -> Footprint:
         """The locks of the rows that statements have touched."""
+        rows = [
+            (reader, numbers)
+            for name, numbers in touched.rows.items()
+            if (reader := self.state.row_reader(name)) is not None
+        ]
         before = self._storage.borrow()
         try:
-            made = [
-                (reader, changed_rows(reader, before.connection, self.connection, rows))
-                for name, rows in touched.rows.items()
-                if (reader := self.state.row_reader(name)) is not None
-            ]
+            return rows_footprint(before.connection, self.connection, rows)
         finally:
             self._storage.give_back(before)
-        return changes_footprint(made)
 
     def apply(self, mutations: Sequence[Mutation], moment: Moment, before: int = 0) -> int:
         """Writes mutations inside the transaction; how many there were, as Spanner counts.

@@ -220,13 +220,14 @@ def test_a_failed_statement_leaves_the_rest() -> None:
         assert query(database, "SELECT N FROM P") == [(5,)]
 
 
-def test_foreign_keys_are_checked_at_the_commit() -> None:
+def test_foreign_keys_are_checked_after_each_statement() -> None:
     with open_database(*TABLES) as database:
         good, bad = database.read_write(), database.read_write()
-        run_dml(good, "INSERT INTO R (Id, PK) VALUES (1, 10)")
-        run_dml(bad, "INSERT INTO R (Id, PK) VALUES (2, 20)")
         run_dml(good, "INSERT INTO P (K) VALUES (10)")
-        good.commit([])
         with pytest.raises(SpannerError, match="Foreign key"):
-            bad.commit([])
-        assert query(database, "SELECT Id FROM R") == [(1,)]
+            run_dml(bad, "INSERT INTO R (Id, PK) VALUES (2, 20)")
+        run_dml(good, "INSERT INTO R (Id, PK) VALUES (1, 10)")
+        run_dml(bad, "INSERT INTO R (Id, PK) VALUES (3, NULL)")
+        good.commit([])
+        bad.commit([])
+        assert query(database, "SELECT Id FROM R ORDER BY Id") == [(1,), (3,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -104,6 +105,34 @@ def test_every_value_arrives_whatever_the_size_of_the_pieces(
     rows = [tuple(map(store_value, row)) for row in values]
     messages = list(stream(rows, chunk_bytes=size, piece_bytes=size).chunks(lambda: b""))
     assert read(parse_messages(messages)) == [list(row) for row in values]
+
+
+LENGTHS = st.sampled_from([0, 1, 124, 125, 126, 127, 128, 1_023, 1_024, 16_384, 20_000])
+STRINGS = st.builds(lambda letter, size: letter * size, st.sampled_from("aä\0\x7f😀"), LENGTHS)
+BYTES = st.builds(lambda letter, size: letter * size, st.binary(min_size=1, max_size=1), LENGTHS)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | INT64,
+            st.none() | STRINGS,
+            st.none() | BYTES,
+            st.none() | st.dates(),
+            st.none() | STRINGS,
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_strings_and_bytes_of_any_length_and_alphabet_arrive(
+    values: list[tuple[object, ...]],
+) -> None:
+    codes = (TypeCode.INT64, TypeCode.STRING, TypeCode.BYTES, TypeCode.DATE, TypeCode.STRING)
+    rows: list[Row] = [(n, s, b, d and str(d), t) for n, s, b, d, t in values]  # type: ignore[misc]
+    messages = list(stream(rows, [Type(code) for code in codes]).chunks(lambda: b""))
+    sent = [[n, s, b and b64encode(b), d, t] for n, s, b, d, t in values]  # type: ignore[arg-type]
+    assert read(parse_messages(messages)) == sent
 
 
 @given(st.lists(TUPLES, min_size=1, max_size=30), st.data())

@@ -23,8 +23,6 @@ from emulator.values.sqlite_text import quote_name
 SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
 SELECT_MODS = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
 INSERT_MOD = 'INSERT INTO "$mods" ("table", kind, written, old, new) VALUES (?, ?, ?, ?, ?)'
-SELECT_REFERENCES = 'SELECT "table", "constraint", "row", "removed" FROM "$references"'
-INSERT_REFERENCE = 'INSERT INTO "$references" VALUES (?, ?, ?, ?)'
 TABLE_PREFIX = "t$"
 
 Row = tuple[Stored, ...]
@@ -83,7 +81,6 @@ class Saved:
 
     tables: list[SavedTable] = field(default_factory=list)
     mods: list[Row] = field(default_factory=list)
-    references: list[Row] = field(default_factory=list)
 
 
 class WriteBuffer:
@@ -111,11 +108,7 @@ class WriteBuffer:
             if table is None:
                 raise unknown_table(name)
             tables.append(save_table(connection, table, numbers))
-        self._saved = Saved(
-            tables,
-            connection.execute(SELECT_MODS).fetchall(),
-            connection.execute(SELECT_REFERENCES).fetchall(),
-        )
+        self._saved = Saved(tables, connection.execute(SELECT_MODS).fetchall())
 
     def load(self, connection: apsw.Connection) -> None:
         """Writes all again, in a new transaction of SQLite, without firing any trigger."""
@@ -125,18 +118,16 @@ class WriteBuffer:
             return
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         try:
-            moved = {s.table.name.casefold(): self._load_table(connection, s) for s in saved.tables}
+            for table in saved.tables:
+                self._load_table(connection, table)
         finally:
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
         connection.executemany(INSERT_MOD, saved.mods)
-        for name, constraint, number, removed in saved.references:
-            now = moved.get(str(name).casefold(), {}).get(int(str(number)), number)
-            connection.execute(INSERT_REFERENCE, (name, constraint, now, removed))
 
-    def _load_table(self, connection: apsw.Connection, saved: SavedTable) -> dict[int, int]:
-        """Writes the rows of a table; the new numbers of those that were inserted.
+    def _load_table(self, connection: apsw.Connection, saved: SavedTable) -> None:
+        """Writes the rows of a table; those that were inserted get new numbers.
 
-        Another transaction may have taken the numbers since.
+        Another transaction may have taken theirs since.
         """
         name = saved.table.name.casefold()
         touched = self._touched.rows[name]
@@ -155,7 +146,6 @@ class WriteBuffer:
         numbers = {now: touched[before] for before, now in moved.items()}
         self._touched.rows[name] = numbers | dict.fromkeys(there, True)
         connection.executemany(history_sql(saved.table), saved.history)
-        return moved
 
 
 def save_table(

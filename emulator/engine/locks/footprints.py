@@ -17,6 +17,7 @@ from emulator.engine.locks.ranges import (
     Condition,
     Footprint,
     Image,
+    InsertedRows,
     Key,
     RowChange,
     RowRange,
@@ -127,13 +128,11 @@ class RowReader:
         found = self._read(connection, rows)
         return {number: dict(zip(self.columns, row, strict=True)) for number, *row in found}
 
-    def inserted(self, connection: apsw.Connection, rows: Iterable[int]) -> list[RowChange]:
-        """The changes of rows that are all new."""
-        columns, end = self.columns, self.key_size + 1
-        return [
-            RowChange(row[1:end], None, dict(zip(columns, row[1:], strict=True)))
-            for row in self._read(connection, rows)
-        ]
+    def inserted(self, connection: apsw.Connection, rows: Iterable[int]) -> InsertedRows:
+        """Rows that are all new."""
+        end = self.key_size + 1
+        read = self._read(connection, rows).fetchall()
+        return InsertedRows(self.columns, {row[1:end]: row[1:] for row in read})
 
     def key(self, image: Image) -> Key:
         """The primary key of a row."""
@@ -214,8 +213,6 @@ def changed_rows(
     """
     earlier = [number for number, was_there in rows.items() if was_there]
     old = reader.images(before, earlier) if earlier else {}
-    if not old:
-        return reader.inserted(now, rows)
     new = reader.images(now, rows)
     changes: list[RowChange] = []
     for number in rows:
@@ -275,10 +272,21 @@ def equal_range(
     return RowRange(table, conditions, existence=True)
 
 
-def changes_footprint(changes: Iterable[tuple[RowReader, list[RowChange]]]) -> Footprint:
-    """The locks of changed rows, and of what their constraints have read."""
+def rows_footprint(
+    before: apsw.Connection,
+    now: apsw.Connection,
+    touched: Iterable[tuple[RowReader, Mapping[int, bool]]],
+) -> Footprint:
+    """The locks of touched rows, and of what their constraints have read.
+
+    ``before``, ``now`` and the numbers of rows are as in ``changed_rows``.
+    """
     footprint = Footprint()
-    for reader, made in changes:
+    for reader, rows in touched:
+        if not reader.constraints and not any(rows.values()):
+            footprint.inserted[reader.table] = reader.inserted(now, rows)
+            continue
+        made = changed_rows(reader, before, now, rows)
         footprint.changes[reader.table] = made
         footprint.ranges |= constraint_ranges(reader, made)
     return footprint

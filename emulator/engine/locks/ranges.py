@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -106,19 +106,43 @@ class RowChange(NamedTuple):
     new: Image | None
 
 
+@dataclass(frozen=True, slots=True)
+class InsertedRows:
+    """Many new rows of one table, in less than a change for each: their values in ``columns``, by
+    primary key."""
+
+    columns: tuple[str, ...]
+    rows: Mapping[Key, Sequence[Stored]]
+
+    def images(self) -> Iterator[Image]:
+        """The rows as they will be."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows.values())
+
+    def changes(self) -> list[RowChange]:
+        """A change for each row."""
+        pairs = zip(self.rows, self.images(), strict=True)
+        return [RowChange(key, None, image) for key, image in pairs]
+
+
 @dataclass(slots=True)
 class Footprint:
     """The locks that one step of a transaction needs.
 
-    ``ranges`` are shared, ``changes`` (by table, in lower case) are exclusive.
+    ``ranges`` are shared, ``changes`` and ``inserted`` (by table, in lower case) are exclusive.
     """
 
     ranges: set[RowRange] = field(default_factory=set)
     changes: dict[str, list[RowChange]] = field(default_factory=dict)
+    inserted: dict[str, InsertedRows] = field(default_factory=dict)
 
     def table_names(self) -> set[str]:
         """The tables in which it locks something."""
-        return {each.table for each in self.ranges} | set(self.changes)
+        return {each.table for each in self.ranges} | set(self.changes) | set(self.inserted)
+
+    def changes_of(self, table: str) -> list[RowChange]:
+        """The changed rows of a table, new ones among them."""
+        inserted = self.inserted.get(table)
+        return self.changes.get(table, []) + ([] if inserted is None else inserted.changes())
 
     def ranges_of(self, table: str) -> list[RowRange]:
         """The shared ranges of a table."""

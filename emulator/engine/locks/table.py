@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
 
-from emulator.engine.locks.ranges import Footprint, Key, RowChange, RowRange
+from emulator.engine.locks.ranges import Footprint, InsertedRows, Key, RowChange, RowRange
 from emulator.errors import SpannerError, aborted
 
 IDLE_SECONDS = 10.0
@@ -65,13 +65,14 @@ class Owner:
 @dataclass(slots=True)
 class TableLocks:
     """What an owner has locked in one table: ``points`` are the ranges of one row, by key,
-    ``changes`` are the first of each row and ``repeated`` those after it, and ``whole`` is every
-    row, exclusively, for a commit under way."""
+    ``changes`` are the first of each row and ``repeated`` those after it, ``inserted`` are new rows
+    in bulk, and ``whole`` is every row, exclusively, for a commit under way."""
 
     points: set[Key] = field(default_factory=set)
     ranges: set[RowRange] = field(default_factory=set)
     changes: dict[Key, RowChange] = field(default_factory=dict)
     repeated: list[RowChange] = field(default_factory=list)
+    inserted: list[InsertedRows] = field(default_factory=list)
     whole: bool = False
 
     def add(self, ranges: Iterable[RowRange], changes: Iterable[RowChange]) -> None:
@@ -93,13 +94,18 @@ class TableLocks:
 
     def _is_read_changed(self, read: RowRange) -> bool:
         if read.point is not None:
-            return read.point in self.changes
-        return any(map(read.is_changed_by, chain(self.changes.values(), self.repeated)))
+            return self._has_changed(read.point)
+        if any(map(read.is_changed_by, chain(self.changes.values(), self.repeated))):
+            return True
+        return any(read.holds(image) for each in self.inserted for image in each.images())
 
     def _is_change_read(self, change: RowChange) -> bool:
-        if change.key in self.points or change.key in self.changes:
+        if change.key in self.points or self._has_changed(change.key):
             return True
         return any(read.is_changed_by(change) for read in self.ranges)
+
+    def _has_changed(self, key: Key) -> bool:
+        return key in self.changes or any(key in each.rows for each in self.inserted)
 
 
 class LockTable:
@@ -232,7 +238,7 @@ class LockTable:
             held = self._held.get(table)
             if not held or (len(held) == 1 and owner in held):
                 continue
-            ranges, changes = footprint.ranges_of(table), footprint.changes.get(table, ())
+            ranges, changes = footprint.ranges_of(table), footprint.changes_of(table)
             for other, locks in held.items():
                 if other is not owner and locks.conflicts_with(ranges, changes):
                     owners[other] = None
@@ -243,6 +249,8 @@ class LockTable:
             locks = self._held.setdefault(table, {}).setdefault(owner, TableLocks())
             ranges, changes = footprint.ranges_of(table), footprint.changes.get(table, ())
             locks.add(ranges, changes)
+            if table in footprint.inserted:
+                locks.inserted.append(footprint.inserted[table])
 
     def _wound(self, owner: Owner) -> None:
         owner.standing = Standing.WOUNDED
