@@ -31,7 +31,8 @@ from watcher.captures.change_stream.cuts import StreamCuts, Tally, expect_span
 from watcher.captures.change_stream.sizes import RecordSize
 from watcher.captures.limits import WindowLimit
 from watcher.change import Operation
-from watcher.errors import StreamExpiredError
+from watcher.errors import ConfigurationError, StreamExpiredError
+from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
 from watcher.tables.discovery import read_schema
@@ -157,6 +158,22 @@ def test_a_limit_of_bytes_as_rows(rows: int, size: int, average: float) -> None:
         assert most >= 1
         assert not rows or most <= rows
         assert most == 1 or most * average <= size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("1000", 1_000), ("500kB", 500_000), ("1.5 KiB", 1_536), ("64MiB", 64 * 1024**2)],
+)
+def test_sizes_are_written_with_units(text: str, size: int) -> None:
+    options = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    assert parse_source_options(options | {"maxBytesPerBatch": text}).max_bytes_per_batch == size
+
+
+@pytest.mark.parametrize("text", ["", "lots", "5 parsecs", "-1"])
+def test_an_invalid_size_is_refused_with_what_to_write(text: str) -> None:
+    options = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    with pytest.raises(ConfigurationError, match=f"invalid size '{text}': use 500kB, 64MiB"):
+        parse_source_options(options | {"maxBytesPerBatch": text})
 
 
 # Streams of the server.
