@@ -17,10 +17,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from reference_pages.markdown import code, format_prose, require_text
-from watcher.settings.fields import Duration, End, Start
+from watcher.settings.fields import Duration, End, Size, Start
 
 KINDS = (
     (get_args(Duration)[1], "duration"),
+    (get_args(Size)[1], "size"),
     (get_args(Start)[-1], "start"),
     (get_args(End)[-1], "end"),
 )

@@ -30,8 +30,10 @@ from watcher.captures.change_stream import (
 from watcher.captures.change_stream.cuts import StreamCuts, Tally, expect_span
 from watcher.captures.change_stream.sizes import RecordSize
 from watcher.captures.limits import WindowLimit
+from watcher.captures.streamed_tables import StreamedTables
 from watcher.change import Operation
-from watcher.errors import StreamExpiredError
+from watcher.errors import ConfigurationError, StreamExpiredError
+from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
 from watcher.tables.discovery import read_schema
@@ -159,6 +161,22 @@ def test_a_limit_of_bytes_as_rows(rows: int, size: int, average: float) -> None:
         assert most == 1 or most * average <= size
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("1000", 1_000), ("500kB", 500_000), ("1.5 KiB", 1_536), ("64MiB", 64 * 1024**2)],
+)
+def test_sizes_are_written_with_units(text: str, size: int) -> None:
+    options = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    assert parse_source_options(options | {"maxBytesPerBatch": text}).max_bytes_per_batch == size
+
+
+@pytest.mark.parametrize("text", ["", "lots", "5 parsecs", "-1"])
+def test_an_invalid_size_is_refused_with_what_to_write(text: str) -> None:
+    options = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    with pytest.raises(ConfigurationError, match=f"invalid size '{text}': use 500kB, 64MiB"):
+        parse_source_options(options | {"maxBytesPerBatch": text})
+
+
 # Streams of the server.
 
 
@@ -267,6 +285,30 @@ def test_batches_of_wide_rows_are_smaller(
 def test_a_start_that_the_stream_no_longer_keeps_is_refused(database: Database) -> None:
     with pytest.raises(StreamExpiredError, match="cannot be read from"):
         StreamCuts(capture_of(database)).find_end(Window(1, fetch_now(database)), WindowLimit(1))
+
+
+@pytest.mark.ddl(*TABLES, STREAM)
+def test_who_keeps_up_reads_a_window_once(database: Database) -> None:
+    plain, begin = capture_of(database), fetch_now(database)
+    writes = Writes(database, 6)
+    writes.write(10)
+    window = Window(begin, fetch_now(database))
+    messages = CountedCapture(plain.queries, plain.change_stream)
+    assert list(messages.read_window(window))
+    capture = CountedCapture(plain.queries, plain.change_stream)
+    tables = StreamedTables(capture, [])
+    windows_of_tables = {"T": window, "U": window}
+    assert tables.cut(windows_of_tables, 1_000) == window.end
+    first, again = (list(tables.read(windows_of_tables)) for _ in range(2))
+    assert capture.taken[0] == 2 * messages.taken[0], "once for the first, once for the retry"
+    for rows in (first, again):
+        changes = [change for each in rows for change in iterate_stream_changes(each, "d")]
+        assert versions_by_row(changes) == writes.truth
+    # One that has more than fits is counted, and cut.
+    cut = tables.cut(windows_of_tables, 3)
+    shorter = {name: Window(begin, cut) for name in windows_of_tables}
+    assert sum(rows.batch.num_rows for rows in tables.read(shorter)) <= max(3, 6)
+    assert cut < window.end
 
 
 # A watcher: its windows hold max_rows, and transactions stay whole.

@@ -17,15 +17,25 @@ from watcher.captures.poll import PollCapture
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.window import Window
 
+FEW_ROWS = 10_000
+FEW_CHARACTERS = 4 * 1024 * 1024
+"""Windows that have fewer are read once: while they are counted."""
+
 
 class StreamedTables:
-    """The ``Source`` of tables whose changes come from a change stream."""
+    """The ``Source`` of tables whose changes come from a change stream.
+
+    A window of a reader that keeps up is kept from ``cut`` to ``read``, because to count it is to
+    read it. One that is far behind counts first.
+    """
 
     def __init__(self, capture: ChangeStreamCapture, tables: Sequence[PollCapture]) -> None:
         """``tables`` read each table whole, for a backfill."""
         self._capture = capture
         self._tables = {each.table.name: each for each in tables}
         self._cuts = StreamCuts(capture)
+        self._is_behind = False
+        self._kept: StreamRows | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -73,22 +83,39 @@ class StreamedTables:
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``, exactly: by a count of the stream's records."""
-        start = min(window.start for window in windows.values())
-        end = max(window.end for window in windows.values())
-        return self._cuts.find_end(Window(start, end), WindowLimit(rows=max_rows))
+        whole = span_windows(windows)
+        self._kept = None
+        if not self._is_behind:
+            self._kept = self._capture.read_few(whole, min(max_rows, FEW_ROWS), FEW_CHARACTERS)
+            if self._kept is not None:
+                return whole.end
+        end = self._cuts.find_end(whole, WindowLimit(rows=max_rows))
+        self._is_behind = end < whole.end
+        return end
 
     def read(self, windows: Mapping[str, Window]) -> Iterator[StreamRows]:
         """As ``Source.read``: the changes of each key in commit order."""
         if not windows:
             return
-        whole = Window(
-            min(window.start for window in windows.values()),
-            max(window.end for window in windows.values()),
-        )
+        whole = span_windows(windows)
         starts = {n: windows[n].start if n in windows else whole.end for n in self._tables}
         late = {name: start for name, start in starts.items() if start > whole.start}
-        for changes in self._capture.read_window(whole):
+        kept = self._take_kept(whole)
+        for changes in self._capture.read_window(whole) if kept is None else kept:
             yield StreamRows(whole, drop_early(changes.batch, late), changes.shapes)
+
+    def _take_kept(self, whole: Window) -> list[StreamRows] | None:
+        """What was kept of a window, once: who reads it again reads the stream."""
+        kept, self._kept = self._kept, None
+        if kept is None or kept.window != whole:
+            return None
+        return [kept] if kept.batch.num_rows else []
+
+
+def span_windows(windows: Mapping[str, Window]) -> Window:
+    """One window over those of all tables."""
+    start = min(window.start for window in windows.values())
+    return Window(start, max(window.end for window in windows.values()))
 
 
 def drop_early(batch: pa.RecordBatch, starts: Mapping[str, int]) -> pa.RecordBatch:

@@ -18,6 +18,9 @@ from watcher.window import BEGINNING
 
 LATEST, EARLIEST = "latest", "earliest"
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]i?)?B?\Z")
+SIZE_UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+BINARY_UNITS = {"ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
 UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -27,6 +30,15 @@ def duration_seconds(text: str) -> float:
     if match is None:
         raise ConfigurationError(f"invalid duration '{text}': use 500ms, 1s, 5m, 2h or 1d")
     return float(match.group(1)) * UNITS[match.group(2)]
+
+
+def size_bytes(text: str) -> int:
+    """'500kB', '64MiB', '1GB' or plain bytes. Raises ConfigurationError."""
+    match = SIZE.match(text.strip().replace("K", "k"))
+    if match is None:
+        raise ConfigurationError(f"invalid size '{text}': use 500kB, 64MiB, 1GiB or plain bytes")
+    units = SIZE_UNITS | BINARY_UNITS
+    return round(float(match.group(1)) * units.get(match.group(2) or "", 1))
 
 
 def resolve_start(text: str) -> int | None:
@@ -53,6 +65,14 @@ def _convert_duration(value: object) -> object:
         raise ValueError(str(error)) from error
 
 
+def _convert_size(value: object) -> object:
+    """As ``size_bytes``; numbers are bytes. Raises ValueError, for pydantic."""
+    try:
+        return size_bytes(value) if isinstance(value, str) else value
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
 def _check_start(text: str) -> str:
     """Raises ValueError, for pydantic."""
     try:
@@ -72,6 +92,8 @@ def _check_end(text: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 Duration = Annotated[float, BeforeValidator(_convert_duration), Field(ge=0)]
 """Seconds; as text also 500ms, 1s, 5m, 2h."""
+Size = Annotated[int, BeforeValidator(_convert_size), Field(ge=0)]
+"""Bytes; as text also 500kB, 64MiB, 1GiB."""
 Start = Annotated[Text, AfterValidator(_check_start)]
 """``latest``, ``earliest`` or an RFC 3339 timestamp; ``resolve_start`` gives microseconds."""
 End = Annotated[Text, AfterValidator(_check_end)]

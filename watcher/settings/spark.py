@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
 from watcher.change import Operation
@@ -20,6 +20,7 @@ from watcher.settings.fields import (
     Duration,
     End,
     SharedSettings,
+    Size,
     Start,
     Text,
     describe_validation_error,
@@ -129,7 +130,7 @@ class SourceOptions(SharedSettings):
     max_rows_per_batch: Annotated[int, Field(ge=0)] = 0
     """Split a backlog into micro-batches of about this many rows; 0 is no limit. Of a change
     stream: at most this many changes, or one commit that has more."""
-    max_bytes_per_batch: Annotated[ByteSize, Field(ge=0)] = ByteSize(0)
+    max_bytes_per_batch: Size = 0
     """Split a backlog into micro-batches of about this size as Spanner sends it, such as ``64MiB``;
     0 is no limit. Of a table: by the average of 200 rows. Of a change stream: at most this size of
     records, or one commit that is larger."""
