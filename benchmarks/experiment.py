@@ -135,8 +135,8 @@ class Experiment:
     def _measure(self) -> RunResult:
         meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)
         consumers = [self._start(*each) for each in systems.processes(self._run)]
-        writers = [self._writer(n) for n in range(self._run.workload.writers)]
-        writers = writers if self._run.write else []
+        count = self._run.workload.writers if self._run.write else 0
+        writers = [self._writer(number) for number in range(count)]
         self._wait_until_ready([*consumers, *writers])
         pids = {child.name: child.process.pid for child in self._children}
         if self._server is not None:

@@ -27,7 +27,7 @@ from watcher.spanner.database import connect
 from watcher.spanner.timestamps import to_micros
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}
-BEGIN_SECONDS_MAX = 200.0
+BEGIN_SECONDS_MAX = 320.0
 
 
 class LoadWriter:

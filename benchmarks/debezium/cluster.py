@@ -6,15 +6,20 @@ from __future__ import annotations
 import base64
 import socket
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.processes import RunError
 
 STORAGE_TOOL = "kafka.tools.StorageTool"
 BROKER = "kafka.Kafka"
 CONNECT = "org.apache.kafka.connect.cli.ConnectStandalone"
 FORMAT_SECONDS_MAX = 120.0
+LOOK_EVERY_SECONDS = 0.1
 NAME = "spanner"
 """The connector's; topics are ``NAME.table``."""
 
@@ -106,7 +111,8 @@ def set_up_connector(
 
 
 def start_broker(command: list[str], folder: Path, ports: Ports) -> subprocess.Popen[bytes]:
-    """Formats the broker's storage, and starts it. Raises CalledProcessError."""
+    """Formats the broker's storage, and starts it. Raises CalledProcessError. Kafka Connect gives
+    up where a broker does not answer for a minute: see ``wait_for_broker``."""
     settings = write_properties(folder / "server.properties", set_up_broker(folder, ports))
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode().replace("-", "A")
     subprocess.run(
@@ -115,6 +121,16 @@ def start_broker(command: list[str], folder: Path, ports: Ports) -> subprocess.P
         timeout=FORMAT_SECONDS_MAX,
     )
     return subprocess.Popen([*command, BROKER, str(settings)])
+
+
+def wait_for_broker(broker: subprocess.Popen[bytes], ports: Ports, seconds: float) -> None:
+    """Until the broker takes connections. Raises RunError where it does not."""
+    ends_at = time.monotonic() + seconds
+    while time.monotonic() < ends_at and broker.poll() is None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", ports.broker), seconds):
+            return
+        time.sleep(LOOK_EVERY_SECONDS)
+    raise RunError(f"the Kafka broker does not answer after {seconds:g} s")
 
 
 def start_connect(

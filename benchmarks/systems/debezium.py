@@ -27,6 +27,7 @@ from benchmarks.debezium.cluster import (
     set_up_connector,
     start_broker,
     start_connect,
+    wait_for_broker,
 )
 from benchmarks.files import write_atomically
 from benchmarks.processes import RunError
@@ -158,7 +159,8 @@ def main(arguments: list[str]) -> None:
     connector = set_up_connector(run.database, run.emulator, run.stream_of(0), run.since, ports)
     began = time.time_ns() // 1_000
     with ExitStack() as stack:
-        stack.enter_context(end_at_exit(start_broker(command, folder, ports)))
+        broker = stack.enter_context(end_at_exit(start_broker(command, folder, ports)))
+        wait_for_broker(broker, ports, START_SECONDS_MAX)
         worker = stack.enter_context(end_at_exit(start_connect(command, folder, ports, connector)))
         log_cpu(run, worker)
         reader = Reader(run, ports)

@@ -9,7 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.open_queries import (
+    QUEUE_CHANGES_MAX,
+    TAKEN_CHANGES_MAX,
+    OpenQueries,
+)
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
@@ -22,14 +26,14 @@ from watcher.change import Operation, Shape, ValueCapture
 SECONDS = 30
 
 
-def data(at: int, name: str = "") -> DataRecord:
+def data(at: int, name: str = "", changes: int = 1) -> DataRecord:
     return DataRecord(
         commit_timestamp=at,
         sequence="0",
         transaction_id=name or str(at),
         last_in_partition=True,
         shape=Shape("T", (), ()),
-        mods=(StreamMod("{}", "{}", None),),
+        mods=(StreamMod("{}", "{}", None),) * changes,
         operation=Operation.INSERT,
         captured=ValueCapture.NEW_VALUES,
         records_in_transaction=1,
@@ -211,3 +215,30 @@ def test_what_a_query_ends_with_is_raised() -> None:
     except ConnectionError:
         return
     raise AssertionError("the error was swallowed")
+
+
+def test_a_backlog_of_large_records_is_neither_read_ahead_nor_taken_whole() -> None:
+    size, count = 5_000, 40
+    read = 0
+
+    class Counted(Script):
+        def read(self, token: str | None, start: int) -> Iterator[Record]:
+            nonlocal read
+            for record in super().read(token, start):
+                read += isinstance(record, DataRecord)
+                yield record
+
+    backlog: list[Record] = [data(at, changes=size) for at in range(1, count + 1)]
+    script = Counted([ChildPartition("a", (), 1)], {"a": [backlog]})
+    queries = OpenQueries(script.read, 0)
+    timestamps: list[int] = []
+    while len(timestamps) < count:
+        batch = queries.take(SECONDS)
+        timestamps += [record.commit_timestamp for _, record in batch]
+        changes = sum(len(record.mods) for _, record in batch)
+        assert 0 < changes < TAKEN_CHANGES_MAX + size
+        # In the queue, one that waits for room in it, and those of this batch.
+        assert (read - len(timestamps) - 1) * size < QUEUE_CHANGES_MAX + size
+    assert timestamps == list(range(1, count + 1))
+    queries.close()
+    script.done.set()

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
 
 from watcher.captures.change_stream.records import ChildPartition, DataRecord, Heartbeat, Record
 
-QUEUE_RECORDS = 2_000
-TAKEN_RECORDS_MAX = 2_000
+QUEUE_CHANGES_MAX = 10_000
+TAKEN_CHANGES_MAX = 10_000
+"""About: a record is never parted, and may have thousands of changes. Counting records instead held
+a whole backlog in memory, and handed it over as one batch."""
 PAUSE_SECONDS = 0.2
 
 Read = Callable[[str | None, int], Iterator[Record]]
@@ -38,12 +41,41 @@ class PartitionEnd:
     error: Exception | None = None
 
 
+QueuedItem = tuple[OpenPartition, Record | PartitionEnd]
+
+
+def count_changes(record: Record | PartitionEnd) -> int:
+    """The changes of a record; one for what has none."""
+    return max(1, len(record.mods)) if isinstance(record, DataRecord) else 1
+
+
+class ChangeQueue(Queue[QueuedItem]):
+    """A queue whose size is the number of changes in it, by the methods that ``Queue`` has for
+    other orders and sizes."""
+
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002 (as Queue has it)
+        self._items: deque[QueuedItem] = deque()
+        self._changes = 0
+
+    def _qsize(self) -> int:
+        return self._changes
+
+    def _put(self, item: QueuedItem) -> None:
+        self._items.append(item)
+        self._changes += count_changes(item[1])
+
+    def _get(self) -> QueuedItem:
+        item = self._items.popleft()
+        self._changes -= count_changes(item[1])
+        return item
+
+
 class OpenQueries:
     """The open queries of one reader, from a timestamp (outside) on."""
 
     def __init__(self, read: Read, start: int) -> None:
         self._read = read
-        self._queue: Queue[tuple[OpenPartition, Record | PartitionEnd]] = Queue(QUEUE_RECORDS)
+        self._queue = ChangeQueue(QUEUE_CHANGES_MAX)
         self._closed = threading.Event()
         self._open: dict[str, OpenPartition] = {}
         self._finished: set[str] = set()
@@ -62,13 +94,15 @@ class OpenQueries:
         return self._reached
 
     def take(self, seconds: float) -> list[tuple[str, DataRecord]]:
-        """The changes that have come, each with its partition; waits for the first this long.
+        """The changes that have come, each with its partition, about 10,000 at most; waits for the
+        first this long.
 
         Raises the error that ended a query.
         """
         taken: list[tuple[str, DataRecord]] = []
+        changes = 0
         deadline = time.monotonic() + seconds
-        while len(taken) < TAKEN_RECORDS_MAX:
+        while changes < TAKEN_CHANGES_MAX:
             left = 0.0 if taken else max(0.0, deadline - time.monotonic())
             try:
                 partition, record = (
@@ -78,6 +112,7 @@ class OpenQueries:
                 break
             if isinstance(record, DataRecord):
                 taken.append((partition.token, record))
+                changes += count_changes(record)
             self._update(partition, record)
         return taken
 
