@@ -18,7 +18,7 @@ from watcher.spanner.results.columns import TIMESTAMP
 from watcher.window import Window
 
 FEW_ROWS = 10_000
-FEW_CHARACTERS = 4 * 1024 * 1024
+FEW_BYTES = 8 * 1024 * 1024
 """Windows that have fewer are read once: while they are counted."""
 
 
@@ -35,7 +35,7 @@ class StreamedTables:
         self._tables = {each.table.name: each for each in tables}
         self._cuts = StreamCuts(capture)
         self._is_behind = False
-        self._kept: StreamRows | None = None
+        self._kept: tuple[Window, tuple[StreamRows, ...]] | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -86,8 +86,9 @@ class StreamedTables:
         whole = span_windows(windows)
         self._kept = None
         if not self._is_behind:
-            self._kept = self._capture.read_few(whole, min(max_rows, FEW_ROWS), FEW_CHARACTERS)
-            if self._kept is not None:
+            few = self._capture.read_few(whole, min(max_rows, FEW_ROWS), FEW_BYTES)
+            if few is not None:
+                self._kept = whole, few
                 return whole.end
         end = self._cuts.find_end(whole, WindowLimit(rows=max_rows))
         self._is_behind = end < whole.end
@@ -104,12 +105,10 @@ class StreamedTables:
         for changes in self._capture.read_window(whole) if kept is None else kept:
             yield StreamRows(whole, drop_early(changes.batch, late), changes.shapes)
 
-    def _take_kept(self, whole: Window) -> list[StreamRows] | None:
+    def _take_kept(self, whole: Window) -> Iterable[StreamRows] | None:
         """What was kept of a window, once: who reads it again reads the stream."""
         kept, self._kept = self._kept, None
-        if kept is None or kept.window != whole:
-            return None
-        return [kept] if kept.batch.num_rows else []
+        return kept[1] if kept is not None and kept[0] == whole else None
 
 
 def span_windows(windows: Mapping[str, Window]) -> Window:

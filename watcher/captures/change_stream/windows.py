@@ -125,18 +125,21 @@ class ChangeStreamCapture:
         for part in self._cover(window):
             yield from self._read(part, BATCH_ROWS)
 
-    def read_few(self, window: Window, rows_max: int, characters_max: int) -> StreamRows | None:
+    def read_few(
+        self, window: Window, rows_max: int, bytes_max: int
+    ) -> tuple[StreamRows, ...] | None:
         """The changes of a whole window, of each key in commit order; None where they are more, or
         longer."""
-        buffer, size = ChangeBuffer(window, self.change_stream.keys), 0
-        if window.empty:
-            return buffer.take()
-        for token, record in self._walk(self._cover(window), self._query, window):
-            self._add(buffer, record, token)
-            size += record.measure_values()
-            if buffer.rows > rows_max or size > characters_max:
-                return None
-        return buffer.take()
+        few: list[StreamRows] = []
+        rows = size = 0
+        for part in self._cover(window):
+            for changes in self._read(part, rows_max + 1):
+                few.append(changes)
+                rows += changes.batch.num_rows
+                size += changes.batch.nbytes
+                if rows > rows_max or size > bytes_max:
+                    return None
+        return tuple(few)
 
     def has_changes(self, window: Window) -> bool:
         """Whether a window holds any change; reads no further than the first."""
