@@ -58,6 +58,8 @@ class Stream:
     records: dict[str, list[MovingRecord]] = field(default_factory=dict)
     changes: list[KeyChange] = field(default_factory=list)
     opened: int = 0
+    names_ended: bool = False
+    """Whether partitions that end at a timestamp are still named as active there."""
 
     def write(self, token: str, record: MovingRecord) -> None:
         self.records.setdefault(token, []).append(record)
@@ -93,11 +95,16 @@ class Stream:
         """The partitions that began at or before a timestamp and have not ended by it."""
         return [t for t, (b, e) in self.spans.items() if b <= at and (e is None or e > at)]
 
+    def list_named(self, at: int) -> list[str]:
+        """Those that a query without a token names."""
+        ended = [t for t, (_, e) in self.spans.items() if e == at and self.names_ended]
+        return self.list_active(at) + ended
+
     def query(self, token: str | None, start: int, end: int) -> Generator[MovingRecord]:
         """As Spanner answers; both ends are inside."""
         self.opened += 1
         if token is None:
-            yield PartitionStart(start, "0", tuple(self.list_active(start)))
+            yield PartitionStart(start, "0", tuple(self.list_named(start)))
             return
         began, ended = self.spans[token]
         assert began <= start, "refused by Spanner"
@@ -128,7 +135,9 @@ def streams(draw: st.DrawFn) -> Stream:
     """Keys that change and move about; changes share the timestamp of a move now and then."""
     roots = draw(st.integers(1, 3))
     stream = Stream(
-        {key: f"p{key % roots}" for key in range(KEYS)}, {f"p{n}": (1, None) for n in range(roots)}
+        {key: f"p{key % roots}" for key in range(KEYS)},
+        {f"p{n}": (1, None) for n in range(roots)},
+        names_ended=draw(st.booleans()),
     )
     choice = draw(st.randoms(use_true_random=False))
     at = 2

@@ -33,13 +33,21 @@ Identity = tuple[str, str, str]
 class Place:
     """How far a partition was read: everything below ``at``, and ``taken`` at it.
 
-    ``sources`` are the partitions that it waits for, at a record of the timestamp ``at``.
+    ``sources`` are the partitions that it waits for, at a record of the timestamp ``at``. Its
+    queries can start at ``began`` or later.
     """
 
     token: str
+    began: int
     at: int
     sources: tuple[str, ...] = ()
     taken: set[Identity] = field(default_factory=set)
+
+    @property
+    def opens_at(self) -> int:
+        """Where a query of what is left starts: where Spanner cannot refuse it, even if the
+        partition ended right before ``at``."""
+        return max(self.began, self.at - 1)
 
     def take(self, record: MovingRecord) -> bool:
         """Notes a record; False for one that was taken before."""
@@ -67,11 +75,13 @@ class MovingKeys:
         self._unfinished: dict[str, Place] = {}
         self._finished: set[str] = set()
 
-    def announce(self, started: PartitionStart) -> None:
-        """Partitions are to be read. One that several records announce is read once."""
+    def announce(self, started: PartitionStart, at: int | None = None) -> None:
+        """Partitions are to be read, from ``at`` on if that is later than where they start. One
+        that several records announce is read once."""
         for token in started.tokens:
             if token not in self._finished:
-                self._unfinished.setdefault(token, Place(token, started.timestamp))
+                place = Place(token, started.timestamp, at or started.timestamp)
+                self._unfinished.setdefault(token, place)
 
     def finish(self, place: Place) -> None:
         """A partition has been read to its end, or to the window's."""
@@ -111,14 +121,15 @@ def read_moving_keys(query: Query, start: int, end: int) -> Iterator[tuple[str, 
     order, all of them once.
 
     The partitions are those that were active at ``start`` and all that these announce. Not those at
-    ``start`` + 1 µs: one that ended there may have changes of that timestamp.
+    ``start`` + 1 µs: one that ended there may have changes of that timestamp. They are read from
+    ``start`` on, because one of them may have ended there; what is not of the window is skipped.
     """
     moving = MovingKeys()
     for record in query(None, start, end):
         if isinstance(record, PartitionStart):
-            moving.announce(PartitionStart(start + 1, record.sequence, record.tokens))
+            moving.announce(record, start + 1)
     while (place := moving.take_next()) is not None:
-        with closing(query(place.token, place.at, end)) as records:
+        with closing(query(place.token, place.opens_at, end)) as records:
             for change in read_on(moving, place, records):
                 yield place.token, change
 
