@@ -57,6 +57,7 @@ TYPES_OF_LITERALS = (
     exp.DataType.Type.TIMESTAMPTZ,
     exp.DataType.Type.DECIMAL,
 )
+WORDS_OF_LITERALS = {"DATE", "TIMESTAMP", "NUMERIC", "DECIMAL", "JSON"}
 HINT_ENDS = {TokenType.COMMA, TokenType.R_BRACE}
 
 
@@ -255,18 +256,27 @@ def parse_query(sql: str) -> Parsed:
 
 
 def adapt_names(text: str, tokens: list[Token]) -> str:
-    """What sqlglot does not know: STRUCT<>, a field called array before [, raw BYTES."""
+    """What sqlglot does not know: STRUCT<>, a field called array before [, raw BYTES and raw
+    literals behind their type, as JSON r'...'."""
     for before, word, behind in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
         if word.start >= len(text):
             continue
         if word.kind is TokenKind.STRING and word.text[:2].upper() in {"RB", "BR"}:
             text = text[: word.start] + escape_raw(word.text[2:]) + text[word.end :]
+        if is_typed_raw_literal(before, word):
+            text = text[: word.start] + escape_raw(word.text[1:])[1:] + text[word.end :]
         name = word.text.upper()
         if name == "STRUCT" and behind.text == "<>":
             text = blank_out(text, behind.start, behind.end)
         elif before.text == "." and name in {"ARRAY", "STRUCT"} and behind.text == "[":
             text = f"{text[: word.start]}`{word.text}`{text[word.end :]}"
     return text
+
+
+def is_typed_raw_literal(before: Token, word: Token) -> bool:
+    """Whether a token is the r'...' of JSON r'...' and the like."""
+    is_raw = word.kind is TokenKind.STRING and word.text[0] in {"r", "R"}
+    return is_raw and word.text[1] in "'\"" and before.text.upper() in WORDS_OF_LITERALS
 
 
 def escape_raw(quoted: str) -> str:

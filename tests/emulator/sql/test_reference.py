@@ -88,6 +88,8 @@ TEXTS: list[tuple[str, str]] = [
     ("CAST(CAST('PT' AS INTERVAL) AS STRING)", "0-0 0 0:0:0"),
     ("FORMAT('%T', [NET.HOST('// x /a'), NET.HOST('..a..')])", '[" x ", "a."]'),
     ("FORMAT('%T', [NET.HOST('u@h://p@b:1'), NET.HOST('mailto:x@y.z')])", '["b", "y.z"]'),
+    ('TO_JSON_STRING(JSON r\'{"a": "x\\ny"}\')', '{"a":"x\\ny"}'),
+    ("FORMAT('%t', [DATE r'2020-01-02', DATE R\"2020-01-03\"])", "[2020-01-02, 2020-01-03]"),
     # Paths of JSON: what a key or a position is says the value.
     ("JSON_VALUE(JSON '{\"a\": [1, 2]}', '$.a.1')", "2"),
     ("JSON_VALUE(JSON '{\"1\": \"x\"}', '$[1]')", "x"),
