@@ -15,7 +15,7 @@ from emulator.services.streams import Streams
 from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
 from emulator.values import forms
 from emulator.values.protos import NO_TYPES
-from emulator.values.requests import ResultColumn, Stored
+from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
 from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import INT64, STRING
 from emulator.wire.change_records import encode_record, record_metadata
@@ -110,6 +110,8 @@ def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
 
 def timestamp_micros(form: Stored) -> int | None:
     """A timestamp argument in Unix microseconds."""
+    if form == COMMIT_TIMESTAMP:
+        raise invalid_argument("A change stream is not read from the timestamp of a commit.")
     return None if form is None else forms.micros_from_timestamp(str(form))
 
 

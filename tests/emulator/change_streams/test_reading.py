@@ -92,6 +92,7 @@ def test_a_root_query_names_the_start_and_no_parents(database: Database) -> None
     ("changes", "error"),
     [
         ({"start": None}, InvalidArgument),
+        ({"start": "spanner.commit_timestamp()"}, InvalidArgument),
         ({"heartbeat": None}, InvalidArgument),
         ({"heartbeat": 999}, InvalidArgument),
         ({"heartbeat": 300_001}, InvalidArgument),
