@@ -123,7 +123,7 @@ def test_limits_hold_in_every_batch_of_another_trigger(
     limits = {"maxRowsPerBatch": 20, "limitFirstBatch": True}
     for key in range(0, 100, 5):
         write(singers, range(key, key + 5), "name")
-    sizes = []
+    sizes: list[int] = []
     for least in (40, 20):
         stream = changes(spark, singers, **since, **limits)
         query = start(stream, tmp_path, processingTime="0 seconds")
