@@ -1,18 +1,26 @@
-"""How fast batches take each form that Spark shows, by column and change by change.
+"""How fast changes take each form that Spark shows, in one process without Spark.
 
-Only the shaping is measured, in one process: neither server nor network nor Spark.
+First from an embedded server to the batches that Spark gets, and the same from recorded results,
+which measures the client alone; then only the shaping of batches, by column and change by change.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
+from benchmarks.experiment import restore_environment
+from benchmarks.form_tables import FORMS, FormReader, fill_tables, plan_form
+from benchmarks.processes import RunError
+from benchmarks.replayed import record_slice
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from benchmarks.shaped_rows import (
     COLUMNS,
@@ -21,6 +29,7 @@ from benchmarks.shaped_rows import (
     make_polled_rows,
     make_streamed_rows,
 )
+from emulator.process import spawn
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.captures.changes import iterate_changes
 from watcher.change import ValueCapture
@@ -38,6 +47,8 @@ from watcher.runners.spark.shapes import (
     shape_stored,
     shape_typed,
 )
+from watcher.runners.spark.slices import read_slice
+from watcher.spanner.address import EMULATOR_HOST
 from watcher.spanner.results.columns import TIMESTAMP, build_schema
 from watcher.spanner.results.supported_types import Nanoseconds
 
@@ -47,22 +58,75 @@ COUNTED_ROWS = 100_000
 
 
 class FormsSettings(BaseModel):
-    """``rows`` are shaped at once, as a capture hands them over: 7 columns of about 430 bytes. The
-    best of ``runs`` counts."""
+    """Rows have 7 columns of about 430 bytes. ``read_rows`` are read from an embedded server, and
+    again from what it sent (0: none are); transactions of the change stream change
+    ``transaction_rows`` each. ``rows`` are shaped at once, as a capture hands them over. The best
+    of ``runs`` counts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    read_rows: Annotated[int, Field(ge=0)] = 30_000
+    transaction_rows: Annotated[int, Field(ge=1)] = 10
     rows: Annotated[int, Field(ge=100)] = 10_000
     runs: Annotated[int, Field(ge=1)] = 5
 
 
 def run(settings: FormsSettings, bench: Bench) -> None:
     """A row of the table for each form."""
+    read = read_forms(settings) if settings.read_rows else {}
     for form, (by_column, by_row) in list_forms(settings.rows).items():
-        bench.add(measure_form(form, by_column, by_row, settings))
+        bench.add({"form": form, **read.get(form, {})})
+        bench.outcome.figures[-1] |= measure_form(by_column, by_row, settings)
     bench.outcome.charts.append(
-        make_bar_chart("rows/s of CPU time, by form", "form", "rows/s", bench.outcome.figures)
+        make_bar_chart(
+            "rows/s of CPU time, shaping alone, by form",
+            "form",
+            "shaped_rows/s",
+            bench.outcome.figures,
+        )
     )
+
+
+def read_forms(settings: FormsSettings) -> dict[str, Figure]:
+    """What reading costs the client in each form."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(restore_environment, os.environ.get(EMULATOR_HOST))
+        server = stack.enter_context(spawn())
+        window = fill_tables(server.address, settings.read_rows, settings.transaction_rows)
+        return {form: measure_reading(plan_form(form, window), settings.runs) for form in FORMS}
+
+
+def measure_reading(reader: FormReader, runs: int) -> Figure:
+    """Measures one form, from the server and from what it sent."""
+    live = [measure_read(reader) for _ in range(runs)]
+    recorded = FormReader(reader.scan, tuple(map(record_slice, reader.slices)))
+    measure_read(recorded)
+    replayed = [measure_read(recorded) for _ in range(runs)]
+    cpu = min(each.cpu_seconds for each in live)
+    return {
+        "read_cpu_s_100k": round(cpu, 3),
+        "read_rows/s": round(COUNTED_ROWS / cpu),
+        "wall_rows/s": round(max(each.rows_per_second for each in live)),
+        "replayed_cpu_s_100k": round(min(each.cpu_seconds for each in replayed), 3),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What it took to read everything: CPU time of this process for 100,000 rows; rows/s."""
+
+    cpu_seconds: float
+    rows_per_second: float
+
+
+def measure_read(reader: FormReader) -> Reading:
+    """Reads all slices as an executor does. Raises RunError where there was nothing."""
+    began, used = time.perf_counter(), time.process_time()
+    rows = sum(batch.num_rows for part in reader.slices for batch in read_slice(reader.scan, part))
+    used, seconds = time.process_time() - used, time.perf_counter() - began
+    if not rows:
+        raise RunError("no row was read")
+    return Reading(used * COUNTED_ROWS / rows, rows / seconds)
 
 
 def list_forms(rows: int) -> dict[str, tuple[Work, Work | None]]:
@@ -105,15 +169,16 @@ def message_works(rows: Changed, name: str) -> tuple[Work, Work]:
     )
 
 
-def measure_form(
-    form: str, by_column: Work, by_row: Work | None, settings: FormsSettings
-) -> Figure:
-    """Measures one form."""
+def measure_form(by_column: Work, by_row: Work | None, settings: FormsSettings) -> Figure:
+    """Measures the shaping of one form."""
     ours = measure_cpu_seconds(by_column, settings.runs) / settings.rows
-    figure: Figure = {"form": form, "rows/s": round(1 / ours), "cpu_s_100k": ours * COUNTED_ROWS}
+    figure: Figure = {
+        "shaped_rows/s": round(1 / ours),
+        "shaping_cpu_s_100k": round(ours * COUNTED_ROWS, 3),
+    }
     if by_row is not None:
         before = measure_cpu_seconds(by_row, settings.runs) / settings.rows
-        figure |= {"by_row_rows/s": round(1 / before), "by_row_cpu_s_100k": before * COUNTED_ROWS}
+        figure["by_row_rows/s"] = round(1 / before)
         figure["times"] = round(before / ours, 1)
     return figure
 
@@ -130,9 +195,10 @@ def measure_cpu_seconds(work: Work, runs: int) -> float:
 
 SCENARIO = Scenario(
     name="forms",
-    summary="Arrow batches to what Spark shows: every form, by column and by row",
+    summary="from the server to what Spark shows, in every form; shaping by column and by row",
     settings=FormsSettings,
     keys=("form",),
     run=run,
-    short=("rows=2000", "runs=2"),
+    short=("read_rows=2000", "rows=2000", "runs=2"),
+    own_server=True,
 )

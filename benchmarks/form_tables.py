@@ -1,0 +1,150 @@
+"""Two tables of an embedded server that are read in every form: one is polled, one has a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+
+from benchmarks.shaped_rows import COLUMNS, make_row
+from ddl import apply
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from watcher.runners.spark.resolution import resolve_scan
+from watcher.runners.spark.scan import Scan
+from watcher.runners.spark.slices import PlannedSlice, attach_captures
+from watcher.runners.spark.window_sources import make_window_source
+from watcher.settings.spark import parse_source_options
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
+from watcher.spanner.database import connect, create_on_emulator
+from watcher.window import Window
+
+ADDRESS = DatabaseAddress("benchmark", "benchmark", "forms")
+POLLED, STREAMED, STREAM = "Polled", "Streamed", "Changes"
+POLLED_COMMIT_ROWS = 1_000
+THREADS = 4
+CHANGE_KINDS = 3
+"""Each row of the streamed table is inserted, updated and deleted."""
+
+OF_POLLED = {"tables": POLLED}
+OF_STREAM = {"tables": STREAMED, "capture": "change-stream"}
+FORMS: dict[str, Mapping[str, str]] = {
+    "poll, columns": {"table": POLLED},
+    "poll, several tables": OF_POLLED,
+    "poll, debezium": OF_POLLED | {"envelope": "debezium"},
+    "poll, datastream": OF_POLLED | {"envelope": "datastream"},
+    "change stream, columns": {"table": STREAMED, "capture": "change-stream"},
+    "change stream, several tables": OF_STREAM,
+    "change stream, debezium": OF_STREAM | {"envelope": "debezium"},
+    "change stream, datastream": OF_STREAM | {"envelope": "datastream"},
+}
+"""The options of each form."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormReader:
+    """A query in one form, and the slices that hold everything of a window."""
+
+    scan: Scan
+    slices: tuple[PlannedSlice, ...]
+
+
+def fill_tables(server: str, rows: int, transaction_rows: int) -> Window:
+    """Creates the tables on an embedded server; each has about so many changes, in the window.
+
+    ``transaction_rows`` is how many rows a transaction of the streamed table changes.
+    """
+    os.environ[EMULATOR_HOST] = server
+    create_on_emulator(ADDRESS, [])
+    database = connect(ADDRESS)
+    create_tables(database)
+    start = fetch_now()
+    fill_polled(database, rows)
+    fill_streamed(database, rows // CHANGE_KINDS, transaction_rows)
+    return Window(start, fetch_now())
+
+
+def create_tables(database: Database) -> None:
+    """The tables, one watchable by polling, and the stream of the other."""
+    columns = ", ".join(f"{name} {spell_type(type_.code.value)}" for name, type_ in COLUMNS)
+    statements = [
+        f"CREATE TABLE {name} ({columns}) PRIMARY KEY ({COLUMNS[0][0]})"
+        for name in (POLLED, STREAMED)
+    ]
+    stream = (
+        f"CREATE CHANGE STREAM {STREAM} FOR {STREAMED}"
+        " OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
+    )
+    apply.run_statements(database, [*statements, stream])
+    plan = make_plan(apply.read_schema(database), [POLLED], WatchOptions())
+    apply.run_statements(database, [each.sql for each in plan.statements])
+
+
+def spell_type(name: str) -> str:
+    """A type of a column, as DDL writes it."""
+    return f"{name}(MAX)" if name == "STRING" else name
+
+
+def fetch_now() -> int:
+    """A timestamp at which a strong read is served."""
+    return resolve_form("poll, columns").queries.fetch_read_timestamp()
+
+
+def fill_polled(database: Database, rows: int) -> None:
+    """Rows of about 430 bytes."""
+
+    def insert(first: int, after: int) -> None:
+        insert_rows(database, POLLED, first, after)
+
+    run_side_by_side(insert, rows, POLLED_COMMIT_ROWS)
+
+
+def fill_streamed(database: Database, rows: int, transaction_rows: int) -> None:
+    """Rows of about 430 bytes: inserted, then updated in one column, then deleted."""
+
+    def insert(first: int, after: int) -> None:
+        insert_rows(database, STREAMED, first, after)
+
+    def update(first: int, after: int) -> None:
+        changed = [(make_row(number)[0], "another city") for number in range(first, after)]
+        with database.batch() as batch:
+            batch.update(STREAMED, ("Id", "City"), changed)
+
+    def delete(first: int, after: int) -> None:
+        keys = [[make_row(number)[0]] for number in range(first, after)]
+        with database.batch() as batch:
+            batch.delete(STREAMED, KeySet(keys=keys))
+
+    for change in (insert, update, delete):
+        run_side_by_side(change, rows, transaction_rows)
+
+
+def insert_rows(database: Database, table: str, first: int, after: int) -> None:
+    """A transaction of new rows."""
+    names = [name for name, _ in COLUMNS]
+    with database.batch() as batch:
+        batch.insert(table, names, [make_row(number) for number in range(first, after)])
+
+
+def run_side_by_side(work: Callable[[int, int], None], rows: int, step: int) -> None:
+    """Does the work for all rows, some at a time."""
+    firsts = range(0, rows, step)
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(lambda first: work(first, min(first + step, rows)), firsts))
+
+
+def resolve_form(form: str) -> Scan:
+    """The query of a form."""
+    place = {"project": ADDRESS.project, "instance": ADDRESS.instance, "database": ADDRESS.database}
+    return resolve_scan(parse_source_options(place | FORMS[form]))
+
+
+def plan_form(form: str, window: Window) -> FormReader:
+    """A query in one form, and its slices, as Spark's driver plans them."""
+    scan = resolve_form(form)
+    parts = make_window_source(scan).plan_slices(dict.fromkeys(scan.tables, window))
+    return FormReader(scan, tuple(attach_captures(scan, parts)))
