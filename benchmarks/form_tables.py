@@ -140,7 +140,7 @@ def run_side_by_side(work: Callable[[int, int], None], rows: int, step: int) -> 
 def resolve_form(form: str) -> Scan:
     """The query of a form."""
     place = {"project": ADDRESS.project, "instance": ADDRESS.instance, "database": ADDRESS.database}
-    return resolve_scan(parse_source_options(place | FORMS[form]))
+    return resolve_scan(parse_source_options({**place, **FORMS[form]}))
 
 
 def plan_form(form: str, window: Window) -> FormReader:

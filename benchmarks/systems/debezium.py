@@ -105,9 +105,11 @@ class Reader:
         messages = self._consumer.consume(MESSAGES_MAX, POLL_SECONDS)
         at = time.time_ns() // 1_000
         changes = [
-            (self._places[message.topic()], *parse_change(message.value()))
+            (self._places[topic], *parse_change(value))
             for message in messages
-            if message.error() is None and message.value() is not None
+            if message.error() is None
+            and (value := message.value()) is not None
+            and (topic := message.topic()) is not None
         ]
         if changes:
             columns = np.array(changes, np.int64).T

@@ -1,8 +1,8 @@
 """Triggers that hold tables together: interleaving and foreign keys.
 
-Parents are checked at once, as Spanner does. Foreign keys are checked after each DML statement and at
-the end of a commit's mutations: the triggers only note the rows whose reference must be looked at
-again, in ``$references``.
+Parents are checked at once, as Spanner does. Foreign keys are checked after each DML statement and
+at the end of a commit's mutations: the triggers only note the rows whose reference must be looked
+at again, in ``$references``.
 """
 
 from __future__ import annotations

@@ -98,9 +98,7 @@ def test_a_hint_or_an_option_names_a_version_that_there_is(
         pytest.raises(exceptions.InvalidArgument, match=refused),
     ):
         list(snapshot.execute_sql(f"@{{OPTIMIZER_VERSION={version}}} SELECT 1"))
+    value = version if version.isdigit() else f"'{version}'"
+    change = f"ALTER DATABASE `{database.database_id}` SET OPTIONS (optimizer_version = {value})"
     with pytest.raises(exceptions.InvalidArgument, match=refused):
-        value = version if version.isdigit() else f"'{version}'"
-        change = (
-            f"ALTER DATABASE `{database.database_id}` SET OPTIONS (optimizer_version = {value})"
-        )
         database.update_ddl([change]).result(10)

@@ -89,6 +89,7 @@ def test_columns_that_change_in_the_middle(
     assert names == {1: "none", 2: "two"}
     assert_equal(database, tmp_path)
     change_schema(database, "ALTER TABLE A DROP COLUMN Version")
+    write_table(database, 1, table="A", Name="one")
     replicate_by_spark(spark, database, tmp_path, ("A",))
     assert "Version" not in read_rows(tmp_path, "A")[0]
     assert_equal(database, tmp_path)

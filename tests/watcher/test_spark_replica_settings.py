@@ -3,7 +3,6 @@ refuse."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from watcher.settings.watcher import parse_watch_config
 
 DATABASE = "spanner://projects/p/instances/i/databases/d"
 PLACE = {"project": "p", "instance": "i", "database": "d"}
-FILE: Mapping[str, Any] = {
+FILE: dict[str, Any] = {
     "database": DATABASE,
     "tables": ["Sing*", "Albums"],
     "replica": {"to": "delta:/lake/music", "engine": "spark"},

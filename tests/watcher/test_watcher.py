@@ -589,7 +589,7 @@ def test_an_adaptive_watcher_polls_again_at_once_while_rows_keep_coming(music: D
 
     @watcher.on_change
     def write_next(change: Change) -> None:
-        singer = change.key["SingerId"]
+        singer = int(str(change.key["SingerId"]))
         if singer < 3:
             add(music, singer + 1)
         seen(change)

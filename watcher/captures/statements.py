@@ -233,7 +233,7 @@ def find_nth_of_shards(
         for place in range(len(shards))
     )
     numbers = {f"shard{place}": shard for place, shard in enumerate(shards)}
-    return bind_window(" UNION ALL ".join(each), window, None, skip=number - 1, **numbers)
+    return bind_window(" UNION ALL ".join(each), window, None, "", skip=number - 1, **numbers)
 
 
 def read_change_stream(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,10 @@ from watcher.cli.options import (
     StreamOption,
     TablesOption,
 )
+
+if TYPE_CHECKING:
+    from watcher.replica.commits import CutReport
+    from watcher.settings.watcher import WatchConfig
 
 
 def command(
@@ -80,5 +85,16 @@ def command(
         "replica.engine": engine,
     }
     actions.replicate.replicate(
-        config, flags, once=once, dry_run=dry_run, json_output=json_output, verbose=verbose
+        config,
+        flags,
+        once=once,
+        dry_run=dry_run,
+        json_output=json_output,
+        verbose=verbose,
+        run_spark=run_spark,
     )
+
+
+def run_spark(config: WatchConfig, report: Callable[[CutReport], None], once: bool) -> None:
+    """Replicates with Spark, which is loaded now."""
+    actions.replicate_spark.replicate(config, report, once)

@@ -29,6 +29,7 @@ REFRESH_SECONDS = 300.0
 PRUNE_SECONDS = 3600.0
 
 Copy = TypeVar("Copy", bound=StoredCopy)
+Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class ReplicaWindow:
     merged: dict[str, int] = field(default_factory=dict)
 
 
-class WindowRows(Protocol[Copy]):
+class WindowRows(Protocol[Written_contra]):
     """The rows of a window, and how they are written."""
 
     @property
@@ -61,12 +62,12 @@ class WindowRows(Protocol[Copy]):
         """The tables that have rows in the window."""
         ...
 
-    def load(self, copy: Copy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+    def load(self, copy: Written_contra, capture: PollCapture, end: int) -> tuple[CopyState, int]:
         """Puts the table as it is at a timestamp in the place of the copy: its state, and how many
         rows. Raises VersionExpiredError, with nothing changed, where it cannot be read then."""
         ...
 
-    def merge(self, copy: Copy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+    def merge(self, copy: Written_contra, capture: PollCapture, end: int) -> tuple[CopyState, int]:
         """Merges the newest row of each key: the copy's state, and how many rows."""
         ...
 

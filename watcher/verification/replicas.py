@@ -11,7 +11,7 @@ import pyarrow as pa
 from ddl.schema import Schema, Table, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import TableNotFoundError
-from watcher.replica.copies import OpenCopy, TableCopy
+from watcher.replica.copies import OpenCopy, StoredCopy
 from watcher.replica.cuts import Cut, TableCut
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.supported_types import is_supported
@@ -79,7 +79,7 @@ class ReplicaTable:
     queries: QueryClient
     schema: Schema
     table: Table
-    copy: TableCopy
+    copy: StoredCopy
     cut: Cut
 
     @property

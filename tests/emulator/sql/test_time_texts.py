@@ -7,7 +7,7 @@ from fixtures.queries import ask
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
 
-READ: list[tuple[str, str]] = [
+READ: list[tuple[str, str | None]] = [
     # A zone stands behind a time: an offset at once, a name behind one space.
     ("TIMESTAMP('2020-01-01 10:00:00 Etc/GMT+5')", "2020-01-01 15:00:00+00"),
     ("TIMESTAMP('2020-01-01 10:00:00 PST8PDT')", "2020-01-01 18:00:00+00"),

@@ -6,15 +6,19 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from watcher.cli import actions
 from watcher.cli.actions.config import load_config
 from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE, print_json
 from watcher.replica.commits import CutReport
 from watcher.runners.replicator import Replicator
+from watcher.settings.watcher import WatchConfig
 from watcher.spanner.timestamps import format_timestamp
 
 SPARK = "spark"
+
+PrintCut = Callable[[CutReport], None]
+RunSpark = Callable[[WatchConfig, PrintCut, bool], None]
+"""Replicates with Spark, which only who asks for it loads; the last argument is ``once``."""
 
 
 def replicate(
@@ -25,13 +29,14 @@ def replicate(
     dry_run: bool,
     json_output: bool,
     verbose: bool,
+    run_spark: RunSpark,
 ) -> None:
     """Replicates until a signal stops it, or ``once`` up to now."""
     config = load_config(path, flags)
     configure_logging(config.log_format, verbose)
-    printer: Callable[[CutReport], None] = print_json_cut if json_output else CutPrinter().print
+    printer: PrintCut = print_json_cut if json_output else CutPrinter().print
     if config.replica is not None and config.replica.engine == SPARK and not dry_run:
-        actions.replicate_spark.replicate(config, printer, once=once)
+        run_spark(config, printer, once)
         return
     replicator = Replicator(config, printer)
     if dry_run:

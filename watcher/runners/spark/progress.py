@@ -133,5 +133,6 @@ def parse_offset(offset: object) -> Mapping[str, Any] | None:
             offset = json.loads(offset)
         except ValueError:
             return None
-    known = isinstance(offset, dict) and {"version", "database", "source"} <= offset.keys()
-    return offset if known else None
+    if isinstance(offset, dict) and {"version", "database", "source"} <= offset.keys():
+        return offset
+    return None

@@ -7,7 +7,7 @@ whose values are byte strings, so that a million values cost no million message 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.struct_pb2 import Value
@@ -113,12 +113,12 @@ def merge_lists(values: Iterable[bytes]) -> list[bytes]:
 
     A message within a message that is sent several times is merged: its elements follow each other.
     """
-    return list(LISTS.FromString(b"".join(values)).list.values)
+    return list(cast(Any, LISTS.FromString(b"".join(values))).list.values)
 
 
 def merge_structs(values: Iterable[bytes]) -> list[bytes]:
     """The members of all structs in values that are arrays of structs."""
-    return list(ARRAYS.FromString(b"".join(values)).list.values.list.values)
+    return list(cast(Any, ARRAYS.FromString(b"".join(values))).list.values.list.values)
 
 
 def collect_rows(results: Iterable[ResultPart], width: int) -> Iterator[list[bytes]]:
