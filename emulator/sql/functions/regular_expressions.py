@@ -1,4 +1,7 @@
-"""REGEXP_CONTAINS, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL and REGEXP_REPLACE of STRING and BYTES."""
+"""REGEXP_CONTAINS, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL and REGEXP_REPLACE of STRING and BYTES.
+
+RE2 itself reads and runs them, as in Spanner: in time that is linear in the text.
+"""
 
 from __future__ import annotations
 
@@ -8,116 +11,160 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import re2
+
 from emulator.errors import out_of_range
 from emulator.limits import TEXT_FUNCTION_BYTES_MAX
-from emulator.sql.functions.re2_syntax import Translator, refuse
 from emulator.values import forms
 
 Text = str | bytes
 GROUPS = re.compile(r"\\(.?)", re.DOTALL)
+CONTINUATION = range(0x80, 0xC0)
+"""The bytes of a character in UTF-8 behind its first."""
+
+
+class Expression:
+    """A regular expression. It reads bytes: those of UTF-8, or in BYTES each a character."""
+
+    def __init__(self, pattern: Text) -> None:
+        self._is_text = isinstance(pattern, str)
+        options = re2.Options()
+        options.log_errors = False
+        if not self._is_text:
+            options.encoding = re2.Options.Encoding.LATIN1
+        try:
+            self._compiled = re2.compile(self.encode(pattern), options)
+        except re2.error as error:
+            problem = error.args[0].decode(errors="replace")[:200]
+            raise out_of_range(f"Cannot parse regular expression: {problem}") from error
+
+    @property
+    def groups(self) -> int:
+        """How many groups capture."""
+        count: int = self._compiled.groups
+        return count
+
+    def encode(self, value: Text) -> bytes:
+        """The bytes of a value."""
+        return value.encode() if isinstance(value, str) else value
+
+    def decode(self, data: bytes) -> Text:
+        """The value that bytes are."""
+        return data.decode(errors="replace") if self._is_text else data
+
+    def search(self, data: bytes, place: int = 0) -> Any:
+        """The first match at or behind a place; None where there is none."""
+        return self._compiled.search(data, place)
+
+    def pass_character(self, data: bytes, place: int) -> int:
+        """The place behind the character at ``place``."""
+        place += 1
+        while self._is_text and place < len(data) and data[place] in CONTINUATION:
+            place += 1
+        return place
 
 
 @functools.lru_cache(maxsize=1024)
-def regular_expression(pattern: Text) -> re.Pattern[Any]:
-    """A regular expression of RE2; of BYTES, a character is a byte."""
-    octets = isinstance(pattern, bytes)
-    text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
-    try:
-        translated = Translator(text, octets=octets).translate()
-        return re.compile(translated.encode("latin-1") if octets else translated)
-    except RecursionError as error:
-        raise refuse(str(text), "expression nests too deeply") from error
-    except (re.error, OverflowError) as error:
-        raise out_of_range(f"Cannot parse regular expression: {error}") from error
+def compile_expression(pattern: Text) -> Expression:
+    """A pattern as RE2 reads it. Raises OUT_OF_RANGE."""
+    return Expression(pattern)
 
 
-def extraction_pattern(pattern: Text) -> re.Pattern[Any]:
+def regexp_contains(value: Text, pattern: Text) -> int:
+    """REGEXP_CONTAINS."""
+    expression = compile_expression(pattern)
+    return int(expression.search(expression.encode(value)) is not None)
+
+
+def compile_extraction(pattern: Text) -> Expression:
     """A regular expression with at most one group."""
-    compiled = regular_expression(pattern)
-    if compiled.groups > 1:
+    expression = compile_expression(pattern)
+    if expression.groups > 1:
         raise out_of_range(
             "Regular expressions passed into extraction functions must not have more"
             " than 1 capturing group"
         )
-    return compiled
+    return expression
 
 
-def extract_each(value: Text, compiled: re.Pattern[Any]) -> Iterator[Text | None]:
+def extract_each(value: Text, expression: Expression) -> Iterator[Text | None]:
     """The matches, or their only group, in order; none at the end of the text after another."""
-    start = 0
-    group = 1 if compiled.groups else 0
-    while (match := compiled.search(value, start)) is not None:
-        yield match.group(group)
-        start = match.end() + (match.end() == match.start())
-        if start >= len(value):
+    data, start = expression.encode(value), 0
+    group = min(expression.groups, 1)
+    while (match := expression.search(data, start)) is not None:
+        part = match.group(group)
+        yield None if part is None else expression.decode(part)
+        start = match.end()
+        if match.start() == start:
+            start = expression.pass_character(data, start)
+        if start >= len(data):
             return
 
 
 def regexp_extract(value: Text, pattern: Text) -> Text | None:
     """REGEXP_EXTRACT: the first match, or its only group."""
-    return next(extract_each(value, extraction_pattern(pattern)), None)
+    return next(extract_each(value, compile_extraction(pattern)), None)
 
 
 def regexp_extract_all(value: Text, pattern: Text) -> str:
     """REGEXP_EXTRACT_ALL: a group that takes no part is an empty text."""
     empty = value[:0]
     texts = [
-        forms.base64_text(m or empty) for m in extract_each(value, extraction_pattern(pattern))
+        forms.base64_text(m or empty) for m in extract_each(value, compile_extraction(pattern))
     ]
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
 
 
 def regexp_replace(value: Text, pattern: Text, replacement: Text) -> Text:
     """REGEXP_REPLACE: \\1 names a group, \\0 the match."""
-    compiled = regular_expression(pattern)
-    text = replacement if isinstance(replacement, str) else replacement.decode("latin-1")
-    check_replacement(text, compiled.groups)
+    expression = compile_expression(pattern)
+    # In LATIN-1 each byte is a character, so that the bytes of any encoding stay as they are.
+    text = expression.encode(replacement).decode("latin-1")
+    check_replacement(text, expression.groups)
 
-    def expand(match: re.Match[Any]) -> Text:
+    def expand(match: Any) -> bytes:
         def put(name: re.Match[str]) -> str:
-            group = "\\" if name[1] == "\\" else match.group(int(name[1])) or ""
-            return group if isinstance(group, str) else group.decode("latin-1")
+            part: bytes = b"\\" if name[1] == "\\" else match.group(int(name[1])) or b""
+            return part.decode("latin-1")
 
-        whole = GROUPS.sub(put, text)
-        return whole if isinstance(value, str) else whole.encode("latin-1")
+        return GROUPS.sub(put, text).encode("latin-1")
 
-    result: Text = replace_matches(value, compiled, expand)
+    result = expression.decode(replace_matches(expression.encode(value), expression, expand))
     if len(result) > TEXT_FUNCTION_BYTES_MAX:
         raise out_of_range("REGEXP_REPLACE: exceeded maximum output length")
     return result
 
 
 def check_replacement(text: str, groups: int) -> None:
-    """Raises OUT_OF_RANGE unless every backslash names a group, or another backslash."""
+    """Raises OUT_OF_RANGE unless every backslash names a group, or another backslash. A character
+    of the text is a byte."""
     for name in GROUPS.findall(text):
         if name != "\\" and not (name.isascii() and name.isdigit() and int(name) <= groups):
-            raise out_of_range(f"Invalid REGEXP_REPLACE pattern: {text[:100]}")
+            shown = text.encode("latin-1").decode(errors="replace")[:100]
+            raise out_of_range(f"Invalid REGEXP_REPLACE pattern: {shown}")
 
 
-def replace_matches(
-    value: Any, compiled: re.Pattern[Any], expand: Callable[[re.Match[Any]], Text]
-) -> Any:
+def replace_matches(data: bytes, expression: Expression, expand: Callable[[Any], bytes]) -> bytes:
     """The text with every match replaced; an empty match just behind another is none."""
     pieces, place, last = [], 0, -1
-    while (match := compiled.search(value, place)) is not None:
-        pieces.append(value[place : match.start()])
+    while (match := expression.search(data, place)) is not None:
+        pieces.append(data[place : match.start()])
         place = match.end()
-        if match.end() > match.start():
+        if match.end() > match.start() or match.start() != last:
             pieces.append(expand(match))
-        else:
-            if match.start() != last:
-                pieces.append(expand(match))
-            pieces.append(value[place : place + 1])
-            place += 1
         last = match.end()
-        if place > len(value):
+        if match.end() == match.start():
+            after = expression.pass_character(data, place)
+            pieces.append(data[place:after])
+            place = after
+        if place > len(data):
             break
-    pieces.append(value[place:])
-    return value[:0].join(pieces)
+    pieces.append(data[place:])
+    return b"".join(pieces)
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "fn_regexp_contains": lambda v, p: int(regular_expression(p).search(v) is not None),
+    "fn_regexp_contains": regexp_contains,
     "fn_regexp_extract": regexp_extract,
     "fn_regexp_extract_all": regexp_extract_all,
     "fn_regexp_replace": regexp_replace,
