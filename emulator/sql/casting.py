@@ -93,8 +93,10 @@ def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
 
 def may_fail(item: Typed, target: Type, safe: bool) -> bool:
     """Whether a literal is converted when the CAST runs: where it never does, a bad one is none."""
-    if item.literal is None or item.type is None or (item.type.code, target.code) not in CASTS:
+    if item.literal is None or item.type is None:
         return False
+    if (item.type.code, target.code) not in CASTS:
+        return safe
     if item.type.code is TypeCode.FLOAT64 and target.code is TypeCode.NUMERIC:
         return float_as_numeric(item.literal) is None
     return safe or item.type.code is TypeCode.STRING
