@@ -160,7 +160,7 @@ def array_to_string(
     """ARRAY_TO_STRING(array, delimiter [, text for NULL])."""
     item, *texts = compile_arguments(compiler, node, scope, context, 2, 3)
     values, element = array_of_argument(item, "ARRAY_TO_STRING")
-    if item.parts == ():
+    if item.parts == () and element == INT64:
         element = STRING
     if element not in {STRING, BYTES}:
         raise errors.invalid_argument(f"ARRAY_TO_STRING is not defined for {name_of(values.type)}")

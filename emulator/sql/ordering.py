@@ -11,7 +11,7 @@ from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
-from emulator.values.types import FLOATS, STRING
+from emulator.values.types import BOOL, FLOATS, STRING
 
 
 def order_operand(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None]:
@@ -51,8 +51,11 @@ def order_terms(item: Typed, ordered: exp.Ordered) -> str:
     if ordered.args.get("with_fill"):
         raise errors.unimplemented("ORDER BY ... WITH FILL")
     item = to_comparable(item)
-    # SQLite takes a plain number for the place of a column.
-    sql = f"coalesce({item.sql}, NULL)" if item.literal is not None else item.sql
+    # SQLite takes a plain number for the place of a column, and makes one of FALSE AND x.
+    plain = item.literal is not None or (
+        item.type == BOOL and not isinstance(ordered.this, exp.Column | exp.Literal)
+    )
+    sql = f"coalesce({item.sql}, NULL)" if plain else item.sql
     down = " DESC" if ordered.args.get("desc") else ""
     # Without the words, NULLs come first upwards and last downwards, as in SQLite.
     nulls = ""

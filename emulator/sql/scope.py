@@ -128,11 +128,15 @@ class Scope:
         return column
 
     def relation(self, alias: str) -> Relation | None:
-        """The relation of this alias here or outside."""
+        """The relation of this alias here or outside, unless a column here hides it."""
+        folded = alias.casefold()
         for relation in self.relations:
-            if relation.alias.casefold() == alias.casefold():
+            if relation.alias.casefold() == folded:
                 return relation
-        return self.parent.relation(alias) if self.parent else None
+        if self.parent is None or folded in self.locals or folded in self.merged:
+            return None
+        hidden = any(relation.columns_named(alias) for relation in self.relations)
+        return None if hidden else self.parent.relation(alias)
 
     def names_row(self, name: str) -> bool:
         """Whether a name is a relation's, whose row hides columns of that name."""

@@ -105,9 +105,11 @@ def order_clause(terms: list[str]) -> str:
 
 def place_by_number(node: exp.Expr, columns: Columns) -> int | None:
     """The place that a number names, from zero."""
-    if not isinstance(node, exp.Literal) or node.is_string:
+    if not isinstance(node, exp.Literal | exp.Boolean | exp.Null):
         return None
-    number = int(node.this) if str(node.this).isdigit() else 0
+    if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdigit():
+        raise errors.invalid_argument("Cannot ORDER BY literal values")
+    number = int(node.this)
     if not 1 <= number <= len(columns):
         raise errors.invalid_argument(
             f"ORDER BY column number {node.this} is out of range: there are {len(columns)} columns"

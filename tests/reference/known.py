@@ -33,6 +33,8 @@ def find_uncomputed(sql: str) -> str | None:
     """What the reference has computed, and refuses, although no result needs it."""
     if NO_ROWS.search(sql):
         return "the reference computes values of rows that LIMIT 0 leaves out"
+    if sql.startswith("WITH "):
+        return "the reference computes columns of WITH for rows that no result needs"
     if OPERANDS.search(sql):
         return "the reference computes operands that do not decide the result"
     return None

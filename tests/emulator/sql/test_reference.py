@@ -101,6 +101,9 @@ TEXTS: list[tuple[str, str]] = [
 ]
 
 ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
+    # SQLite makes a number of FALSE AND x, and takes that for the place of a column.
+    ("SELECT x FROM UNNEST([2, 1]) AS x ORDER BY (FALSE AND x = 1), x", [(1,), (2,)]),
+    ("SELECT ARRAY_TO_STRING(ARRAY<BYTES>[], b'-', b'?')", [(b"",)]),
     ("SELECT s.s, (SELECT s).s FROM (SELECT 1 AS s, 2 AS t) AS s", [(1, 1)]),
     ("SELECT k AS s FROM (SELECT 1 AS k, 2 AS s) AS s ORDER BY s", [(1,)]),
     (

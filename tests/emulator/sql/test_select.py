@@ -186,6 +186,12 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("SELECT Tags FROM Singers GROUP BY Tags", exceptions.InvalidArgument, "Grouping"),
     ("SELECT DISTINCT Tags FROM Singers", exceptions.InvalidArgument, "DISTINCT"),
     ("SELECT Tags FROM Singers ORDER BY Tags", exceptions.InvalidArgument, "ORDER BY"),
+    ("SELECT Id FROM Singers ORDER BY 'a', Id", exceptions.InvalidArgument, "literal values"),
+    (
+        "SELECT (SELECT Id.Id FROM Singers AS s LIMIT 1) FROM Singers AS Id",
+        exceptions.InvalidArgument,
+        "Cannot access field Id on a value with type INT64",
+    ),
     ("SELECT 1 UNION ALL SELECT 1, 2", exceptions.InvalidArgument, "column count"),
     ("SELECT 1 UNION ALL SELECT 'a'", exceptions.InvalidArgument, "UNION ALL"),
     ("SELECT [1] UNION DISTINCT SELECT [2]", exceptions.InvalidArgument, "set operation"),
