@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from watcher.errors import CheckpointError
-from watcher.spanner.timestamps import format_timestamp
+from watcher.errors import CheckpointError, ReplicaError
+from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
 FORMAT = 1
@@ -110,3 +111,26 @@ def list_uncompared(table: WatchedTable) -> tuple[str, ...]:
     )
     names = {name for name, _ in table.columns}
     return tuple(name for name in cleared if name and name in names)
+
+
+@dataclass(frozen=True)
+class TablesAt:
+    """The tables of a replica at one Spanner timestamp. No transaction is torn over them."""
+
+    cut: Cut
+
+    @property
+    def timestamp(self) -> datetime:
+        """The timestamp: every transaction at or below it is in the tables, and no other."""
+        return to_datetime(self.cut.end)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables."""
+        return tuple(self.cut.tables)
+
+    def find_version(self, table: str) -> int:
+        """The version of a table's copy. Raises ReplicaError."""
+        if table not in self.cut.tables:
+            raise ReplicaError(f"the cut has no table {table}; it has: {', '.join(self.tables)}")
+        return self.cut.tables[table].version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from watcher.errors import ConfigurationError, ReplicaError
 from watcher.replica.cuts import Cut
-from watcher.spanner.timestamps import format_timestamp
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FOLDER = "_cuts"
 DIGITS = 20
@@ -51,6 +52,13 @@ class Manifest:
         for cut in self.iterate_exact(at):
             return cut
         raise ReplicaError(f"{self._base} has no exact cut at or before {format_timestamp(at)}")
+
+    def find_as_of(self, timestamp: datetime | str | None) -> Cut:
+        """The latest exact cut at or before a timestamp (None: the latest). Text without a zone is
+        UTC. Raises ReplicaError."""
+        if timestamp is None:
+            return self.find_exact()
+        return self.find_at_or_before(parse_timestamp(timestamp))
 
     def iterate_exact(self, at: int | None = None) -> Iterator[Cut]:
         """The exact cuts at or before a timestamp, the latest first."""
@@ -117,3 +125,14 @@ def open_file_system(folder: str) -> tuple[FileSystem, str]:
     except pa.ArrowInvalid as error:
         raise ConfigurationError(f"cannot open the folder {folder}: {error}") from error
     return files, path
+
+
+def parse_timestamp(timestamp: datetime | str) -> int:
+    """A time in microseconds since 1970; text without a zone is UTC. Raises ReplicaError."""
+    try:
+        moment = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
+    except ValueError as error:
+        raise ReplicaError(
+            f"invalid timestamp '{timestamp}': use one such as 2026-01-31T12:00:00Z"
+        ) from error
+    return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -15,14 +15,15 @@ from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
 from watcher.replica.cuts import FORMAT
 from watcher.replica.frames import arrow_schema, quote, render_merge, scan_frame
+from watcher.replica.packages import DELTA_SETTINGS
 from watcher.spanner.timestamps import format_timestamp
 
 SOURCE = "spanner_watcher_rows"
+EXTENSIONS = "spark.sql.extensions"
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 NO_TABLE = frozenset(
     {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
 )
@@ -191,12 +192,11 @@ class SparkDeltaCopy:
 
 def check_delta(spark: SparkSession) -> None:
     """Raises ConfigurationError unless the session has Delta."""
-    extensions = spark.conf.get("spark.sql.extensions", "") or ""
-    if EXTENSION not in extensions:
+    extensions = spark.conf.get(EXTENSIONS, "") or ""
+    if DELTA_SETTINGS[EXTENSIONS] not in extensions:
+        settings = ", ".join(f"{name} to {value}" for name, value in DELTA_SETTINGS.items())
         raise ConfigurationError(
-            "the Spark session has no Delta: set spark.sql.extensions to"
-            f" {EXTENSION}, spark.sql.catalog.spark_catalog to"
-            " org.apache.spark.sql.delta.catalog.DeltaCatalog, and spark.jars.packages to the"
+            f"the Spark session has no Delta: set {settings}, and spark.jars.packages to the"
             " io.delta:delta-spark of its version (docs/replicas-spark.md)"
         )
 

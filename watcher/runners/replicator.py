@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError
@@ -16,10 +14,10 @@ from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.rows import copy_schema
 from watcher.replica.sink import ReplicaSink
+from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
-from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig
 
 
@@ -114,16 +112,6 @@ class Replicator:
                 yield TablePlan(name, "merge", f"version {state.version}")
 
 
-def require_replica(config: WatchConfig) -> ReplicaConfig:
-    """The section of the replica. Raises ConfigurationError without one."""
-    if config.replica is None:
-        raise ConfigurationError(
-            "the replica's folder is missing: use --to delta:FOLDER, or to = 'delta:FOLDER' in"
-            " [replica]"
-        )
-    return config.replica
-
-
 def prepare_config(config: WatchConfig) -> WatchConfig:
     """The settings as a replicator needs them: a consumer, and whole rows of a change stream.
 
@@ -145,9 +133,3 @@ def prepare_config(config: WatchConfig) -> WatchConfig:
         stream = stream.model_copy(update={"whole_rows": True})
     consumer = config.consumer or name_consumer(replica.folder)
     return config.model_copy(update={"consumer": consumer, "stream": stream})
-
-
-def name_consumer(folder: str) -> str:
-    """The name for a replica that was not given one: another folder has another."""
-    place = folder if "://" in folder else str(Path(folder).resolve())
-    return f"replica-{hashlib.blake2b(place.encode(), digest_size=5).hexdigest()}"

@@ -15,7 +15,7 @@ from watcher.errors import ConfigurationError, WatcherError
 from watcher.replica.commits import CutReport
 from watcher.replica.packages import make_format_settings
 from watcher.runners.java import ensure_java
-from watcher.runners.replicator import require_replica
+from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica
 from watcher.settings.watcher import WatchConfig

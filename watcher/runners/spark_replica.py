@@ -20,7 +20,7 @@ from watcher.replica.copies import DELETED_COLUMN, CopyState
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
-from watcher.runners.replicator import name_consumer
+from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.newest import SEQUENCE_COLUMN, newest_per_key
 from watcher.runners.spark.registration import register_source
 from watcher.runners.spark.resolution import resolve_scan, resolve_scan_again
@@ -252,7 +252,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     writer = (
         changes.writeStream.foreachBatch(replica.write)
         .option("checkpointLocation", settings.checkpoint)
-        .queryName(settings.source.consumer or "")
+        .queryName(consumer)
     )
     if settings.interval_seconds is None:
         return writer.trigger(availableNow=True).start()

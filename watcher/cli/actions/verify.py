@@ -12,7 +12,6 @@ from watcher.errors import ConfigurationError
 from watcher.replica.cuts import Cut
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
-from watcher.replica.reading import parse_timestamp
 from watcher.settings.fields import LATEST
 from watcher.settings.sections import check_replica_address
 from watcher.spanner.address import DatabaseAddress
@@ -62,9 +61,7 @@ def parse_folder(to: str) -> str:
 
 def find_cut(manifest: Manifest, at: str) -> Cut:
     """The exact cut that is meant. Raises ReplicaError."""
-    return (
-        manifest.find_exact() if at == LATEST else manifest.find_at_or_before(parse_timestamp(at))
-    )
+    return manifest.find_as_of(None if at == LATEST else at)
 
 
 def print_report(report: Report) -> None:
